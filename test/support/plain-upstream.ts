@@ -1,0 +1,632 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+
+export type RequestKind =
+  | 'verify'
+  | 'usage'
+  | 'decrease'
+  | 'disable'
+  | 'enable'
+  | 'create_coupon'
+  | 'list_coupons'
+  | 'get_coupon'
+  | 'other';
+
+/** One request as it arrived; `at` is epoch ms, header names are in lower case, a repeated value is the last. */
+export interface LedgerEntryDraft {
+  readonly at: number;
+  readonly method: string;
+  readonly path: string;
+  readonly kind: RequestKind;
+  readonly licenseKey: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** One request and what became of it. */
+export interface LedgerEntry extends LedgerEntryDraft {
+  /** Whether it changed a license or made a coupon. */
+  counted: boolean;
+  /**
+   * `waiting`: not answered yet; `sent`: as the specification says; `spoiled`: a 2xx with another body;
+   * `lost`: the connection ended first; `status:…`: answered with that status, not 2xx.
+   */
+  answered: 'waiting' | 'sent' | 'spoiled' | 'lost' | `status:${number}`;
+}
+
+/** What goes wrong with one request; `counted` says whether it was carried out first. */
+export type Fault =
+  | { readonly kind: 'lost'; readonly counted: boolean }
+  | { readonly kind: 'hang'; readonly counted: boolean }
+  | { readonly kind: 'late'; readonly part: 'request' | 'answer'; readonly delayMs: number }
+  | { readonly kind: 'truncated'; readonly ending: 'clean' | 'cut' }
+  | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireAnswer);
+
+/** Decides what goes wrong with each request; undefined: nothing. */
+export type FaultPlan = (request: LedgerEntryDraft) => Fault | undefined;
+
+interface WireAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Carried out, then the connection is destroyed. */
+export const loseAnswer: Fault = { kind: 'lost', counted: true };
+
+/** The connection is destroyed before anything was carried out. */
+export const loseRequest: Fault = { kind: 'lost', counted: false };
+
+/** Never answered; the connection stays open until the caller or `stop` ends it. */
+export function hang(counted = true): Fault {
+  return { kind: 'hang', counted };
+}
+
+/** Carried out at once, answered late. */
+export function delayAnswer(delayMs: number): Fault {
+  return { kind: 'late', part: 'answer', delayMs };
+}
+
+/** Still on its way: carried out late, also when the caller has given up by then. */
+export function delayRequest(delayMs: number): Fault {
+  return { kind: 'late', part: 'request', delayMs };
+}
+
+/** A gateway's page: 5xx in HTML. */
+export function serverError(status = 503, counted = false): Fault {
+  return html(status, counted);
+}
+
+/** A firewall's or a hoster's page: 4xx in HTML, nothing carried out. */
+export function firewallPage(status = 403): Fault {
+  return html(status, false);
+}
+
+/** Carried out, then a 200 whose body is something else. */
+export function spoilBody(body = '<!doctype html><title>Welcome</title>', type = 'text/html'): Fault {
+  return { kind: 'replaced', counted: true, status: 200, headers: { 'content-type': type }, body };
+}
+
+/** Carried out, then half of the JSON as a whole 200. */
+export const truncateBody: Fault = { kind: 'truncated', ending: 'clean' };
+
+/** Carried out, then the connection ends in the middle of the 200's body. */
+export const cutBody: Fault = { kind: 'truncated', ending: 'cut' };
+
+/** Sends the caller elsewhere, nothing carried out. */
+export function redirect(location: string, status = 307): Fault {
+  return { kind: 'replaced', counted: false, status, headers: { location }, body: '' };
+}
+
+/** 429 with `Retry-After` in seconds or as an HTTP date, nothing carried out. */
+export function rateLimited(retryAfter: number | Date): Fault {
+  const value = typeof retryAfter === 'number' ? String(retryAfter) : retryAfter.toUTCString();
+  return refusal(429, 'Too many requests', { 'retry-after': value });
+}
+
+/** A 4xx with a JSON object, nothing carried out. */
+export function refusal(status: number, message = 'Refused', headers: Record<string, string> = {}): Fault {
+  const body = JSON.stringify({ error: message });
+  const allHeaders = { 'content-type': 'application/json', ...headers };
+  return { kind: 'replaced', counted: false, status, headers: allHeaders, body };
+}
+
+/** A status without any body, nothing carried out. */
+export function emptyAnswer(status: number): Fault {
+  return { kind: 'replaced', counted: false, status, headers: {}, body: '' };
+}
+
+function html(status: number, counted: boolean): Fault {
+  const body = `<!doctype html><title>${status}</title><h1>${status}</h1>`;
+  return { kind: 'replaced', counted, status, headers: { 'content-type': 'text/html' }, body };
+}
+
+/** The request changes `uses`. */
+export function movesCounter({ kind }: LedgerEntryDraft): boolean {
+  return kind === 'usage' || kind === 'decrease';
+}
+
+type Chooses = (request: LedgerEntryDraft) => boolean;
+
+/** The nth, 2nth, 3nth … of the requests chosen goes wrong. */
+export function everyNth(n: number, fault: Fault, chooses: Chooses = () => true): FaultPlan {
+  let seen = 0;
+  return (request) => (chooses(request) && ++seen % n === 0 ? fault : undefined);
+}
+
+/** The first n of the requests chosen go wrong. */
+export function firstFew(n: number, fault: Fault, chooses: Chooses = () => true): FaultPlan {
+  let seen = 0;
+  return (request) => (chooses(request) && ++seen <= n ? fault : undefined);
+}
+
+/** All of the requests chosen go wrong. */
+export function every(fault: Fault, chooses: Chooses = () => true): FaultPlan {
+  return (request) => (chooses(request) ? fault : undefined);
+}
+
+export interface UpstreamLicense {
+  readonly licenseKey: string;
+  readonly productKey: string;
+  readonly buyerEmail: string;
+  readonly uses: number;
+  readonly enabled: boolean;
+  /** As it stands in answers. */
+  readonly date: string;
+}
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+export type LicenseSeed = Pick<UpstreamLicense, 'licenseKey' | 'productKey' | 'buyerEmail'> &
+  Partial<UpstreamLicense>;
+
+/** The coupon object of specification 2.1, as it stands in answers. */
+export interface UpstreamCoupon {
+  readonly id: number;
+  readonly coupon_type: string;
+  readonly percent_off: number | null;
+  readonly amount_off: number | null;
+  readonly code: string;
+  readonly start_date: string | null;
+  readonly end_date: string | null;
+  readonly product_key: string | null;
+  readonly collection_id: string | null;
+  readonly minimum_purchase_amount: number | null;
+  readonly usage_limit: number | null;
+  readonly notes: string | null;
+}
+
+export interface UpstreamProduct {
+  readonly productKey: string;
+  readonly secret: string;
+}
+
+/** What the specification leaves "not shown", and so may be either way at a real upstream. */
+export interface UpstreamChoices {
+  readonly floorAtZero: boolean;
+  readonly createdStatus: 200 | 201;
+  readonly listOrder: 'ascending' | 'descending';
+  /** false: a second coupon of the same code is made. */
+  readonly uniqueCodes: boolean;
+  /** false: dates and minimum purchase amount sent on creation are ignored. */
+  readonly keepsExtras: boolean;
+  readonly errorBody: (message: string, status: number) => unknown;
+}
+
+export interface PlainUpstreamOptions extends Partial<UpstreamChoices> {
+  readonly apiKey: string;
+  readonly products: readonly UpstreamProduct[];
+  readonly licenses?: readonly LicenseSeed[];
+  /** 0, the default: any free port. */
+  readonly port?: number;
+}
+
+/** What the ledger says about one key's counter; `unanswered` of the counted never heard so. */
+export interface Counts {
+  readonly usages: number;
+  readonly decreases: number;
+  readonly net: number;
+  readonly unanswered: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly counted: boolean;
+}
+
+const licenseRoutes: Readonly<Record<string, RequestKind>> = {
+  'GET /api/v2/license/verify': 'verify',
+  'PUT /api/v2/license/usage': 'usage',
+  'PUT /api/v2/license/decrease': 'decrease',
+  'PUT /api/v2/license/disable': 'disable',
+  'PUT /api/v2/license/enable': 'enable',
+};
+
+/** A central API that knows the specification and nothing else, remembers all that it was asked, and fails at will. */
+export class PlainUpstream implements AsyncDisposable {
+  /** Everything asked, in the order of arrival. */
+  readonly ledger: LedgerEntry[] = [];
+  fault: FaultPlan = () => undefined;
+  readonly #licenses: Map<string, Writable<UpstreamLicense>> = new Map();
+  readonly #secrets: Map<string, string> = new Map();
+  readonly #coupons: UpstreamCoupon[] = [];
+  readonly #choices: UpstreamChoices;
+  readonly #moved: EventEmitter = new EventEmitter();
+  readonly #delays: Set<NodeJS.Timeout> = new Set();
+  #apiKey: string;
+  #port: number;
+  #server: Server | undefined;
+
+  constructor({ apiKey, products, licenses = [], port = 0, ...choices }: PlainUpstreamOptions) {
+    this.#apiKey = apiKey;
+    this.#port = port;
+    this.#choices = {
+      floorAtZero: true,
+      createdStatus: 200,
+      listOrder: 'ascending',
+      uniqueCodes: true,
+      keepsExtras: true,
+      errorBody: (message) => ({ error: message }),
+      ...choices,
+    };
+    this.#moved.setMaxListeners(0);
+    for (const { productKey, secret } of products) this.rollSecret(productKey, secret);
+    for (const license of licenses) this.addLicense(license);
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get coupons(): readonly UpstreamCoupon[] {
+    return this.#coupons;
+  }
+
+  /** The license as it stands now, as a copy; throws when there is none. */
+  license(licenseKey: string): UpstreamLicense {
+    return { ...this.#found(licenseKey) };
+  }
+
+  addLicense(seed: LicenseSeed): void {
+    this.#licenses.set(seed.licenseKey, { uses: 0, enabled: true, date: datetime(Date.now()), ...seed });
+  }
+
+  addCoupon(coupon: Partial<UpstreamCoupon> & Pick<UpstreamCoupon, 'code'>): UpstreamCoupon {
+    const made = { ...emptyCoupon, id: this.#coupons.length + 1, ...coupon };
+    this.#coupons.push(made);
+    return made;
+  }
+
+  /** The key is deleted: unknown from now on. */
+  forget(licenseKey: string): void {
+    this.#licenses.delete(licenseKey);
+  }
+
+  refund(licenseKey: string): void {
+    this.setEnabled(licenseKey, false);
+  }
+
+  setEnabled(licenseKey: string, enabled: boolean): void {
+    this.#found(licenseKey).enabled = enabled;
+  }
+
+  /** Another writer moves the counter; the ledger does not know. */
+  useElsewhere(licenseKey: string, delta: number): void {
+    const license = this.#found(licenseKey);
+    license.uses = this.#floored(license.uses + delta);
+  }
+
+  rollSecret(productKey: string, secret: string): void {
+    this.#secrets.set(productKey, secret);
+  }
+
+  rollApiKey(apiKey: string): void {
+    this.#apiKey = apiKey;
+  }
+
+  /** Counts what was carried out for a key, whatever was answered. */
+  countsOf(licenseKey: string): Counts {
+    const counted = this.ledger.filter(
+      (entry) => entry.licenseKey === licenseKey && entry.counted && movesCounter(entry),
+    );
+    const usages = counted.filter(({ kind }) => kind === 'usage').length;
+    const decreases = counted.length - usages;
+    const unanswered = counted.filter(({ answered }) => answered !== 'sent').length;
+    return { usages, decreases, net: usages - decreases, unanswered };
+  }
+
+  /** Waits until `holds` does, looking again whenever the ledger has changed; rejects at the deadline. */
+  async until(holds: () => boolean, deadlineMs = 5_000): Promise<void> {
+    const signal = AbortSignal.timeout(deadlineMs);
+    while (!holds()) await once(this.#moved, 'moved', { signal });
+  }
+
+  async start(): Promise<void> {
+    if (this.#server !== undefined) return;
+    const server = createServer((request, response) => void this.#receive(request, response));
+    this.#server = server.listen(this.#port, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address !== null && typeof address === 'object') this.#port = address.port;
+  }
+
+  /** Ends the listener, every connection and every delay; the state and the port stay for the next `start`. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const delay of this.#delays) clearTimeout(delay);
+    this.#delays.clear();
+    if (server === undefined) return;
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request).catch(() => undefined);
+    if (body === undefined) {
+      response.destroy();
+      return;
+    }
+    const entry = draft(request, body);
+    this.ledger.push(entry);
+    response.once('close', () => this.#note(entry, 'lost'));
+    this.#moved.emit('moved');
+    const fault = this.fault(entry);
+    if (fault === undefined) this.#send(entry, response, wire(this.#carryOut(entry)));
+    else this.#fail(entry, response, fault);
+  }
+
+  #fail(entry: LedgerEntry, response: ServerResponse, fault: Fault): void {
+    switch (fault.kind) {
+      case 'lost':
+        if (fault.counted) this.#carryOut(entry);
+        this.#note(entry, 'lost');
+        response.destroy();
+        return;
+      case 'hang':
+        if (fault.counted) this.#carryOut(entry);
+        return;
+      case 'late': {
+        const early = fault.part === 'answer' ? this.#carryOut(entry) : undefined;
+        this.#later(fault.delayMs, () => this.#send(entry, response, wire(early ?? this.#carryOut(entry))));
+        return;
+      }
+      case 'truncated':
+        this.#truncate(entry, response, fault.ending);
+        return;
+      case 'replaced':
+        if (fault.counted) this.#carryOut(entry);
+        this.#send(entry, response, fault, 'spoiled');
+        return;
+      default:
+        fault satisfies never;
+    }
+  }
+
+  #send(
+    entry: LedgerEntry,
+    response: ServerResponse,
+    { status, headers, body }: WireAnswer,
+    success: 'sent' | 'spoiled' = 'sent',
+  ): void {
+    if (response.destroyed) return;
+    this.#note(entry, status < 300 ? success : `status:${status}`);
+    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
+  }
+
+  #truncate(entry: LedgerEntry, response: ServerResponse, ending: 'clean' | 'cut'): void {
+    const answer = wire(this.#carryOut(entry));
+    const half = answer.body.slice(0, answer.body.length / 2);
+    if (ending === 'clean') {
+      this.#send(entry, response, { ...answer, body: half }, 'spoiled');
+      return;
+    }
+    this.#note(entry, 'lost');
+    response.writeHead(answer.status, {
+      ...answer.headers,
+      'content-length': Buffer.byteLength(answer.body),
+    });
+    response.write(half, () => response.destroy());
+  }
+
+  #later(delayMs: number, act: () => void): void {
+    const delay = setTimeout(() => {
+      this.#delays.delete(delay);
+      act();
+    }, delayMs);
+    this.#delays.add(delay);
+  }
+
+  /** The first thing noted about an answer stays. */
+  #note(entry: LedgerEntry, answered: LedgerEntry['answered']): void {
+    if (entry.answered !== 'waiting') return;
+    entry.answered = answered;
+    this.#moved.emit('moved');
+  }
+
+  #carryOut(entry: LedgerEntry): Answer {
+    const answer = this.#decide(entry);
+    entry.counted = answer.counted;
+    this.#moved.emit('moved');
+    return answer;
+  }
+
+  #decide(entry: LedgerEntry): Answer {
+    if (entry.kind === 'other') return this.#refuse(404, 'There is no such endpoint');
+    if (entry.method !== 'GET' && !isForm(entry.headers)) return this.#refuse(400, 'Send a form');
+    if (entry.path.startsWith('/api/v2/license/')) return this.#decideLicense(entry);
+    return entry.headers['service-api-key'] === this.#apiKey
+      ? this.#decideCoupon(entry)
+      : this.#refuse(401, 'Wrong API key');
+  }
+
+  #decideLicense({ kind, headers, licenseKey }: LedgerEntry): Answer {
+    const secret = headers['product-secret-key'];
+    const product = [...this.#secrets].find(([, itsSecret]) => itsSecret === secret)?.[0];
+    if (product === undefined) return this.#refuse(401, 'Wrong product secret key');
+    if (licenseKey === undefined) return this.#refuse(400, 'license_key is required');
+    const license = this.#licenses.get(licenseKey);
+    if (license?.productKey !== product) return this.#refuse(404, 'Unknown license key');
+    const before = { ...license };
+    if (kind === 'usage') license.uses += 1;
+    if (kind === 'decrease') license.uses = this.#floored(license.uses - 1);
+    if (kind === 'enable') license.enabled = true;
+    if (kind === 'disable') license.enabled = false;
+    const counted = license.uses !== before.uses || license.enabled !== before.enabled;
+    return { status: 200, body: { data: licenseObject(license) }, counted };
+  }
+
+  #decideCoupon({ kind, path, parameters }: LedgerEntry): Answer {
+    if (kind === 'create_coupon') return this.#createCoupon(parameters);
+    if (kind === 'list_coupons') return this.#listCoupons(parameters);
+    const coupon = this.#coupons.find(({ id }) => path === `/api/v2/coupons/${id}`);
+    return coupon === undefined
+      ? this.#refuse(404, 'Unknown coupon')
+      : { status: 200, body: { data: coupon }, counted: false };
+  }
+
+  #createCoupon(parameters: LedgerEntry['parameters']): Answer {
+    const fault = couponFault(parameters);
+    if (fault !== undefined) return this.#refuse(400, fault);
+    const { keepsExtras, uniqueCodes, createdStatus } = this.#choices;
+    const asked = couponAsked(parameters);
+    if (uniqueCodes && this.#coupons.some(({ code }) => code === asked.code)) {
+      return this.#refuse(400, 'This code is taken');
+    }
+    const coupon = this.addCoupon(keepsExtras ? asked : { ...asked, ...noExtras });
+    return { status: createdStatus, body: { data: coupon }, counted: true };
+  }
+
+  #listCoupons({ limit = '10', offset = '0' }: LedgerEntry['parameters']): Answer {
+    if (!/^\d+$/.test(offset) || !/^\d+$/.test(limit) || Number(limit) < 1 || Number(limit) > 100) {
+      return this.#refuse(400, 'limit is 1 to 100, offset 0 or more');
+    }
+    const inOrder = this.#choices.listOrder === 'ascending' ? this.#coupons : this.#coupons.toReversed();
+    const coupons = inOrder.slice(Number(offset), Number(offset) + Number(limit));
+    return { status: 200, body: { data: { coupons } }, counted: false };
+  }
+
+  #refuse(status: number, message: string): Answer {
+    return { status, body: this.#choices.errorBody(message, status), counted: false };
+  }
+
+  #floored(uses: number): number {
+    return this.#choices.floorAtZero ? Math.max(0, uses) : uses;
+  }
+
+  #found(licenseKey: string): Writable<UpstreamLicense> {
+    const license = this.#licenses.get(licenseKey);
+    if (license === undefined) throw new Error(`The plain upstream has no license ${licenseKey}`);
+    return license;
+  }
+}
+
+/** Starts a plain upstream on 127.0.0.1. */
+export async function startPlainUpstream(options: PlainUpstreamOptions): Promise<PlainUpstream> {
+  const upstream = new PlainUpstream(options);
+  await upstream.start();
+  return upstream;
+}
+
+const maximumBodyBytes = 65_536;
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    body += String(chunk);
+    if (body.length > maximumBodyBytes) throw new Error('A form is never this large');
+  }
+  return body;
+}
+
+function draft(request: IncomingMessage, body: string): LedgerEntry {
+  const { method = '', url = '/' } = request;
+  const { pathname: path, searchParams } = new URL(url, 'http://upstream');
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, [value ?? ''].flat().join(', ')]),
+  );
+  const form = new URLSearchParams(isForm(headers) ? body : '');
+  const parameters: Record<string, string> = Object.fromEntries(method === 'GET' ? searchParams : form);
+  return {
+    at: Date.now(),
+    method,
+    path,
+    kind: kindOf(method, path),
+    licenseKey: parameters['license_key'],
+    headers,
+    parameters,
+    counted: false,
+    answered: 'waiting',
+  };
+}
+
+function kindOf(method: string, path: string): RequestKind {
+  if (method === 'POST' && path === '/api/v2/coupons') return 'create_coupon';
+  if (method === 'GET' && path === '/api/v2/coupons') return 'list_coupons';
+  if (method === 'GET' && /^\/api\/v2\/coupons\/[^/]+$/.test(path)) return 'get_coupon';
+  return licenseRoutes[`${method} ${path}`] ?? 'other';
+}
+
+function isForm(headers: LedgerEntry['headers']): boolean {
+  return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers['content-type'] ?? '');
+}
+
+function wire({ status, body }: Answer): WireAnswer {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+function licenseObject(license: UpstreamLicense): Record<string, unknown> {
+  return {
+    license_key: license.licenseKey,
+    enabled: license.enabled,
+    product_link: license.productKey,
+    buyer_email: license.buyerEmail,
+    uses: license.uses,
+    date: license.date,
+  };
+}
+
+function datetime(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
+}
+
+const noExtras: Pick<UpstreamCoupon, 'start_date' | 'end_date' | 'minimum_purchase_amount'> = {
+  start_date: null,
+  end_date: null,
+  minimum_purchase_amount: null,
+};
+
+const emptyCoupon: Omit<UpstreamCoupon, 'id' | 'code'> = {
+  coupon_type: 'multi',
+  percent_off: null,
+  amount_off: null,
+  product_key: null,
+  collection_id: null,
+  usage_limit: null,
+  notes: null,
+  ...noExtras,
+};
+
+/** The first rule of specification 2.1 and 4.1 that the parameters break. */
+function couponFault(parameters: LedgerEntry['parameters']): string | undefined {
+  const { percent_off: percent, amount_off: amount, coupon_type: type, code } = parameters;
+  if ((percent === undefined) === (amount === undefined)) return 'Send either percent_off or amount_off';
+  if (percent !== undefined && !(Number(percent) > 0 && Number(percent) <= 100))
+    return 'percent_off is wrong';
+  const wholeNumbers = ['amount_off', 'usage_limit', 'minimum_purchase_amount'];
+  const wrong = wholeNumbers.find((name) => !/^[1-9]\d*$/.test(parameters[name] ?? '1'));
+  if (wrong !== undefined) return `${wrong} is wrong`;
+  if (type !== 'single' && type !== 'multi' && type !== 'collection') return 'coupon_type is wrong';
+  if (type === 'single' && !parameters['product_key']) return 'product_key is required';
+  if (type === 'collection' && !parameters['collection_id']) return 'collection_id is required';
+  return code ? undefined : 'code is required';
+}
+
+function couponAsked(parameters: LedgerEntry['parameters']): Omit<UpstreamCoupon, 'id'> {
+  const text = (name: string): string | null => parameters[name] ?? null;
+  const number = (name: string): number | null =>
+    parameters[name] === undefined ? null : Number(parameters[name]);
+  return {
+    coupon_type: text('coupon_type') ?? '',
+    percent_off: number('percent_off'),
+    amount_off: number('amount_off'),
+    code: text('code') ?? '',
+    start_date: text('start_date'),
+    end_date: text('end_date'),
+    product_key: text('product_key'),
+    collection_id: text('collection_id'),
+    minimum_purchase_amount: number('minimum_purchase_amount'),
+    usage_limit: number('usage_limit'),
+    notes: text('notes'),
+  };
+}
