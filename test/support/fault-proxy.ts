@@ -1,0 +1,181 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What the network does; everything but `pass` is a way in which it fails. */
+export type NetworkFault =
+  | { readonly kind: 'pass' }
+  /** Nothing listens, and what was connected is reset. */
+  | { readonly kind: 'refuse' }
+  /** Connections are accepted and everything sent on them is swallowed. */
+  | { readonly kind: 'blackhole' }
+  /** Every connection is reset as soon as it stands. */
+  | { readonly kind: 'reset_on_connect' }
+  /** The request arrives; its answer becomes a reset. */
+  | { readonly kind: 'reset_answer' }
+  /** The request arrives; its answer never does, and the connection stays open. */
+  | { readonly kind: 'half_open' }
+  /** The first `afterBytes` bytes of what is answered from now on arrive, then the connection ends. */
+  | { readonly kind: 'cut_answer'; readonly afterBytes: number }
+  /** Everything arrives, `delayMs` late each way. */
+  | { readonly kind: 'latency'; readonly delayMs: number };
+
+interface Connection {
+  readonly client: Socket;
+  readonly target: Socket;
+  /** Bytes answered since the fault was chosen. */
+  answeredBytes: number;
+  /** Nothing reaches the target any more, nothing the client: what has swallowed a byte never heals. */
+  deaf: boolean;
+  mute: boolean;
+}
+
+/**
+ * A stretch of network in front of a port on this machine, to be broken at run time.
+ *
+ * It keeps no back-pressure: for small messages only.
+ */
+export class FaultProxy implements AsyncDisposable {
+  readonly #targetPort: number;
+  readonly #connections: Set<Connection> = new Set();
+  #server: Server | undefined;
+  #port = 0;
+  #fault: NetworkFault = { kind: 'pass' };
+
+  constructor(targetPort: number) {
+    this.#targetPort = targetPort;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** How many connections stand now. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Changes the weather, for open connections too; resolves once the listener is open or closed as it says. */
+  async become(fault: NetworkFault): Promise<void> {
+    this.#fault = fault;
+    for (const connection of this.#connections) connection.answeredBytes = 0;
+    if (fault.kind === 'refuse' || fault.kind === 'reset_on_connect') this.resetAll();
+    await (fault.kind === 'refuse' ? this.#close() : this.#listen());
+  }
+
+  /** Resets every connection that stands, as a router that lost its table does. */
+  resetAll(): void {
+    for (const { client, target } of this.#connections) {
+      client.resetAndDestroy();
+      target.destroy();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.resetAll();
+    await this.#close();
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#server !== undefined) return;
+    this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    const address = this.#server.address();
+    if (address !== null && typeof address === 'object') this.#port = address.port;
+  }
+
+  async #close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    server.close();
+    this.resetAll();
+    await once(server, 'close');
+  }
+
+  #accept(client: Socket): void {
+    if (this.#fault.kind === 'reset_on_connect' || this.#server === undefined) {
+      client.resetAndDestroy();
+      return;
+    }
+    const target = connect({ host: '127.0.0.1', port: this.#targetPort, noDelay: true });
+    const connection: Connection = { client, target, answeredBytes: 0, deaf: false, mute: false };
+    this.#connections.add(connection);
+    const toTarget = new DelayLine(() => this.#delayMs);
+    const toClient = new DelayLine(() => this.#delayMs);
+
+    client.on('data', (chunk: Buffer) => toTarget.push(() => this.#forward(connection, chunk)));
+    target.on('data', (chunk: Buffer) => toClient.push(() => this.#answer(connection, chunk)));
+    client.on('error', () => target.destroy());
+    target.on('error', () => this.#meet(connection).mute || client.resetAndDestroy());
+    target.on('end', () => toClient.push(() => this.#meet(connection).mute || client.end()));
+    client.on('close', () => {
+      target.destroy();
+      this.#connections.delete(connection);
+    });
+  }
+
+  get #delayMs(): number {
+    return this.#fault.kind === 'latency' ? this.#fault.delayMs : 0;
+  }
+
+  #forward(connection: Connection, chunk: Buffer): void {
+    if (!this.#meet(connection).deaf) connection.target.write(chunk);
+  }
+
+  #answer(connection: Connection, chunk: Buffer): void {
+    if (this.#meet(connection).mute) return;
+    const fault = this.#fault;
+    if (fault.kind === 'reset_answer') {
+      connection.client.resetAndDestroy();
+      return;
+    }
+    const room = fault.kind === 'cut_answer' ? fault.afterBytes - connection.answeredBytes : Infinity;
+    connection.answeredBytes += chunk.length;
+    if (chunk.length < room) {
+      connection.client.write(chunk);
+      return;
+    }
+    connection.mute = true;
+    connection.client.end(chunk.subarray(0, room));
+  }
+
+  /** The connection meets the fault with every byte, either way: an answer is lost when its request met it. */
+  #meet(connection: Connection): Connection {
+    const { kind } = this.#fault;
+    connection.deaf ||= kind === 'blackhole';
+    connection.mute ||= kind === 'blackhole' || kind === 'half_open';
+    return connection;
+  }
+}
+
+/** Lets acts happen later, each after its delay and all in their order. */
+class DelayLine {
+  readonly #delayMs: () => number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(delayMs: () => number) {
+    this.#delayMs = delayMs;
+  }
+
+  push(act: () => void): void {
+    const delayMs = this.#delayMs();
+    if (delayMs === 0 && this.#waiting.length === 0) {
+      act();
+      return;
+    }
+    this.#waiting.push(act);
+    setTimeout(() => this.#waiting.shift()?.(), delayMs).unref();
+  }
+}
+
+/** Puts a proxy in front of a port on this machine; it passes everything until told otherwise. */
+export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+  const proxy = new FaultProxy(targetPort);
+  await proxy.become({ kind: 'pass' });
+  return proxy;
+}
