@@ -1,0 +1,32 @@
+import { BlockList, isIP } from 'node:net';
+import type { Address } from './configuration.ts';
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Reads `127.0.0.1:8787`, `localhost:8787` or `[::1]:8787`. */
+export function parseAddress(text: string): Address | undefined {
+  const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  if (host === undefined || port > 65_535) return undefined;
+  return bracketed === undefined || isIP(bracketed) === 6 ? { host: host.toLowerCase(), port } : undefined;
+}
+
+/** Writes an address as it is read. */
+export function formatAddress({ host, port }: Address): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Whether only this machine can reach the host; of names, only `localhost` is known to be so. */
+export function isLoopback(host: string): boolean {
+  const version = isIP(host);
+  return version === 0 ? host === 'localhost' : loopback.check(host, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Reads a host without scheme, port or path, in lower case, an IPv6 address also in brackets. */
+export function parseHost(text: string): string | undefined {
+  const bare = text.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return isIP(bare) === 6 || /^[\w.-]+$/.test(bare) ? bare : undefined;
+}

@@ -1,0 +1,73 @@
+import type { Fault, KeyPath } from './fault.ts';
+import { overlay } from './tree.ts';
+import { parseYaml } from './yaml.ts';
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The values given by `LATCHKEY_…` variables. */
+export interface EnvironmentValues {
+  readonly tree: unknown;
+  readonly faults: readonly Fault[];
+  readonly originOf: (path: KeyPath) => string;
+}
+
+interface Variable {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+const prefix = 'LATCHKEY_';
+
+/** What Kubernetes sets in every container when a Service is called `latchkey`: no key of ours. */
+const kubernetes =
+  /^LATCHKEY_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?|PORT=\w+:\/\/.*)(=|$)/;
+
+/**
+ * Reads `LATCHKEY_<PATH>` variables, `__` between levels; a list's item is its position.
+ *
+ * A value is taken as it stands, but `true`, `false`, and `null` or nothing (not given), and
+ * what begins with a bracket, a brace or a quotation mark, which is YAML.
+ */
+export function readEnvironment(environment: Environment): EnvironmentValues {
+  const variables: Variable[] = [];
+  const faults: Fault[] = [];
+  let tree: unknown = {};
+  for (const [name, text] of Object.entries(environment).sort(byName)) {
+    if (text === undefined || !name.startsWith(prefix) || name === 'LATCHKEY_CONFIG') continue;
+    if (kubernetes.test(`${name}=${text}`)) continue;
+    const path = name.slice(prefix.length).toLowerCase().split('__');
+    const read = readValue(text);
+    if ('fault' in read) {
+      faults.push({ key: path.join('.'), text: read.fault, origin: `environment ${name}` });
+      continue;
+    }
+    variables.push({ name, path });
+    tree = overlay(
+      tree,
+      path.reduceRight<unknown>((value, step) => ({ [step]: value }), read.value),
+    );
+  }
+  return { tree, faults, originOf: (path) => `environment ${nameOf(variables, path)}` };
+}
+
+function readValue(text: string): { readonly value: unknown } | { readonly fault: string } {
+  const plain = text.trim();
+  if (plain === '' || plain === 'null' || plain === '~') return { value: null };
+  if (plain === 'true' || plain === 'false') return { value: plain === 'true' };
+  if (!/^[[{"']/.test(plain)) return { value: plain };
+  const yaml = parseYaml(plain);
+  return 'value' in yaml ? { value: yaml.value } : { fault: yaml[0]?.text ?? 'is not valid YAML' };
+}
+
+/** Names the variable nearest to a path: one that holds it, or one that holds a part of it. */
+function nameOf(variables: readonly Variable[], path: KeyPath): string {
+  const near = variables.filter((variable) =>
+    variable.path.every((step, index) => index >= path.length || step === String(path[index])),
+  );
+  return near.at(-1)?.name ?? prefix;
+}
+
+function byName([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number {
+  return left.localeCompare(right, 'en', { numeric: true });
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import type { Configuration } from './configuration.ts';
+import type { Environment } from './environment.ts';
+import type { Fault } from './fault.ts';
+import { type LocationResult, parseLocation } from './location.ts';
+import { findPlaces } from './place.ts';
+import { configurationSchema } from './schema.ts';
+import { readSecretFiles } from './secret-file.ts';
+import { collectFaults } from './section.ts';
+import { readSources, type Sources } from './source.ts';
+import type { Tree } from './tree.ts';
+
+/** What the command line gives; the rest is this process's own surroundings. */
+export interface LoadOptions {
+  /** `--config`. */
+  readonly file?: string | undefined;
+  /** Further flags, in the file's own names and shape: `{ listen: { tcp: '127.0.0.1:0' } }`. */
+  readonly flags?: Tree | undefined;
+  /** Default: this process's. */
+  readonly environment?: Environment | undefined;
+}
+
+/** A whole configuration and the file it came from, or everything that is wrong with it. */
+export type ConfigurationResult =
+  | { readonly ok: true; readonly configuration: Configuration; readonly file: string | null }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
+export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
+  return parseConfiguration(surround(options));
+}
+
+/** Finds the daemon that this user's commands talk to; it need not be able to read the secrets. */
+export function locateDaemon(options: LoadOptions = {}): LocationResult {
+  return parseLocation(surround(options));
+}
+
+/**
+ * Makes a configuration of what was given (configuration contract).
+ *
+ * All faults come together, except that a text which is not YAML is told before anything in it.
+ */
+export function parseConfiguration(sources: Sources): ConfigurationResult {
+  const { raw, faults } = readSources(sources);
+  if (faults.length > 0) return { ok: false, faults };
+  const secrets = readSecretFiles(raw, sources.readFile);
+  const places = findPlaces(sources, raw.tree['state_dir']);
+  const parsed = configurationSchema(places).safeParse(secrets.tree);
+  return parsed.success && secrets.faults.length === 0
+    ? { ok: true, configuration: parsed.data, file: raw.file }
+    : { ok: false, faults: [...collectFaults(parsed.error, raw.originOf), ...secrets.faults] };
+}
+
+function surround({ file, flags, environment }: LoadOptions): Sources {
+  return {
+    file,
+    flags,
+    environment: environment ?? process.env,
+    home: homedir(),
+    platform: process.platform,
+    directory: process.cwd(),
+    readFile: (path) => readFileSync(path, 'utf8'),
+  };
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import type { Address } from './configuration.ts';
+import type { Fault } from './fault.ts';
+import { findPlaces } from './place.ts';
+import { collectFaults, key, section } from './section.ts';
+import { readSources, type Sources } from './source.ts';
+import { address, orFalse, path, socketPath } from './value.ts';
+
+/** Where a running daemon is to be found. */
+export interface Location {
+  readonly stateDir: string;
+  readonly socket: string | null;
+  readonly tcp: Address | null;
+}
+
+/** A location, or what stands in the way of knowing it. */
+export type LocationResult =
+  | { readonly ok: true; readonly location: Location }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/**
+ * Reads only where the daemon listens, without its secrets and whatever else may be wrong.
+ *
+ * With a state directory among the flags the file need not be readable: `listen.json` in there
+ * tells the rest.
+ */
+export function parseLocation(sources: Sources): LocationResult {
+  const { raw, faults } = readSources(sources);
+  if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
+  const places = findPlaces(sources, raw.tree['state_dir']);
+  const schema = z.object({
+    state_dir: key(path, places.stateDir),
+    listen: section(
+      z.object({
+        tcp: key(orFalse(address), '127.0.0.1:8787'),
+        socket: key(orFalse(socketPath), places.socket),
+      }),
+    ),
+  });
+  const parsed = schema.safeParse(raw.tree);
+  return parsed.success
+    ? { ok: true, location: { stateDir: parsed.data.state_dir, ...parsed.data.listen } }
+    : { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
+}

@@ -1,0 +1,55 @@
+import { isAbsolute, join } from 'node:path';
+import type { Environment } from './environment.ts';
+
+/** What of the machine decides where things are by default. */
+export interface Machine {
+  readonly environment: Environment;
+  /** The user's home directory. */
+  readonly home: string;
+  readonly platform: NodeJS.Platform;
+}
+
+/** The places where a configuration file is looked for when none is named, the first one wins. */
+export function findConfigurationFiles(machine: Machine): readonly string[] {
+  const user = join(directory(machine, 'XDG_CONFIG_HOME') ?? join(machine.home, '.config'), 'latchkey');
+  return ['/etc/latchkey/config.yaml', join(user, 'config.yaml')];
+}
+
+/** The defaults that the machine decides. */
+export interface Places {
+  readonly stateDir: string;
+  readonly socket: string;
+}
+
+/**
+ * Finds where state and socket are when they are not configured (outside contract, listeners).
+ *
+ * State is in the service manager's directory, else in the user's; the socket in the runtime
+ * directory of either, else beside the state, for which the configured directory counts.
+ */
+export function findPlaces(machine: Machine, configuredStateDir: unknown): Places {
+  const isConfigured = typeof configuredStateDir === 'string' && configuredStateDir !== '';
+  const stateDir = isConfigured ? configuredStateDir : findStateDirectory(machine);
+  return { stateDir, socket: findSocket(machine, stateDir) };
+}
+
+function findStateDirectory(machine: Machine): string {
+  const service = directory(machine, 'STATE_DIRECTORY');
+  const user = directory(machine, 'XDG_STATE_HOME') ?? join(machine.home, '.local', 'state');
+  return service ?? join(user, 'latchkey');
+}
+
+function findSocket(machine: Machine, stateDir: string): string {
+  if (machine.platform === 'win32') return String.raw`\\.\pipe\latchkey`;
+  const service = directory(machine, 'RUNTIME_DIRECTORY');
+  if (service !== undefined) return join(service, 'latchkey.sock');
+  const user = directory(machine, 'XDG_RUNTIME_DIR');
+  return join(user === undefined ? stateDir : join(user, 'latchkey'), 'latchkey.sock');
+}
+
+/** Reads a directory variable: systemd may list several (`:` between), and XDG says to ignore a relative one. */
+function directory(machine: Machine, name: string): string | undefined {
+  const text = machine.environment[name];
+  const first = machine.platform === 'win32' ? text : text?.split(':')[0];
+  return first !== undefined && isAbsolute(first) ? first : undefined;
+}

@@ -1,0 +1,23 @@
+/** What is shown in place of a secret. */
+export const mask = '***';
+
+/** A secret that can be carried about without being printed: as text and as JSON it is `***`, and `inspect` shows nothing of it. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return mask;
+  }
+
+  toJSON(): string {
+    return mask;
+  }
+}

@@ -1,0 +1,59 @@
+import { readEnvironment } from './environment.ts';
+import type { Fault, KeyPath } from './fault.ts';
+import { type FileSources, readConfigurationFile } from './file.ts';
+import { anchorPaths, isTree, overlay, type Tree, valueAt } from './tree.ts';
+
+/** Everything that a configuration can come from. */
+export interface Sources extends FileSources {
+  /** What the command line sets, in the file's own names and shape; `undefined` is not set. */
+  readonly flags?: Tree | undefined;
+}
+
+/** All that was given, before anything is known about it. */
+export interface Raw {
+  readonly tree: Tree;
+  /** The file that was read. */
+  readonly file: string | null;
+  /** Says where the value at a path comes from. */
+  readonly originOf: (path: KeyPath) => string;
+}
+
+interface Layer {
+  readonly tree: unknown;
+  readonly originOf: (path: KeyPath) => string;
+}
+
+/**
+ * Lays flags over environment over file (configuration contract, first step of three).
+ *
+ * Relative paths of flags and environment are made absolute from the working directory.
+ */
+export function readSources(sources: Sources): { readonly raw: Raw; readonly faults: readonly Fault[] } {
+  const { flags = {}, directory } = sources;
+  const environment = readEnvironment(sources.environment);
+  const file = readConfigurationFile(sources);
+  const layers: readonly Layer[] = [
+    { tree: anchorPaths(flags, directory), originOf: () => 'flag' },
+    { ...environment, tree: anchorPaths(environment.tree, directory) },
+    file,
+  ];
+  const tree = layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {});
+  return {
+    raw: {
+      tree: isTree(tree) ? tree : {},
+      file: file.file,
+      originOf: (path) => findOrigin(layers, path),
+    },
+    faults: [...file.faults, ...environment.faults],
+  };
+}
+
+/** Names the strongest layer that holds the path, or the nearest thing around it. */
+function findOrigin(layers: readonly Layer[], path: KeyPath): string {
+  for (let length = path.length; length > 0; length -= 1) {
+    const around = path.slice(0, length);
+    const layer = layers.find(({ tree }) => valueAt(tree, around) !== undefined);
+    if (layer !== undefined) return layer.originOf(around);
+  }
+  return 'default';
+}

@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import type { KeyPath } from './fault.ts';
+
+/** A mapping as it was written, nothing about it known yet. */
+export type Tree = { readonly [key: string]: unknown };
+
+export function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Reads a list that was written as one, or as a mapping from 0, 1, 2 … (which is how single items
+ * come from the environment: `LATCHKEY_PRODUCTS__0__KEY`).
+ */
+export function listOf(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (!isTree(value)) return undefined;
+  const keys = Object.keys(value);
+  return keys.length > 0 && keys.every((key, index) => key === String(index))
+    ? Object.values(value)
+    : undefined;
+}
+
+/** Finds what stands at a path; `undefined` when nothing does. */
+export function valueAt(root: unknown, path: KeyPath): unknown {
+  let value = root;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Tree)[String(step)];
+  }
+  return value;
+}
+
+/** Lays one value over another: mappings key by key, single items over a list's, all else replaces. */
+export function overlay(base: unknown, over: unknown): unknown {
+  if (over === undefined) return base;
+  if (!isTree(over)) return over;
+  const byPosition = Array.isArray(base) && Object.keys(over).every((key) => /^\d+$/.test(key));
+  const merged = new Map<string, unknown>(isTree(base) || byPosition ? Object.entries(base) : []);
+  for (const [key, value] of Object.entries(over)) merged.set(key, overlay(merged.get(key), value));
+  return Object.fromEntries(merged);
+}
+
+const pathKeys = new Set(['state_dir', 'socket', 'path', 'api_key_file', 'secret_file', 'ca_file']);
+
+/** Makes the relative paths in a value absolute, from the folder that they are relative to. */
+export function anchorPaths(value: unknown, folder: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder));
+  if (!isTree(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      pathKeys.has(key) && typeof item === 'string' && item !== ''
+        ? resolve(folder, item)
+        : anchorPaths(item, folder),
+    ]),
+  );
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { effective } from '../../src/config/show.ts';
+import { configurationOf } from './given.ts';
+
+test('without any configuration this is an authority with the defaults of the contract', () => {
+  const configuration = configurationOf();
+  expect(configuration.role).toBe('authority');
+  expect(effective(configuration)).toEqual({
+    state_dir: '/home/ada/.local/state/latchkey',
+    listen: {
+      tcp: '127.0.0.1:8787',
+      socket: '/home/ada/.local/state/latchkey/latchkey.sock',
+      socket_mode: '0600',
+      sockets: [],
+      header_aliases: { api_key: [], product_secret: [] },
+      allow_remote: false,
+      allowed_hosts: [],
+    },
+    upstream: null,
+    products: [],
+    freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '6h', unknown: '1m', gone: '1m' },
+    sync: {
+      rate: 5,
+      lanes: 4,
+      fence: '1m',
+      writers: 'many',
+      on_doubt: 'infer',
+      max_pending: 1_000_000,
+      backoff: { first: '1s', max: '15m' },
+      breaker: { failures: 5, open: '30s' },
+    },
+    limits: {
+      header_timeout: '5s',
+      header_count: 40,
+      header_bytes: '8KiB',
+      request_timeout: '10s',
+      body_bytes: '16KiB',
+      import_bytes: '64MiB',
+      parameters: 32,
+      connections: 256,
+      rate: 0,
+      misses: 20,
+      failed_rate: 5,
+    },
+    metrics: { open: false },
+    log: { level: 'info', format: 'json' },
+  });
+});
+
+test('an upstream makes this an agent with the header names of the specification', () => {
+  const { role, upstream } = configurationOf({ text: 'upstream: { base_url: "https://api.example.com/" }' });
+  expect(role).toBe('agent');
+  expect(upstream).toEqual({
+    baseUrl: 'https://api.example.com',
+    apiKey: null,
+    headers: { apiKey: 'service-api-key', productSecret: 'product-secret-key' },
+    timeoutMs: 10_000,
+    probeMs: 30_000,
+    caFile: null,
+    proxy: null,
+  });
+});
+
+test('the file of the contract is understood', () => {
+  const configuration = configurationOf({
+    text: `
+state_dir: /var/lib/latchkey
+listen:
+  tcp: 127.0.0.1:8787
+  socket: /run/latchkey/latchkey.sock
+  socket_mode: "0660"
+  sockets:
+    - { path: /run/latchkey/shop.sock, mode: 0660, group: www-data, grant: { scopes: [verify, use], product: RGsF } }
+  header_aliases: { api_key: [Payhip-Api-Key], product_secret: [] }
+  allow_remote: false
+  allowed_hosts: [Licenses.Example.com, "[::1]"]
+upstream:
+  base_url: https://api.example.com/shop/
+  api_key_file: /etc/latchkey/api-key
+  ca_file: null
+  proxy: null
+products:
+  - key: RGsF
+    secret_file: /etc/latchkey/rgsf.secret
+freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone: 60s }
+`,
+    files: { '/etc/latchkey/api-key': 'key-1\n', '/etc/latchkey/rgsf.secret': 'secret-1\r\n' },
+  });
+  expect(configuration.stateDir).toBe('/var/lib/latchkey');
+  expect(configuration.listen).toEqual({
+    tcp: { host: '127.0.0.1', port: 8787 },
+    socket: '/run/latchkey/latchkey.sock',
+    socketMode: 0o660,
+    sockets: [
+      {
+        path: '/run/latchkey/shop.sock',
+        mode: 0o660,
+        group: 'www-data',
+        grant: { scopes: ['verify', 'use'], product: 'RGsF' },
+      },
+    ],
+    headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] },
+    allowRemote: false,
+    allowedHosts: ['licenses.example.com', '::1'],
+  });
+  expect(configuration.upstream?.baseUrl).toBe('https://api.example.com/shop');
+  expect(configuration.upstream?.apiKey?.reveal()).toBe('key-1');
+  expect(configuration.products.map(({ key, secret }) => [key, secret.reveal()])).toEqual([
+    ['RGsF', 'secret-1'],
+  ]);
+});
+
+test.each([
+  [{ STATE_DIRECTORY: '/var/lib/latchkey:/other' }, '/var/lib/latchkey', '/var/lib/latchkey/latchkey.sock'],
+  [{ XDG_STATE_HOME: '/s' }, '/s/latchkey', '/s/latchkey/latchkey.sock'],
+  [
+    { XDG_STATE_HOME: 'relative', XDG_RUNTIME_DIR: '/run/user/7' },
+    '/home/ada/.local/state/latchkey',
+    '/run/user/7/latchkey/latchkey.sock',
+  ],
+  [
+    { RUNTIME_DIRECTORY: '/run/latchkey', XDG_RUNTIME_DIR: '/x', STATE_DIRECTORY: '/s' },
+    '/s',
+    '/run/latchkey/latchkey.sock',
+  ],
+  [{ LATCHKEY_STATE_DIR: 'here', STATE_DIRECTORY: '/s' }, '/work/here', '/work/here/latchkey.sock'],
+])('with %o the state is in %s and the socket is %s', (environment, stateDir, socket) => {
+  const configuration = configurationOf({ environment });
+  expect([configuration.stateDir, configuration.listen.socket]).toEqual([stateDir, socket]);
+});

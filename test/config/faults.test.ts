@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { faultsOf, folder } from './given.ts';
+
+const here = `${folder}/config.yaml`;
+const agent = 'upstream: { base_url: "http://localhost" }\n';
+
+test('every fault is told at once, each with the place it comes from', () => {
+  expect(
+    faultsOf({
+      text: `listen:
+  tcp: nowhere
+  sokcet: /x
+upstream:
+  api_key_file: /etc/api-key
+products:
+  - key: A
+    secret: s
+    secret_file: /etc/a.secret
+  - secret: t
+freshness: { fresh: 8d }
+sync:
+  rate: -1
+`,
+      environment: { LATCHKEY_LOG__LEVEL: 'loud', LATCHKEY_LOGS: 'x' },
+      flags: { limits: { parameters: 0 }, metrics: { open: 'yes' } },
+    }),
+  ).toEqual([
+    `listen.tcp: must be host:port, such as 127.0.0.1:8787, or false (from ${here} line 2)`,
+    `listen.sokcet: unknown key; did you mean socket? (from ${here} line 3)`,
+    `upstream.base_url: is missing (from ${here} line 4)`,
+    `products[1].key: is missing (from ${here} line 10)`,
+    `freshness.fresh: must not be longer than stale (from ${here} line 11)`,
+    `sync.rate: must be a number above 0 (from ${here} line 13)`,
+    'limits.parameters: must be a whole number above 0 (from flag)',
+    'metrics.open: must be true or false (from flag)',
+    'log.level: must be one of trace, debug, info, warn, error, fatal, silent (from environment LATCHKEY_LOG__LEVEL)',
+    'logs: unknown key; did you mean log? (from environment LATCHKEY_LOGS)',
+    `upstream.api_key_file: cannot read /etc/api-key: no such file or directory (from ${here} line 5)`,
+    `products[0].secret_file: is given beside secret: take one of them out (from ${here} line 9)`,
+  ]);
+});
+
+test.each([
+  ['listen: { tcp: 0.0.0.0:8787 }', 'listen.tcp: is not a loopback address: set listen.allow_remote'],
+  ['listen: { tcp: "example.com:80" }', 'listen.tcp: is not a loopback address'],
+  ['listen: { tcp: "[::]:80" }', 'listen.tcp: is not a loopback address'],
+  ['listen: { tcp: 127.0.0.1:65536 }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: 8787 }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: true }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: "[example]:80" }', 'listen.tcp: must be host:port'],
+  ['listen: { tcp: false, socket: false }', 'listen.tcp: is switched off, and so is listen.socket'],
+  [`listen: { socket: /${'x'.repeat(107)} }`, 'listen.socket: must be a path of at most 107 bytes'],
+  [`state_dir: /${'é'.repeat(60)}`, 'listen.socket: must be a path of at most 107 bytes'],
+  ['listen: { socket_mode: "0999" }', 'listen.socket_mode: must be permission bits in octal'],
+  ['listen: { sockets: /x }', 'listen.sockets: must be a list'],
+  ['listen: { sockets: {} }', 'listen.sockets: must be a list'],
+  ['listen: { sockets: [/x] }', 'listen.sockets[0]: must be a mapping'],
+  ['listen: { sockets: [{ path: /x }, { path: /x }] }', 'listen.sockets: has a path that is given twice'],
+  ['listen: { sockets: [{ path: /x, grant: {} }] }', 'listen.sockets[0].grant.scopes: must name a scope'],
+  [
+    'listen: { sockets: [{ path: /x, grant: { scopes: [verify, admin] } }] }',
+    'listen.sockets[0].grant.scopes[1]: must be one of verify, use, manage',
+  ],
+  [
+    'listen: { sockets: [{ path: /x, grant: { scopes: ["coupons:read"], product: A } }] }',
+    'listen.sockets[0].grant.product: cannot be given with a coupon scope',
+  ],
+  [
+    `${agent}listen: { sockets: [{ path: /x, grant: { scopes: [use], product: A } }] }`,
+    'listen: a socket grants a product that is not in products',
+  ],
+  [
+    'listen: { header_aliases: { api_key: [a b] } }',
+    'listen.header_aliases.api_key[0]: must be the name of an HTTP header',
+  ],
+  [
+    'listen: { header_aliases: { api_key: [x], product_secret: [X] } }',
+    'listen.header_aliases.api_key: names a header that already has a meaning',
+  ],
+  ['listen: { allowed_hosts: ["https://x"] }', 'listen.allowed_hosts[0]: must be a host name'],
+  ['listen: true', 'listen: must be a mapping'],
+  ['upstream: { base_url: "ftp://x" }', 'upstream.base_url: must be an http or https address'],
+  ['upstream: { base_url: "http://x?a" }', 'upstream.base_url: must be an http or https address'],
+  ['upstream: { base_url: "http://x/#" }', 'upstream.base_url: must be an http or https address'],
+  ['upstream: { base_url: "http://u:p@x" }', 'upstream.base_url: must be an http or https address'],
+  ['upstream: { base_url: "http://x/api/v2/" }', 'upstream.base_url: must be an http or https address'],
+  [
+    'upstream: { base_url: "http://x", headers: { api_key: a, product_secret: A } }',
+    'upstream.headers.product_secret: must not be the same',
+  ],
+  ['upstream: { base_url: "http://x", timeout: 10 }', 'upstream.timeout: must be a duration'],
+  ['upstream: { base_url: "http://x", timeout: 25d }', 'upstream.timeout: must be a duration'],
+  ['upstream: { base_url: "http://x", timeout: 0s }', 'upstream.timeout: must be a duration'],
+  [
+    'upstream: { base_url: "http://x", proxy: "not a url" }',
+    'upstream.proxy: must be an http or https address',
+  ],
+  [`${agent}products: [{ key: A }]`, 'products[0].secret: is missing'],
+  [
+    `${agent}products: [{ key: A, secret: a }, { key: A, secret: b }]`,
+    'products: the same key is given twice',
+  ],
+  ['products: [{ key: A, secret: a }]', 'products: belong to an agent: set upstream.base_url'],
+  ['freshness: { stale: 15d }', 'freshness.stale: must not be longer than grace'],
+  ['sync: { backoff: { first: 1h } }', 'sync.backoff.first: must not be longer than max'],
+  ['sync: { writers: none }', 'sync.writers: must be one of many, single'],
+  ['sync: { lanes: 1.5 }', 'sync.lanes: must be a whole number above 0'],
+  ['limits: { body_bytes: 16KB }', 'limits.body_bytes: must be a size'],
+  ['limits: { rate: fast }', 'limits.rate: must be a number, 0 or above'],
+  ['{}\n---\n{}', 'file: is not valid YAML: multiple docs'],
+  ['log: {}\nlog: {}', 'file: is not valid YAML: duplicate key'],
+  ['log: &a {}\nsync: *b', 'file: has an alias: put quotes around text that begins with *'],
+  ['log: &a { level: *a }', 'file: has an alias'],
+  ['- a', 'file: must be a mapping'],
+  ['__proto__: { log: {} }', '__proto__: unknown key'],
+])('%s is refused: %s', (text, fault) => {
+  const faults = faultsOf({ text });
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toContain(fault);
+});
+
+test('a fault of the text itself has its line', () => {
+  expect(faultsOf({ text: 'log:\n  level: info\n\tformat: json' })[0]).toContain(`${here} line 3`);
+  expect(faultsOf({ environment: { LATCHKEY_PRODUCTS: '[{' } })[0]).toContain(
+    'environment LATCHKEY_PRODUCTS',
+  );
+});
+
+test('what is wrong by default says so', () => {
+  expect(faultsOf({ environment: { XDG_STATE_HOME: `/${'x'.repeat(100)}` } })).toEqual([
+    'listen.socket: must be a path of at most 107 bytes, or false (from default)',
+  ]);
+});
+
+test('a variable with one underscore between levels is told apart from a key', () => {
+  expect(faultsOf({ environment: { LATCHKEY_LOG_LEVEL: 'debug' } })).toEqual([
+    'log_level: unknown key; did you mean log.level? (from environment LATCHKEY_LOG_LEVEL)',
+  ]);
+});
+
+test('an unknown key cannot break or flood its line', () => {
+  expect(faultsOf({ text: `"a\\nb${'c'.repeat(100)}": 1` })).toEqual([
+    `a?b${'c'.repeat(61)}: unknown key (from ${here} line 1)`,
+  ]);
+  expect(faultsOf({ text: '"log_\\nb": 1' })).toEqual([
+    `log_?b: unknown key; did you mean log.?b? (from ${here} line 1)`,
+  ]);
+});
+
+test('what looks wrong and is not is taken', () => {
+  for (const text of [
+    'listen: { tcp: "[::1]:0" }',
+    'listen: { tcp: "localhost:80" }',
+    'listen: { tcp: "127.1.2.3:80" }',
+    'listen: { tcp: "0.0.0.0:80", allow_remote: true }',
+    'listen: { tcp: false, socket: false, sockets: [{ path: /x }] }',
+    'freshness: { fresh: 1ms, stale: 1ms, grace: 1ms, refresh: 1ms, unknown: 0, gone: 0s }',
+    'limits: { body_bytes: 1000, import_bytes: 1GiB, rate: 0.5 }',
+    'sync: { max_pending: 1e6 }',
+    agent,
+    '',
+  ])
+    expect(faultsOf({ text })).toEqual([]);
+});

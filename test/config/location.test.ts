@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { loadConfiguration, locateDaemon } from '../../src/config/load.ts';
+import { parseLocation } from '../../src/config/location.ts';
+import { denied, given } from './given.ts';
+
+test('a caller finds the daemon although it may not read the secrets and the file has faults elsewhere', () => {
+  const text =
+    'state_dir: /s\nlisten: { tcp: 127.0.0.1:1, sokcet: x }\nupstream: { api_key_file: /root/key }\nx: 1';
+  expect(parseLocation(given({ text, files: { '/root/key': denied() } }))).toEqual({
+    ok: true,
+    location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: { host: '127.0.0.1', port: 1 } },
+  });
+});
+
+test('listeners that are switched off are not looked for', () => {
+  const result = parseLocation(given({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }));
+  expect(result).toEqual({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
+});
+
+test('a file that may not be read matters only to a caller who does not say where the state is', () => {
+  const files = { '/etc/latchkey/config.yaml': denied() };
+  expect(parseLocation(given({ files }))).toMatchObject({ ok: false, faults: [{ key: 'file' }] });
+  expect(parseLocation(given({ files, flags: { state_dir: '/s' } }))).toMatchObject({ ok: true });
+});
+
+test('a wrong location is a fault', () => {
+  expect(parseLocation(given({ text: 'listen: { tcp: nowhere }' }))).toMatchObject({
+    ok: false,
+    faults: [{ key: 'listen.tcp', origin: '/srv/latchkey/config.yaml line 1' }],
+  });
+});
+
+let directory = '';
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'latchkey-config-'));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+test('a configuration is loaded from the file system', () => {
+  const file = join(directory, 'config.yaml');
+  writeFileSync(join(directory, 'key'), 'k\n');
+  writeFileSync(file, 'state_dir: .\nupstream: { base_url: "http://localhost", api_key_file: key }');
+  const loaded = loadConfiguration({ file, environment: {} });
+  expect(loaded).toMatchObject({ ok: true, file, configuration: { stateDir: directory, role: 'agent' } });
+  expect(locateDaemon({ file, environment: {} })).toMatchObject({
+    ok: true,
+    location: { stateDir: directory },
+  });
+  expect(loadConfiguration({ file: directory, environment: {} })).toEqual({
+    ok: false,
+    faults: [
+      {
+        key: 'file',
+        text: `cannot read ${directory}: illegal operation on a directory`,
+        origin: 'flag',
+      },
+    ],
+  });
+});

@@ -1,0 +1,78 @@
+import { inspect } from 'node:util';
+import { expect, test } from 'vitest';
+import { Secret } from '../../src/config/secret.ts';
+import { effective } from '../../src/config/show.ts';
+import { configurationOf, denied, faultsOf, folder } from './given.ts';
+
+const withKeyFile = 'upstream: { base_url: "http://localhost", api_key_file: key }';
+
+test.each([
+  ['permission denied', denied()],
+  ['is empty', '\n'],
+  ['must hold one line of visible ASCII', 'hush\nhush'],
+  ['must hold one line of visible ASCII', 'hush\u0000'],
+])('a secret file is refused: %s', (reason, content) => {
+  const faults = faultsOf({ text: withKeyFile, files: { [`${folder}/key`]: content } });
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toContain(`${folder}/key`);
+  expect(faults[0]).toContain(reason);
+  expect(faults[0]).not.toContain('hush');
+});
+
+test('only the newline at its end is taken off a secret file', () => {
+  const { upstream } = configurationOf({ text: withKeyFile, files: { [`${folder}/key`]: 'a b\r\n' } });
+  expect(upstream?.apiKey?.reveal()).toBe('a b');
+});
+
+test('a secret and its file may come from different sources, but not both', () => {
+  const environment = { LATCHKEY_UPSTREAM__API_KEY: 'k' };
+  expect(faultsOf({ text: withKeyFile, environment })).toEqual([
+    `upstream.api_key_file: is given beside api_key: take one of them out (from ${folder}/config.yaml line 1)`,
+  ]);
+  const withoutFile = { ...environment, LATCHKEY_UPSTREAM__API_KEY_FILE: '' };
+  expect(configurationOf({ text: withKeyFile, environment: withoutFile }).upstream?.apiKey?.reveal()).toBe(
+    'k',
+  );
+});
+
+test('no rendering of a configuration shows a secret', () => {
+  const configuration = configurationOf({
+    text: `
+upstream: { base_url: "http://localhost", api_key: hush-1, proxy: "http://me:hush-2@proxy:3128" }
+products: [{ key: A, secret: hush-3 }]`,
+  });
+  const { upstream } = configuration;
+  expect(upstream?.proxy?.reveal()).toBe('http://me:hush-2@proxy:3128/');
+  const shown = effective(configuration);
+  expect(shown['products']).toEqual([{ key: 'A', secret: '***' }]);
+  expect(shown['upstream']).toMatchObject({ api_key: '***', proxy: 'http://***:***@proxy:3128/' });
+  for (const rendering of [
+    JSON.stringify(configuration),
+    inspect(configuration, { depth: 9, showHidden: true }),
+    JSON.stringify(shown),
+    String(configuration.products[0]?.secret),
+    String(new Secret('hush')),
+  ])
+    expect(rendering).not.toContain('hush');
+});
+
+test('no fault shows a secret, wherever it was put by mistake', () => {
+  const texts = [
+    'upstream: { base_url: "https://me:hush@x", api_key: "hush\\n1", proxy: "hush" }',
+    'upstream: { base_url: hush, timeout: hush, headers: hush }\nproducts: hush',
+    'products: [hush, { key: A, secret: [hush] }, { key: A, secret: { a: hush } }]\nlog: { level: hush }',
+    'upstream: { api_key: "hush',
+    'upstream: { api_key: @hush }',
+    'upstream: { api_key: *hush }',
+    'upstream: &hush { api_key: *hush }',
+    'upstream: { api_key: !hush hush }',
+    'upstream: { api_key: "\\qhush" }',
+    'state_dir: [hush]\nlisten: { tcp: hush, socket_mode: hush, allowed_hosts: ["/hush"] }',
+  ];
+  for (const text of texts) {
+    const faults = faultsOf({ text, environment: { LATCHKEY_PRODUCTS: '[{key: A, secret: "hush}]' } });
+    expect(faults.length).toBeGreaterThan(0);
+    expect(faults.join('\n')).not.toContain('hush');
+    expect(faultsOf({ text }).join('\n')).not.toContain('hush');
+  }
+});
