@@ -1,0 +1,12 @@
+/** How long to wait between attempts, in ms. */
+export type BackoffPolicy = { firstMs: number; maxMs: number };
+
+/**
+ * The wait before the next attempt: exponential with full jitter, the jitter applied after the cap.
+ * `failures` counts from 1; `draw` is a random number in [0, 1).
+ */
+export function backoffMs(policy: BackoffPolicy, failures: number, draw: number): number {
+  const exponent = Math.min(Math.max(failures, 1) - 1, 52);
+  const ceiling = Math.min(policy.firstMs * 2 ** exponent, policy.maxMs);
+  return Math.max(1, Math.round(ceiling * draw));
+}

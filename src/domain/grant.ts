@@ -1,0 +1,34 @@
+/** What a credential may do. `admin` includes all the others. */
+export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'ops' | 'admin';
+
+export const scopes: readonly Scope[] = [
+  'verify',
+  'use',
+  'manage',
+  'coupons:read',
+  'coupons:write',
+  'ops',
+  'admin',
+];
+
+/** Whose records a credential reaches: all of an account's products, or one of them. */
+export type Reach = { accountId: string; productKey: string | null };
+
+/** What an accepted credential stands for. */
+export type Grant = {
+  /** Names the credential (never its secret): idempotency keys and rates live per credential. */
+  credential: string;
+  scopes: readonly Scope[];
+  reach: Reach;
+};
+
+/** The account of an authority's first start, and the only one of an agent. */
+export const defaultAccountId = 'default';
+
+export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write'];
+export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
+
+/** Whether a grant carries a scope. */
+export function allows(grant: Grant, scope: Scope): boolean {
+  return grant.scopes.includes(scope) || grant.scopes.includes('admin');
+}

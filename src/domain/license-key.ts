@@ -1,0 +1,25 @@
+const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
+export const maximumLicenseKeyLength = 100;
+
+/** How many random bytes make a license key. */
+export const licenseKeyBytes = 20;
+
+/**
+ * Makes a license key: four groups of five from an alphabet of 32, so that each byte's low five bits
+ * choose one letter without bias.
+ */
+export function licenseKeyFrom(bytes: Uint8Array): string {
+  const letters = Array.from(bytes.subarray(0, licenseKeyBytes), (byte) => alphabet.charAt(byte & 31));
+  return [0, 5, 10, 15].map((start) => letters.slice(start, start + 5).join('')).join('-');
+}
+
+/**
+ * Brings a license key to the form under which it is stored: white space around it is dropped, and a
+ * key of the generated format is found in any letter case. Null when nothing, or over 100 characters, is left.
+ */
+export function parseLicenseKey(text: string): string | null {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > maximumLicenseKeyLength) return null;
+  return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
+}

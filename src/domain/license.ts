@@ -1,0 +1,56 @@
+/** The record behind a license key (specification 2.2). */
+export type License = {
+  licenseKey: string;
+  /** `product_link` on the wire. */
+  productKey: string;
+  buyerEmail: string;
+  uses: number;
+  enabled: boolean;
+  /** Epoch ms. */
+  createdAt: number;
+};
+
+/** What can happen to a license (specification 3.1). */
+export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
+
+type LicenseState = 'enabled' | 'disabled';
+
+/** The transitions of `enabled`; a missing cell does not compile. */
+export const licenseTransitions: Record<LicenseState, Record<LicenseTrigger, LicenseState>> = {
+  enabled: {
+    usage: 'enabled',
+    decrease: 'enabled',
+    enable: 'enabled',
+    disable: 'disabled',
+    refund: 'disabled',
+  },
+  disabled: {
+    usage: 'disabled',
+    decrease: 'disabled',
+    enable: 'enabled',
+    disable: 'disabled',
+    refund: 'disabled',
+  },
+};
+
+/** What a trigger does to the count: usage adds one, decrease takes one and stops at 0. */
+export function countAfter(uses: number, trigger: LicenseTrigger): number {
+  switch (trigger) {
+    case 'usage':
+      return uses + 1;
+    case 'decrease':
+      return uses > 0 ? uses - 1 : uses;
+    case 'enable':
+    case 'disable':
+    case 'refund':
+      return uses;
+    default:
+      return trigger satisfies never;
+  }
+}
+
+/** The license after a trigger; the only function that changes one. */
+export function changeLicense(license: License, trigger: LicenseTrigger): License {
+  const state = licenseTransitions[license.enabled ? 'enabled' : 'disabled'][trigger];
+  return { ...license, enabled: state === 'enabled', uses: countAfter(license.uses, trigger) };
+}

@@ -1,0 +1,45 @@
+/** Why a request to the upstream certainly changed nothing there. */
+export type NotAppliedReason =
+  /** Nothing left us: name resolution, connection refused, TLS. */
+  | 'unreachable'
+  /** 400, 422: it will never be taken. */
+  | 'refused'
+  /** 404: the upstream does not know it. */
+  | 'missing'
+  /** 401, 403. */
+  | 'unauthorized'
+  /** 429. */
+  | 'throttled'
+  /** Any other 4xx with a JSON object as its body. */
+  | 'rejected';
+
+/** The upstream's answer refused this request, in the upstream's own words. */
+export type NotApplied = {
+  outcome: 'not_applied';
+  reason: NotAppliedReason;
+  /** HTTP status; null when nothing was answered. */
+  status: number | null;
+  detail: string;
+  retryAfterMs: number | null;
+};
+
+/** Nobody can tell from here whether the request was applied. */
+export type Ambiguous = { outcome: 'ambiguous'; detail: string; retryAfterMs: number | null };
+
+/** The upstream's own answer, in the specification's shape, says it was applied. */
+export type Applied<Value> = {
+  outcome: 'applied';
+  value: Value;
+  /** Epoch ms of the authoritative observation behind the answer. */
+  confirmedAt: number;
+};
+
+/** What became of one request to the upstream. */
+export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
+
+/** Whether the upstream could not be reached or could not answer, as opposed to having refused. */
+export function isOutage(outcome: Outcome<unknown>): boolean {
+  return (
+    outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && outcome.reason === 'unreachable')
+  );
+}

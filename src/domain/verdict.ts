@@ -1,0 +1,52 @@
+import type { Observation } from './observation.ts';
+
+/** How long an observation may be relied upon, in ms (configuration `freshness`). */
+export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
+
+/** How a record stands, as `Latchkey-Freshness` names it. */
+export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
+
+/** What this process may say about a key now. Times are epoch ms. */
+export type Verdict =
+  | {
+      verdict: 'answer';
+      freshness: 'fresh' | 'stale' | 'grace' | 'expired';
+      enabled: boolean;
+      graceUntil: number;
+    }
+  /** Known and enabled, but too long ago. */
+  | { verdict: 'expired'; graceUntil: number }
+  /** The upstream has said twice that there is no such key. */
+  | { verdict: 'gone' }
+  /** Never observed. */
+  | { verdict: 'unknown' };
+
+/**
+ * The verdict about a key: the age counts from the last authoritative observation; a disabled key is
+ * answered at any age. That a key is gone is part of the observation: only answers can establish it.
+ */
+export function verdict(
+  observation: Pick<Observation, 'confirmedAt' | 'gone' | 'local'> | null,
+  policy: FreshnessPolicy,
+  now: number,
+): Verdict {
+  if (observation === null) return { verdict: 'unknown' };
+  if (observation.gone) return { verdict: 'gone' };
+  const graceUntil = observation.confirmedAt + policy.graceMs;
+  const freshness = freshnessAt(observation.confirmedAt, policy, now);
+  if (freshness === 'expired' && observation.local.enabled) return { verdict: 'expired', graceUntil };
+  return { verdict: 'answer', freshness, enabled: observation.local.enabled, graceUntil };
+}
+
+/** How fresh an observation of `confirmedAt` is at `now`. */
+export function freshnessAt(
+  confirmedAt: number,
+  policy: FreshnessPolicy,
+  now: number,
+): 'fresh' | 'stale' | 'grace' | 'expired' {
+  const age = now - confirmedAt;
+  if (age <= policy.freshMs) return 'fresh';
+  if (age <= policy.staleMs) return 'stale';
+  if (age <= policy.graceMs) return 'grace';
+  return 'expired';
+}

@@ -1,0 +1,53 @@
+import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { Reach } from '../domain/grant.ts';
+import type { License, LicenseTrigger } from '../domain/license.ts';
+import type { Result } from '../domain/problem.ts';
+import type { Freshness } from '../domain/verdict.ts';
+import type { Idempotency } from './ports.ts';
+import type { Page } from './tables.ts';
+
+/** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
+export type Standing =
+  | { freshness: 'authoritative' }
+  | {
+      freshness: Exclude<Freshness, 'authoritative'>;
+      confirmedAt: number | null;
+      graceUntil: number | null;
+      /** Local changes of this record that the upstream has not confirmed. */
+      pending: number;
+      /** Whether the upstream was asked for this very answer. */
+      cache: 'hit' | 'miss';
+      ageMs: number;
+    };
+
+export type LicenseAnswer = { license: License; standing: Standing };
+
+export type LicenseChangeRequest = {
+  reach: Reach;
+  licenseKey: string;
+  trigger: Exclude<LicenseTrigger, 'refund'>;
+  idempotency: Idempotency | null;
+  /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
+  waitMs: number;
+};
+
+/** The license half of the interface, in either role. `licenseKey` is already in its stored form. */
+export interface Licensing {
+  verify(reach: Reach, licenseKey: string, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
+  change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
+}
+
+export type CouponAnswer = { coupon: Coupon; standing: Standing };
+export type CouponList = { coupons: readonly Coupon[]; total: number; standing: Standing };
+
+/** The coupon half of the interface, in either role. */
+export interface Couponing {
+  create(
+    accountId: string,
+    terms: CouponTerms,
+    idempotency: Idempotency | null,
+    signal: AbortSignal,
+  ): Promise<Result<CouponAnswer>>;
+  list(accountId: string, page: Page, signal: AbortSignal): Promise<Result<CouponList>>;
+  get(accountId: string, id: number, signal: AbortSignal): Promise<Result<CouponAnswer>>;
+}

@@ -1,0 +1,122 @@
+import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { License } from '../domain/license.ts';
+import type { LicenseOperationKind } from '../domain/operation.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import type { Page } from './tables.ts';
+import type { Command, CommandResult, UseCaseName } from './use-cases.ts';
+
+/** Time as the daemon sees it; a test turns it by hand. */
+export interface Clock {
+  /** Epoch ms; follows the wall clock forwards, never backwards. */
+  now(): number;
+  /** Epoch ms that only pass: never moved by the wall clock. Waits and fences are measured by it. */
+  steady(): number;
+  /** Resolves after `ms`, or rejects with the signal's reason. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface Random {
+  /** Bytes from a cryptographic source. */
+  bytes(count: number): Uint8Array;
+  /** A UUIDv7 (RFC 9562) of the instant, in epoch ms. */
+  uuid(now: number): string;
+  /** A number in [0, 1), for jitter. */
+  draw(): number;
+}
+
+/** SHA-256 as lower-case hexadecimal: secrets that we check are kept only so. */
+export type Digest = (secret: string) => string;
+
+/** What a write use case has besides its transaction. */
+export type Context = {
+  /** `Clock.now` when the command was posted. */
+  now: number;
+  /** `Clock.steady` when the command was posted. */
+  steady: number;
+  random: Random;
+  digest: Digest;
+};
+
+/** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
+export type Idempotency = { credential: string; key: string; fingerprint: string };
+
+/** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
+export interface Writer {
+  /**
+   * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
+   * Under an idempotency key the first successful result is kept and given again.
+   */
+  write<Name extends UseCaseName>(
+    name: Name,
+    command: Command<Name>,
+    idempotency?: Idempotency | null,
+  ): Promise<CommandResult<Name>>;
+}
+
+/** Why the store did not take a write: `full` passes by itself, `failed` ends the process. */
+export type StorageFault = 'full' | 'failed';
+
+/** The store could not take a write; nothing of it was done. */
+export class StorageError extends Error {
+  readonly fault: StorageFault;
+  constructor(fault: StorageFault, cause: unknown) {
+    super(fault === 'full' ? 'the storage is full' : 'the storage failed', { cause });
+    this.name = 'StorageError';
+    this.fault = fault;
+  }
+}
+
+/**
+ * A server that speaks the specification. Each call is one request: no retry, no redirect.
+ * No call rejects: whatever happens is an outcome.
+ */
+export interface Upstream {
+  verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
+  change(
+    productKey: string,
+    licenseKey: string,
+    kind: LicenseOperationKind,
+    signal: AbortSignal,
+  ): Promise<Outcome<License>>;
+  createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>>;
+  listCoupons(page: Page, signal: AbortSignal): Promise<Outcome<Coupon[]>>;
+  getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
+}
+
+/** What asking the upstream for a key that is not known well enough here came to. */
+export type Found =
+  | { found: 'known' }
+  /** The upstream knows it under none of the products. */
+  | { found: 'missing' }
+  | { found: 'unreachable'; detail: string };
+
+/** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
+export interface Pull {
+  /** Asks for a key under each product in turn; concurrent callers share one request. */
+  find(productKeys: readonly string[], licenseKey: string, signal: AbortSignal): Promise<Found>;
+  /** Asks for a known key behind its answer, some time soon. */
+  refresh(productKey: string, licenseKey: string): void;
+}
+
+/** The way up, as far as callers wait for it. */
+export interface Deliveries {
+  /**
+   * Resolves when the operation is finished or waits for a person, or after `waitMs`. With `untilFailure`
+   * also as soon as an attempt has failed, or when the upstream is known to be away.
+   */
+  settled(
+    operationId: string,
+    wait: { waitMs: number; untilFailure: boolean },
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** There is something new in the outbox. */
+  wake(): void;
+}
+
+/** Structured log lines; never a secret, never a whole license key. */
+export interface Log {
+  debug(fields: Record<string, unknown>, message: string): void;
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+  error(fields: Record<string, unknown>, message: string): void;
+}

@@ -1,0 +1,44 @@
+import { defaultAccountId } from '../domain/grant.ts';
+import { done, type Result } from '../domain/problem.ts';
+import type { Context } from './ports.ts';
+import { startOfBoot } from './boot.ts';
+import { doubtInFlight } from './doubt.ts';
+import type { Transaction } from './tables.ts';
+
+export type StartCommand = {
+  role: 'authority' | 'agent';
+  /** The digest of `admin.token`. */
+  adminTokenDigest: string;
+  /** The digest of `api.key` on the first start of an authority; null later. */
+  apiKeyDigest: string | null;
+  /** `sync.fence`: what was in flight when the process ended may still be on its way. */
+  fenceMs: number;
+};
+
+/** What this store is, and which start of the process this is. */
+export type Started = { instance: string; boot: number };
+
+/** Takes the store into use: counts the start, accepts the admin token, doubts what was in flight. */
+export function start(transaction: Transaction, command: StartCommand, context: Context): Result<Started> {
+  const { settings, tokens, accounts } = transaction;
+  const instance = settings.get('instance') ?? context.random.uuid(context.now);
+  settings.set('instance', instance);
+  const boot = startOfBoot(transaction, context.now);
+  if (tokens.byDigest(command.adminTokenDigest) === null) {
+    const token = {
+      tokenId: context.random.uuid(context.now),
+      scopes: ['admin'],
+      productKey: null,
+      accountId: null,
+      label: 'admin.token',
+      createdAt: context.now,
+    };
+    tokens.add(token, command.adminTokenDigest);
+  }
+  if (command.apiKeyDigest !== null && accounts.get(defaultAccountId) === null) {
+    const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
+    accounts.add(account, command.apiKeyDigest);
+  }
+  doubtInFlight(transaction, context.steady + command.fenceMs);
+  return done({ instance, boot });
+}

@@ -1,0 +1,34 @@
+import type { OperationState } from '../domain/operation.ts';
+
+/** The upstream as an agent sees it. Times are epoch ms. */
+export type UpstreamStatus = {
+  state: 'up' | 'down' | 'paused' | 'unknown';
+  since: number;
+  protocol: 'plain' | 'latchkey';
+  breaker: 'closed' | 'open' | 'half_open';
+  lastSuccessAt: number | null;
+  lastError: string | null;
+  /** Products whose secret the upstream does not accept. */
+  pausedProducts: readonly string[];
+};
+
+/** The outbox in numbers. */
+export type OutboxStatus = {
+  depth: Readonly<Record<OperationState, number>>;
+  oldestAgeMs: number | null;
+};
+
+export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
+
+/** What `/statusz` tells. */
+export type Status = {
+  role: 'authority' | 'agent';
+  version: string;
+  instance: string;
+  uptimeMs: number;
+  listeners: { tcp: string | null; socket: string | null };
+  upstream: UpstreamStatus | null;
+  outbox: OutboxStatus | null;
+  records: RecordCounts;
+  clock: { suspect: boolean; highWater: number };
+};

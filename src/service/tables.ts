@@ -1,0 +1,176 @@
+import type { Account, Collection, Product, Purchase, Token } from '../domain/catalogue.ts';
+import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { License } from '../domain/license.ts';
+import type { Observation } from '../domain/observation.ts';
+import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
+
+/** A stretch of a list. */
+export type Page = { limit: number; offset: number };
+
+export interface AccountReads {
+  get(accountId: string): Account | null;
+  byKeyDigest(digest: string): Account | null;
+  list(page: Page): Account[];
+  count(): number;
+}
+export interface AccountTable extends AccountReads {
+  add(account: Account, keyDigest: string): void;
+  setKeyDigest(accountId: string, digest: string): void;
+}
+
+export interface ProductReads {
+  get(productKey: string): Product | null;
+  bySecretDigest(digest: string): Product | null;
+  list(page: Page): Product[];
+  count(): number;
+}
+export interface ProductTable extends ProductReads {
+  add(product: Product, secretDigest: string): void;
+  setSecretDigest(productKey: string, digest: string): void;
+}
+
+export interface CollectionReads {
+  get(collectionId: string): Collection | null;
+}
+export interface CollectionTable extends CollectionReads {
+  add(collection: Collection): void;
+}
+
+export interface PurchaseReads {
+  get(purchaseId: string): Purchase | null;
+}
+export interface PurchaseTable extends PurchaseReads {
+  put(purchase: Purchase): void;
+}
+
+/** Undefined members do not filter. */
+export type LicenseFilter = {
+  productKey?: string | undefined;
+  enabled?: boolean | undefined;
+  buyerEmail?: string | undefined;
+};
+export interface LicenseReads {
+  get(licenseKey: string): License | null;
+  list(filter: LicenseFilter, page: Page): License[];
+  count(filter: LicenseFilter): number;
+}
+export interface LicenseTable extends LicenseReads {
+  put(license: License): void;
+}
+
+export interface CouponReads {
+  get(accountId: string, id: number): Coupon | null;
+  byCode(accountId: string, code: string): Coupon | null;
+  list(accountId: string, page: Page): Coupon[];
+  count(accountId: string): number;
+}
+export interface CouponTable extends CouponReads {
+  add(accountId: string, terms: CouponTerms): Coupon;
+}
+
+export interface TokenReads {
+  get(tokenId: string): Token | null;
+  byDigest(digest: string): Token | null;
+  list(page: Page): Token[];
+  count(): number;
+}
+export interface TokenTable extends TokenReads {
+  add(token: Token, digest: string): void;
+  remove(tokenId: string): void;
+}
+
+export interface ObservationReads {
+  get(licenseKey: string): Observation | null;
+}
+export interface ObservationTable extends ObservationReads {
+  put(observation: Observation): void;
+}
+
+/** A lane that has something to do: the subject, and which of its lanes. */
+export type LaneKey = { subject: string; lane: LaneName; productKey: string | null };
+
+export interface OperationReads {
+  get(id: string): Operation | null;
+  /** Of a license key: unfinished, and disables that are conflicted or dead. In order. */
+  shown(licenseKey: string): Operation[];
+  /** In order; all that is not finished when no state is given. */
+  list(state: OperationState | null, page: Page): Operation[];
+  /** How many are in each state. */
+  depth(): Record<OperationState, number>;
+  /** Epoch ms of the oldest that is unfinished. */
+  oldestAt(): number | null;
+  /** Lanes whose head may take its next step, longest due first, leaving out those of some products. */
+  due(now: number, limit: number, exceptProducts: readonly string[]): LaneKey[];
+  /** When the next lane is due after `now`; null when none is. */
+  nextDueAt(now: number): number | null;
+}
+export interface OperationTable extends OperationReads {
+  add(operation: Omit<Operation, 'seq'>): Operation;
+  put(operation: Operation): void;
+  /** The first operation of a lane that is unfinished and not held. */
+  head(subject: string, lane: LaneName): Operation | null;
+  /** The last operation of a lane that is unfinished, held ones included. */
+  tail(subject: string, lane: LaneName): Operation | null;
+  /** Unfinished operations of a lane in order, held ones left out. */
+  lane(subject: string, lane: LaneName): Operation[];
+  withState(state: OperationState): Operation[];
+  /** Lets every lane that waits because of an outage go on at `now`. */
+  endOutage(now: number): void;
+  /** Removes finished ones from before an instant. */
+  prune(finishedBefore: number): void;
+}
+
+/** The stored answer of a write under an idempotency key. */
+export type IdempotencyRecord = { fingerprint: string; value: unknown };
+export interface IdempotencyReads {
+  get(credential: string, key: string): IdempotencyRecord | null;
+}
+export interface IdempotencyTable extends IdempotencyReads {
+  put(credential: string, key: string, record: IdempotencyRecord & { at: number }): void;
+  prune(before: number): void;
+}
+
+/** Single facts about this store: its instance id, the count of starts, the machine it was made on. */
+export interface SettingReads {
+  get(name: string): string | null;
+}
+export interface SettingTable extends SettingReads {
+  set(name: string, value: string): void;
+}
+
+/** One act of a person, for ever. */
+export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
+export interface AuditTable {
+  add(entry: AuditEntry): void;
+}
+
+/** Everything that can be read, outside or inside a transaction. */
+export interface Reader {
+  accounts: AccountReads;
+  products: ProductReads;
+  collections: CollectionReads;
+  purchases: PurchaseReads;
+  licenses: LicenseReads;
+  coupons: CouponReads;
+  tokens: TokenReads;
+  observations: ObservationReads;
+  operations: OperationReads;
+  idempotency: IdempotencyReads;
+  settings: SettingReads;
+}
+
+/** The only handle that writes; the writer hands it to one use case at a time. */
+export interface Transaction extends Reader {
+  accounts: AccountTable;
+  products: ProductTable;
+  collections: CollectionTable;
+  purchases: PurchaseTable;
+  licenses: LicenseTable;
+  coupons: CouponTable;
+  tokens: TokenTable;
+  observations: ObservationTable;
+  operations: OperationTable;
+  idempotency: IdempotencyTable;
+  settings: SettingTable;
+  audit: AuditTable;
+}

@@ -1,0 +1,84 @@
+import { addAccount, rollApiKey } from './account.ts';
+import { addCollection } from './collection.ts';
+import { createCoupon } from './create-coupon.ts';
+import { changeLicense } from './change-license.ts';
+import { keepAnswer, runOnce } from './idempotency.ts';
+import { addProduct, rollProductSecret } from './product.ts';
+import { planStep } from './plan-step.ts';
+import type { Context, Idempotency } from './ports.ts';
+import { prune } from './prune.ts';
+import { addPurchase, refundPurchase } from './purchase.ts';
+import { queueChange } from './queue-change.ts';
+import { endOutage, recordAnswer } from './record-answer.ts';
+import { recordRead } from './record-read.ts';
+import { start } from './start.ts';
+import type { Transaction } from './tables.ts';
+
+/** Every use case that writes, by the name under which a command asks for it. */
+export type UseCases = {
+  addAccount: typeof addAccount;
+  addCollection: typeof addCollection;
+  addProduct: typeof addProduct;
+  addPurchase: typeof addPurchase;
+  changeLicense: typeof changeLicense;
+  createCoupon: typeof createCoupon;
+  endOutage: typeof endOutage;
+  keepAnswer: typeof keepAnswer;
+  planStep: typeof planStep;
+  prune: typeof prune;
+  queueChange: typeof queueChange;
+  recordAnswer: typeof recordAnswer;
+  recordRead: typeof recordRead;
+  refundPurchase: typeof refundPurchase;
+  rollApiKey: typeof rollApiKey;
+  rollProductSecret: typeof rollProductSecret;
+  start: typeof start;
+};
+export type UseCaseName = keyof UseCases;
+export type Command<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
+export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
+
+const table: UseCases = {
+  addAccount,
+  addCollection,
+  addProduct,
+  addPurchase,
+  changeLicense,
+  createCoupon,
+  endOutage,
+  keepAnswer,
+  planStep,
+  prune,
+  queueChange,
+  recordAnswer,
+  recordRead,
+  refundPurchase,
+  rollApiKey,
+  rollProductSecret,
+  start,
+};
+
+/** Runs one use case: synchronous, whole, in the transaction it is given; under its idempotency key, once. */
+export function runUseCase<Name extends UseCaseName>(
+  transaction: Transaction,
+  request: WriteRequest<Name>,
+  context: Context,
+): CommandResult<Name> {
+  const { name, command, idempotency } = request;
+  // A name and its command belong together, which the compiler cannot follow through the table.
+  const useCase = table[name] as (
+    transaction: Transaction,
+    command: Command<Name>,
+    context: Context,
+  ) => CommandResult<Name>;
+  const run = (): CommandResult<Name> => useCase(transaction, command, context);
+  if (idempotency === null) return run();
+  return runOnce(transaction, idempotency, context, run) as CommandResult<Name>;
+}
+
+/** A write as it travels to the writer's thread. */
+export type WriteRequest<Name extends UseCaseName = UseCaseName> = {
+  name: Name;
+  command: Command<Name>;
+  idempotency: Idempotency | null;
+};
