@@ -1,0 +1,111 @@
+import { parseDatetime } from '../domain/datetime.ts';
+import type { NotAppliedReason, Outcome } from '../domain/outcome.ts';
+import { describeFailure, messageOf } from './detail.ts';
+import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
+import { parseHttpDate, parseRetryAfter } from './http-date.ts';
+
+/** What a body turned out to say: the value, or what is wrong with it. */
+export type Reading<Value> = { value: Value } | { fault: string };
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** How an answer is to be understood. */
+export type Understanding<Value> = {
+  read: (body: JsonObject) => Reading<Value>;
+  /** Texts that no detail may repeat: the credential, the license key. */
+  hidden: readonly string[];
+  /** Epoch ms at which the answer came. */
+  now: number;
+};
+
+/** Tells what became of a request: applied, not applied, or nobody can tell (sync design, section 4 item 3). */
+export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
+  return came.type === 'failed' ? classifyFailure(came) : classifyAnswer(came, understanding);
+}
+
+function classifyFailure({ sent, error }: Failed): Outcome<never> {
+  const detail = describeFailure(error);
+  return sent
+    ? { outcome: 'ambiguous', detail, retryAfterMs: null }
+    : { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
+}
+
+function classifyAnswer<Value>(
+  answer: Answered,
+  { read, hidden, now }: Understanding<Value>,
+): Outcome<Value> {
+  const { status } = answer;
+  const retryAfterMs = retryAfterOf(answer, now);
+  const body = readObject(answer.text);
+  const ambiguous = (what: string | null): Outcome<never> => ({
+    outcome: 'ambiguous',
+    detail: statusText(status, what),
+    retryAfterMs,
+  });
+  const message = 'value' in body ? messageOf(body.value, hidden) : null;
+  if (status >= 200 && status < 300) {
+    const reading = 'value' in body ? read(body.value) : body;
+    if ('fault' in reading) return ambiguous(reading.fault);
+    return { outcome: 'applied', value: reading.value, confirmedAt: confirmedAtOf(answer, now) };
+  }
+  if (status >= 400 && status < 500) {
+    // A firewall's page is not the upstream's verdict: only a JSON object is.
+    if ('fault' in body) return ambiguous(body.fault);
+    const detail = statusText(status, message);
+    return { outcome: 'not_applied', reason: reasonOf(status), status, detail, retryAfterMs };
+  }
+  return ambiguous(status < 400 ? 'redirects are not followed' : message);
+}
+
+function statusText(status: number, what: string | null): string {
+  return what === null ? `HTTP ${status}` : `HTTP ${status}: ${what}`;
+}
+
+function reasonOf(status: number): NotAppliedReason {
+  switch (status) {
+    case 400:
+    case 422:
+      return 'refused';
+    case 401:
+    case 403:
+      return 'unauthorized';
+    case 404:
+      return 'missing';
+    case 429:
+      return 'throttled';
+    default:
+      return 'rejected';
+  }
+}
+
+function readObject(text: string): Reading<JsonObject> {
+  if (text.trim() === '') return { fault: 'the answer is empty' };
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? { value } : { fault: 'the answer is not a JSON object' };
+  } catch {
+    const isHtml = /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
+    return {
+      fault: isHtml ? 'the answer is HTML, not JSON: a firewall or proxy?' : 'the answer is not JSON',
+    };
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** When the upstream sent the answer by its own clock, in epoch ms; null when it does not say. */
+export function sentAtOf({ headers }: Answered): number | null {
+  return parseHttpDate(headerOf(headers, 'date') ?? '');
+}
+
+function retryAfterOf(answer: Answered, now: number): number | null {
+  return parseRetryAfter(headerOf(answer.headers, 'retry-after') ?? '', sentAtOf(answer) ?? now);
+}
+
+/** An agent's answer is as old as its own observation: a chain of agents adds no grace. */
+function confirmedAtOf({ headers }: Answered, now: number): number {
+  const confirmedAt = parseDatetime(headerOf(headers, 'latchkey-confirmed-at') ?? '');
+  return Math.min(confirmedAt ?? now, now);
+}

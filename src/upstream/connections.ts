@@ -1,0 +1,77 @@
+import { getCACertificates } from 'node:tls';
+import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+
+/** How the way to the upstream is built. */
+export type ConnectionSettings = {
+  baseUrl: string;
+  timeoutMs: number;
+  /** PEM certificates trusted beside the default roots. */
+  ca: string | null;
+  /** A URL; null: HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide. */
+  proxy: string | null;
+  maxConnections: number;
+};
+
+/** The keep-alive connections to one upstream, which can be left behind for fresh ones. */
+export class Connections implements AsyncDisposable {
+  readonly #settings: ConnectionSettings;
+  readonly #open: Set<Dispatcher> = new Set();
+  #current: Dispatcher;
+
+  constructor(settings: ConnectionSettings) {
+    this.#settings = settings;
+    this.#current = this.#make();
+  }
+
+  get current(): Dispatcher {
+    return this.#current;
+  }
+
+  /**
+   * Lets the next request begin on a new connection: after an ambiguous answer the used one is not trusted,
+   * and those that idle beside it have likely died with it. Requests under way there end undisturbed.
+   */
+  leave(used: Dispatcher): void {
+    if (used !== this.#current || !this.#open.has(used)) return;
+    this.#current = this.#make();
+    const forget = (): boolean => this.#open.delete(used);
+    used.close().then(forget, forget);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const open = [...this.#open];
+    this.#open.clear();
+    await Promise.all(open.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  #make(): Dispatcher {
+    const dispatcher = makeDispatcher(this.#settings);
+    this.#open.add(dispatcher);
+    return dispatcher;
+  }
+}
+
+/** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
+function makeDispatcher({ baseUrl, timeoutMs, ca, proxy, maxConnections }: ConnectionSettings): Dispatcher {
+  // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
+  const connectTimeoutMs = Math.ceil(timeoutMs / 2);
+  const trust = ca === null ? {} : { ca: [...getCACertificates('default'), ca] };
+  const proxyUrl = proxy ?? (isLoopback(baseUrl) ? '' : null);
+  return new EnvHttpProxyAgent({
+    allowH2: false,
+    pipelining: 1,
+    connections: maxConnections,
+    connect: { ...trust, timeout: connectTimeoutMs },
+    connectTimeout: connectTimeoutMs,
+    requestTls: { ...trust, timeout: connectTimeoutMs },
+    proxyTls: { ...trust, timeout: connectTimeoutMs },
+    // A proxy that never answers CONNECT would hold its connection for undici's default of five minutes.
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
+    ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
+  });
+}
+
+/** The environment's proxy is elsewhere: it cannot reach what listens on this machine's loopback. */
+function isLoopback(url: string): boolean {
+  return /^(?:(?:.+\.)?localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+}

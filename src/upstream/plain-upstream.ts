@@ -1,0 +1,149 @@
+import type { Dispatcher } from 'undici';
+import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/coupon.ts';
+import type { License } from '../domain/license.ts';
+import type { LicenseOperationKind } from '../domain/operation.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import type { Clock, Upstream } from '../service/ports.ts';
+import type { Page } from '../service/tables.ts';
+import { classify, sentAtOf, type Understanding } from './classification.ts';
+import { Connections, type ConnectionSettings } from './connections.ts';
+import { exchange } from './exchange.ts';
+import { readCoupon, readCoupons, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
+
+/** What the client of an upstream needs to know; the functions are asked anew for each request. */
+export type PlainUpstreamSettings = ConnectionSettings & {
+  apiKey: () => string | null;
+  secretOf: (productKey: string) => string | null;
+  /** The names of the headers that carry the credentials. */
+  headers: { apiKey: string; productSecret: string };
+  /** Told the upstream's own clock, in epoch ms, with every answer in the specification's shape. */
+  onDate?: (epochMs: number) => void;
+};
+
+type Route = { method: 'GET' | 'PUT' | 'POST'; path: string; signal: AbortSignal };
+
+/** One request of the specification. Parameters go into the query of a GET, into the form of anything else. */
+type Question<Value> = Route & {
+  parameters: Record<string, string>;
+  header: string;
+  credential: string;
+  /** Beside the credential, what no detail may repeat. */
+  hidden: readonly string[];
+  read: Understanding<Value>['read'];
+};
+
+/** Makes the client of a server that speaks the specification and nothing else. */
+export function plainUpstream(
+  settings: PlainUpstreamSettings,
+  clock: Pick<Clock, 'now'>,
+): Upstream & AsyncDisposable {
+  return new PlainUpstream(settings, clock);
+}
+
+class PlainUpstream implements Upstream, AsyncDisposable {
+  readonly #settings: PlainUpstreamSettings;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #connections: Connections;
+  readonly #base: URL;
+
+  constructor(settings: PlainUpstreamSettings, clock: Pick<Clock, 'now'>) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#connections = new Connections(settings);
+    this.#base = new URL(settings.baseUrl);
+  }
+
+  verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
+    return this.#askLicense(productKey, licenseKey, { method: 'GET', path: '/license/verify', signal });
+  }
+
+  change(
+    productKey: string,
+    licenseKey: string,
+    kind: LicenseOperationKind,
+    signal: AbortSignal,
+  ): Promise<Outcome<License>> {
+    return this.#askLicense(productKey, licenseKey, { method: 'PUT', path: `/license/${kind}`, signal });
+  }
+
+  createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>> {
+    const sameCode = ({ code }: Coupon): boolean => foldCouponCode(code) === foldCouponCode(terms.code);
+    const route: Route = { method: 'POST', path: '/coupons', signal };
+    return this.#askCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
+  }
+
+  listCoupons({ limit, offset }: Page, signal: AbortSignal): Promise<Outcome<Coupon[]>> {
+    const parameters = { limit: String(limit), offset: String(offset) };
+    return this.#askCoupons({ method: 'GET', path: '/coupons', signal }, parameters, readCoupons);
+  }
+
+  getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>> {
+    const route: Route = { method: 'GET', path: `/coupons/${id}`, signal };
+    return this.#askCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#connections[Symbol.asyncDispose]();
+  }
+
+  async #askLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
+    const credential = this.#settings.secretOf(productKey);
+    if (credential === null) return withoutCredential(`no secret is configured for product ${productKey}`);
+    return this.#ask({
+      ...route,
+      parameters: writeLicenseKey(licenseKey),
+      header: this.#settings.headers.productSecret,
+      credential,
+      hidden: [licenseKey],
+      read: (body) => readLicense(body, licenseKey),
+    });
+  }
+
+  async #askCoupons<Value>(
+    route: Route,
+    parameters: Record<string, string>,
+    read: Understanding<Value>['read'],
+  ): Promise<Outcome<Value>> {
+    const credential = this.#settings.apiKey();
+    if (credential === null) return withoutCredential('no API key is configured');
+    const header = this.#settings.headers.apiKey;
+    return this.#ask({ ...route, parameters, header, credential, hidden: [], read });
+  }
+
+  async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
+    const { current } = this.#connections;
+    const signal = AbortSignal.any([question.signal, AbortSignal.timeout(this.#settings.timeoutMs)]);
+    const came = await exchange(current, this.#requestOf(question), signal);
+    const hidden = [question.credential, ...question.hidden];
+    const outcome = classify(came, { read: question.read, hidden, now: this.#clock.now() });
+    if (outcome.outcome === 'ambiguous') this.#connections.leave(current);
+    if (outcome.outcome === 'applied' && came.type === 'answered') {
+      const sentAt = sentAtOf(came);
+      if (sentAt !== null) this.#settings.onDate?.(sentAt);
+    }
+    return outcome;
+  }
+
+  #requestOf({
+    method,
+    path,
+    parameters,
+    header,
+    credential,
+  }: Question<unknown>): Dispatcher.DispatchOptions {
+    const encoded = new URLSearchParams(parameters).toString();
+    const target = `${this.#base.pathname.replace(/\/+$/, '')}/api/v2${path}`;
+    const headers = { accept: 'application/json', 'user-agent': 'latchkey', [header]: credential };
+    const { origin } = this.#base;
+    if (method === 'GET') {
+      return { origin, method, path: encoded === '' ? target : `${target}?${encoded}`, headers };
+    }
+    const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' };
+    return { origin, method, path: target, headers: form, body: encoded };
+  }
+}
+
+/** Nothing is sent without a credential: it would only be refused. */
+function withoutCredential(detail: string): Outcome<never> {
+  return { outcome: 'not_applied', reason: 'unauthorized', status: null, detail, retryAfterMs: null };
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/coupon.ts';
+import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
+import type { License } from '../domain/license.ts';
+import type { Reading } from './classification.ts';
+
+/** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
+const datetime = z.string().transform((text, context) => {
+  const epochMs = parseDatetime(text) ?? parseDatetime(`${text}Z`);
+  if (epochMs !== null) return epochMs;
+  context.addIssue('Invalid input: expected an RFC 3339 datetime');
+  return z.NEVER;
+});
+
+/** Specification 2.2. */
+const license = z.object({
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  // Whether it may fall below zero is not shown.
+  uses: z.int(),
+  date: datetime,
+});
+
+/** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
+const coupon = z
+  .object({
+    id: z.int(),
+    coupon_type: z.enum(['single', 'multi', 'collection']),
+    percent_off: z.number().positive().max(100).nullable(),
+    amount_off: z.int().positive().nullable(),
+    code: z.string(),
+    start_date: datetime.nullable(),
+    end_date: datetime.nullable(),
+    product_key: z.string().nullable(),
+    collection_id: z.string().nullable(),
+    minimum_purchase_amount: z.int().positive().nullable(),
+    usage_limit: z.int().nonnegative().nullable(),
+    notes: z.string().nullable(),
+  })
+  .transform((wire, context): Coupon => {
+    const couponType = wire.coupon_type;
+    const essentials = {
+      couponType,
+      percentOff: wire.percent_off ?? undefined,
+      amountOff: wire.amount_off ?? undefined,
+      productKey: (couponType === 'single' ? wire.product_key : null) ?? undefined,
+      collectionId: (couponType === 'collection' ? wire.collection_id : null) ?? undefined,
+    };
+    const faults = couponFaults(essentials);
+    for (const { parameter, detail } of faults) {
+      context.addIssue({ code: 'custom', path: [parameter], message: detail });
+    }
+    if (faults.length > 0) return z.NEVER;
+    const terms = couponTerms({ ...essentials, code: wire.code });
+    return {
+      ...terms,
+      id: wire.id,
+      startAt: wire.start_date,
+      endAt: wire.end_date,
+      minimumPurchaseAmount: wire.minimum_purchase_amount,
+      usageLimit: wire.usage_limit,
+      notes: wire.notes,
+    };
+  });
+
+const licenseAnswer = z.object({ data: license });
+const couponAnswer = z.object({ data: coupon });
+const couponListAnswer = z.object({ data: z.object({ coupons: z.array(coupon) }) });
+
+/** Reads the answer to a license operation; one about another key is a fault. */
+export function readLicense(body: unknown, licenseKey: string): Reading<License> {
+  const reading = read(licenseAnswer, body);
+  if ('fault' in reading) return reading;
+  const { data } = reading.value;
+  if (foldKey(data.license_key) !== foldKey(licenseKey)) {
+    return { fault: 'the answer is about another license key' };
+  }
+  return {
+    value: {
+      licenseKey,
+      productKey: data.product_link,
+      buyerEmail: data.buyer_email,
+      uses: data.uses,
+      enabled: data.enabled,
+      createdAt: data.date,
+    },
+  };
+}
+
+/** Reads the answer that holds one coupon; one that is not `expected` is a fault. */
+export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Reading<Coupon> {
+  const reading = read(couponAnswer, body);
+  if ('fault' in reading) return reading;
+  const { data } = reading.value;
+  return expected(data) ? { value: data } : { fault: 'the answer is about another coupon' };
+}
+
+/** Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. */
+export function readCoupons(body: unknown): Reading<Coupon[]> {
+  const reading = read(couponListAnswer, body);
+  return 'fault' in reading ? reading : { value: reading.value.data.coupons };
+}
+
+/** The parameters of a coupon's creation (specification 4.1); what is not set is not sent. */
+export function writeCoupon({ scope, discount, ...terms }: CouponTerms): Record<string, string> {
+  return {
+    coupon_type: scope.type,
+    ...(scope.type === 'single' && { product_key: scope.productKey }),
+    ...(scope.type === 'collection' && { collection_id: scope.collectionId }),
+    ...(discount.type === 'percent'
+      ? { percent_off: String(discount.percentOff) }
+      : { amount_off: String(discount.amountOff) }),
+    code: terms.code,
+    ...(terms.startAt !== null && { start_date: formatDatetime(terms.startAt) }),
+    ...(terms.endAt !== null && { end_date: formatDatetime(terms.endAt) }),
+    ...(terms.minimumPurchaseAmount !== null && {
+      minimum_purchase_amount: String(terms.minimumPurchaseAmount),
+    }),
+    ...(terms.usageLimit !== null && { usage_limit: String(terms.usageLimit) }),
+    ...(terms.notes !== null && { notes: terms.notes }),
+  };
+}
+
+/** The parameter of a license operation (specification 4.4). */
+export function writeLicenseKey(licenseKey: string): Record<string, string> {
+  return { license_key: licenseKey };
+}
+
+/** The first fault, by its place; zod's texts name types, never values. */
+function read<Value>(schema: z.ZodType<Value>, body: unknown): Reading<Value> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return { value: parsed.data };
+  const issue = parsed.error.issues[0];
+  return { fault: issue === undefined ? 'unreadable' : `${issue.path.join('.')}: ${issue.message}` };
+}
+
+function foldKey(licenseKey: string): string {
+  return licenseKey.trim().toLowerCase();
+}
