@@ -54,6 +54,7 @@ export class Connections implements AsyncDisposable {
 /** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
 function makeDispatcher({ baseUrl, timeoutMs, ca, proxy, maxConnections }: ConnectionSettings): Dispatcher {
   // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
+  // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
   const trust = ca === null ? {} : { ca: [...getCACertificates('default'), ca] };
   const proxyUrl = proxy ?? (isLoopback(baseUrl) ? '' : null);

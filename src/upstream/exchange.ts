@@ -40,7 +40,10 @@ export function exchange(
     settle({ type: 'failed', sent: controller !== null, error });
     controller?.abort(error);
   };
-  const onAbort = (): void => fail(new Error(isTimeout(signal.reason) ? 'timed out' : 'aborted'));
+  const onAbort = (): void => {
+    const late = controller === null ? 'no connection in time' : 'no whole answer in time';
+    fail(new Error(isTimeout(signal.reason) ? late : 'aborted'));
+  };
 
   if (signal.aborted) {
     onAbort();

@@ -1,0 +1,143 @@
+import { createServer } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { every, firstFew, hang } from '../support/plain-upstream.ts';
+import { certificate } from '../upstream/certificate.ts';
+import { listen, listenSecurely } from '../upstream/listener.ts';
+import { clientOf, key, never, stage } from '../upstream/stage.ts';
+
+const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
+const ambiguous = { outcome: 'ambiguous', retryAfterMs: null };
+
+describe('a network that fails before anything left', () => {
+  test('refuses the connection', async () => {
+    await using scene = await stage();
+    await scene.network.become({ kind: 'refuse' });
+    const outcome = await scene.client.change('p1', key, 'usage', never());
+    expect(outcome).toEqual({ ...unreachable, detail: 'connection refused' });
+    await scene.network.become({ kind: 'pass' });
+    expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+    expect(scene.server.ledger).toHaveLength(1);
+  });
+
+  test('does not know the name', async () => {
+    await using client = clientOf('http://upstream.invalid', { proxy: '' });
+    expect(await client.change('p1', key, 'usage', never())).toEqual({
+      ...unreachable,
+      detail: expect.stringMatching(/^(?:host name unknown|name resolution failed)$/),
+    });
+  });
+
+  test('never finishes the TLS handshake', async () => {
+    await using silent = await listen(createServer());
+    await using client = clientOf(`https://localhost:${silent.port}`, { timeoutMs: 400 });
+    const started = performance.now();
+    expect(await client.change('p1', key, 'usage', never())).toEqual({
+      ...unreachable,
+      detail: 'no connection in time',
+    });
+    expect(performance.now() - started).toBeLessThan(700);
+  });
+
+  test('shows a certificate that is not trusted', async () => {
+    await using stranger = await listenSecurely();
+    await using client = clientOf(`https://localhost:${stranger.port}`);
+    expect(await client.change('p1', key, 'usage', never())).toEqual({
+      ...unreachable,
+      detail: expect.stringContaining('self-signed certificate'),
+    });
+  });
+
+  test('shows a trusted certificate of another host', async () => {
+    await using stranger = await listenSecurely();
+    await using client = clientOf(`https://127.0.0.1:${stranger.port}`, { ca: certificate });
+    expect(await client.change('p1', key, 'usage', never())).toEqual({
+      ...unreachable,
+      detail: expect.stringContaining("does not match certificate's altnames"),
+    });
+  });
+
+  test('speaks no TLS', async () => {
+    await using scene = await stage();
+    await using client = clientOf(scene.server.url.replace('http:', 'https:'));
+    expect(await client.change('p1', key, 'usage', never())).toMatchObject(unreachable);
+    expect(scene.server.ledger).toEqual([]);
+  });
+});
+
+test('a certificate of our own is trusted beside the default ones', async () => {
+  await using secure = await listenSecurely();
+  await using client = clientOf(`https://localhost:${secure.port}`, { ca: certificate });
+  const outcome = await client.verify('p1', key, never());
+  expect(outcome).toMatchObject({ reason: 'missing', detail: 'HTTP 404: over TLS' });
+});
+
+describe('a network that fails when something may have left', () => {
+  test('resets the answer', async () => {
+    await using scene = await stage();
+    await scene.network.become({ kind: 'reset_answer' });
+    const outcome = await scene.client.change('p1', key, 'usage', never());
+    expect(outcome).toEqual({ ...ambiguous, detail: 'connection reset' });
+    expect(scene.server.countsOf(key).net).toBe(1);
+  });
+
+  test('resets the connection as soon as it stands', async () => {
+    await using scene = await stage();
+    await scene.network.become({ kind: 'reset_on_connect' });
+    const outcome = await scene.client.change('p1', key, 'usage', never());
+    expect(['ambiguous', 'not_applied']).toContain(outcome.outcome);
+    expect(scene.server.ledger).toEqual([]);
+  });
+
+  test.each([5, 40, 200])('cuts the answer after %i bytes', async (afterBytes) => {
+    await using scene = await stage();
+    await scene.network.become({ kind: 'cut_answer', afterBytes });
+    const outcome = await scene.client.change('p1', key, 'usage', never());
+    expect(outcome).toMatchObject(ambiguous);
+    expect(scene.server.countsOf(key).net).toBe(1);
+  });
+
+  test.each(['half_open', 'blackhole'] as const)('is a %s: known when the time is up', async (kind) => {
+    await using scene = await stage({ timeoutMs: 300 });
+    const { client, network, server } = scene;
+    await client.verify('p1', key, never());
+    await network.become({ kind });
+    const started = performance.now();
+    const outcome = await client.change('p1', key, 'usage', never());
+    const elapsedMs = performance.now() - started;
+    expect(outcome).toEqual({ ...ambiguous, detail: 'no whole answer in time' });
+    expect(elapsedMs).toBeGreaterThan(290);
+    expect(elapsedMs).toBeLessThan(600);
+    expect(server.countsOf(key).net).toBe(kind === 'half_open' ? 1 : 0);
+  });
+
+  test('kills idle connections unseen: after the first doubt none of them is used again', async () => {
+    await using scene = await stage({ timeoutMs: 500 });
+    const { client, network, server } = scene;
+    const four = Array.from({ length: 4 }, () => client.verify('p1', key, never()));
+    await Promise.all(four);
+    expect(network.connections).toBe(4);
+    await network.become({ kind: 'half_open' });
+    expect(await client.change('p1', key, 'usage', never())).toMatchObject(ambiguous);
+    await network.become({ kind: 'pass' });
+    const outcomes = await Promise.all(
+      Array.from({ length: 4 }, () => client.change('p1', key, 'usage', never())),
+    );
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 4 }, () => 'applied'));
+    expect(server.countsOf(key)).toMatchObject({ usages: 5 });
+  });
+
+  test('leaves others under way undisturbed when one is in doubt', async () => {
+    await using scene = await stage();
+    const { client, server } = scene;
+    server.fault = firstFew(1, hang());
+    const caller = new AbortController();
+    const slow = client.verify('p1', key, caller.signal);
+    await server.until(() => server.ledger.length === 1);
+    server.fault = every({ kind: 'late', part: 'answer', delayMs: 200 });
+    const quick = client.change('p1', key, 'usage', never());
+    await server.until(() => server.ledger.length === 2);
+    caller.abort();
+    expect(await slow).toMatchObject({ outcome: 'ambiguous' });
+    expect(await quick).toMatchObject({ outcome: 'applied', value: { uses: 1 } });
+  });
+});

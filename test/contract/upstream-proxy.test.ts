@@ -1,0 +1,130 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { certificate } from '../upstream/certificate.ts';
+import { listen, listenSecurely } from '../upstream/listener.ts';
+import { clientOf, key, never, stage } from '../upstream/stage.ts';
+
+const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
+
+function environment(values: Readonly<Record<string, string>>): void {
+  for (const name of names) vi.stubEnv(name, values[name]);
+}
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+interface Forwarder extends AsyncDisposable {
+  readonly url: string;
+  /** What it was asked for, in order: an absolute URI, or `CONNECT host:port`. */
+  readonly asked: string[];
+}
+
+/** A forward proxy on 127.0.0.1 that brings every name to `port`; with a status it refuses instead. */
+async function startForwarder(port: number, refuseWith: number | null = null): Promise<Forwarder> {
+  const asked: string[] = [];
+  const server = createServer((incoming: IncomingMessage, response: ServerResponse) => {
+    const target = new URL(incoming.url ?? '');
+    asked.push(target.href);
+    const path = target.pathname + target.search;
+    const { method, headers } = incoming;
+    const outgoing = request({ host: '127.0.0.1', port, path, method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    incoming.pipe(outgoing);
+  });
+  server.on('connect', (incoming: IncomingMessage, client: Duplex) => {
+    asked.push(`CONNECT ${incoming.url}`);
+    if (refuseWith !== null) {
+      client.end(`HTTP/1.1 ${refuseWith} No\r\nContent-Length: 0\r\n\r\n`);
+      return;
+    }
+    const target = connect(port, '127.0.0.1', () => {
+      client.write('HTTP/1.1 200 Connected\r\n\r\n');
+      target.pipe(client).pipe(target);
+    });
+    client.on('error', () => target.destroy()).on('close', () => target.destroy());
+    target.on('error', () => client.destroy());
+  });
+  const listener = await listen(server);
+  return {
+    url: `http://127.0.0.1:${listener.port}`,
+    asked,
+    [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
+  };
+}
+
+describe('a proxy', () => {
+  test('is given the absolute URI of an http upstream', async () => {
+    await using scene = await stage();
+    await using forwarder = await startForwarder(scene.server.port);
+    await using client = clientOf('http://upstream.test/store', { proxy: forwarder.url });
+    await client.verify('p1', key, never());
+    expect(forwarder.asked).toEqual([`http://upstream.test/store/api/v2/license/verify?license_key=${key}`]);
+    expect(scene.server.ledger[0]?.headers['product-secret-key']).toBe('secret-1');
+  });
+
+  test('tunnels to an https upstream', async () => {
+    await using secure = await listenSecurely();
+    await using forwarder = await startForwarder(secure.port);
+    await using client = clientOf('https://localhost', { proxy: forwarder.url, ca: certificate });
+    expect(await client.verify('p1', key, never())).toMatchObject({ detail: 'HTTP 404: over TLS' });
+    expect(forwarder.asked).toEqual(['CONNECT localhost:443']);
+  });
+
+  test.each([403, 407, 502])('that refuses the tunnel with %i lets nothing leave', async (status) => {
+    await using forwarder = await startForwarder(1, status);
+    await using client = clientOf('https://upstream.test', { proxy: forwarder.url });
+    expect(await client.change('p1', key, 'usage', never())).toEqual({
+      outcome: 'not_applied',
+      reason: 'unreachable',
+      status: null,
+      detail: expect.stringContaining(`Proxy response (${status})`),
+      retryAfterMs: null,
+    });
+  });
+
+  test('that is away lets nothing leave', async () => {
+    await using client = clientOf('http://upstream.test', { proxy: 'http://127.0.0.1:1' });
+    expect(await client.change('p1', key, 'usage', never())).toMatchObject({
+      outcome: 'not_applied',
+      detail: 'connection refused',
+    });
+  });
+});
+
+describe('the environment', () => {
+  test('names the proxy when the configuration does not', async () => {
+    await using scene = await stage();
+    await using forwarder = await startForwarder(scene.server.port);
+    environment({ HTTP_PROXY: forwarder.url });
+    await using client = clientOf('http://upstream.test');
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+    expect(forwarder.asked).toHaveLength(1);
+  });
+
+  test('names upstreams that are reached without it', async () => {
+    await using forwarder = await startForwarder(1);
+    environment({ HTTP_PROXY: forwarder.url, NO_PROXY: '.invalid' });
+    await using client = clientOf('http://upstream.invalid');
+    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
+    expect(forwarder.asked).toEqual([]);
+  });
+
+  test('never puts its proxy before an upstream on this machine', async () => {
+    environment({ HTTP_PROXY: 'http://127.0.0.1:1' });
+    await using scene = await stage();
+    expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
+
+  test('gives way to the configuration', async () => {
+    await using scene = await stage();
+    await using forwarder = await startForwarder(scene.server.port);
+    environment({ HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '*' });
+    await using client = clientOf('http://upstream.test', { proxy: forwarder.url });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
+});

@@ -1,0 +1,291 @@
+import { describe, expect, test } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import {
+  cutBody,
+  delayAnswer,
+  emptyAnswer,
+  every,
+  type Fault,
+  firewallPage,
+  firstFew,
+  hang,
+  loseAnswer,
+  loseRequest,
+  rateLimited,
+  redirect,
+  refusal,
+  serverError,
+  spoilBody,
+  truncateBody,
+} from '../support/plain-upstream.ts';
+import { clientOf, key, never, now, stage } from '../upstream/stage.ts';
+
+const licenseFields = {
+  licenseKey: key,
+  productKey: 'p1',
+  buyerEmail: 'a@example.com',
+  createdAt: Date.UTC(2024, 1, 22, 11, 23, 5),
+};
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 12.5 },
+  code: 'SPRING',
+  startAt: null,
+  endAt: Date.UTC(2050, 0, 1),
+  minimumPurchaseAmount: null,
+  usageLimit: 5,
+  notes: 'ä & b = c',
+};
+
+describe('an upstream that works', () => {
+  test('answers each license operation with the license as it then stands', async () => {
+    await using scene = await stage();
+    const { client } = scene;
+    const expected = (uses: number, enabled: boolean): unknown => ({
+      outcome: 'applied',
+      value: { ...licenseFields, uses, enabled },
+      confirmedAt: now,
+    });
+    expect(await client.verify('p1', key, never())).toEqual(expected(0, true));
+    expect(await client.change('p1', key, 'usage', never())).toEqual(expected(1, true));
+    expect(await client.change('p1', key, 'usage', never())).toEqual(expected(2, true));
+    expect(await client.change('p1', key, 'decrease', never())).toEqual(expected(1, true));
+    expect(await client.change('p1', key, 'disable', never())).toEqual(expected(1, false));
+    expect(await client.change('p1', key, 'enable', never())).toEqual(expected(1, true));
+    // undici takes a second connection when the first has only just answered.
+    expect(scene.network.connections).toBeLessThanOrEqual(2);
+  });
+
+  test('is asked exactly as the specification says', async () => {
+    await using scene = await stage();
+    const { client, server } = scene;
+    await client.verify('p1', ' a&b=ä+ ', never());
+    await client.change('p1', ' a&b=ä+ ', 'usage', never());
+    await client.listCoupons({ limit: 5, offset: 10 }, never());
+    await client.createCoupon(terms, never());
+    await client.getCoupon(1, never());
+    const [verify, usage, list, create, get] = server.ledger;
+    for (const license of [verify, usage]) {
+      expect(license?.parameters).toEqual({ license_key: ' a&b=ä+ ' });
+      expect(license?.headers['product-secret-key']).toBe('secret-1');
+      expect(license?.headers).not.toHaveProperty('service-api-key');
+    }
+    for (const coupons of [list, create, get]) {
+      expect(coupons?.headers['service-api-key']).toBe('api-1');
+      expect(coupons?.headers).not.toHaveProperty('product-secret-key');
+    }
+    expect(usage?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(verify?.headers).not.toHaveProperty('content-type');
+    expect(list?.parameters).toEqual({ limit: '5', offset: '10' });
+    expect(get?.path).toBe('/api/v2/coupons/1');
+    expect(get?.parameters).toEqual({});
+    expect(create?.parameters).toEqual({
+      coupon_type: 'multi',
+      percent_off: '12.5',
+      code: 'SPRING',
+      end_date: '2050-01-01T00:00:00+00:00',
+      usage_limit: '5',
+      notes: 'ä & b = c',
+    });
+  });
+
+  test.each([200, 201] as const)('makes a coupon and shows it, created with %i', async (createdStatus) => {
+    await using scene = await stage({}, { createdStatus });
+    const { client } = scene;
+    const applied = { outcome: 'applied', confirmedAt: now };
+    const coupon = { ...terms, id: 1 };
+    expect(await client.createCoupon(terms, never())).toEqual({ ...applied, value: coupon });
+    expect(await client.getCoupon(1, never())).toEqual({ ...applied, value: coupon });
+    expect(await client.listCoupons({ limit: 10, offset: 0 }, never())).toEqual({
+      ...applied,
+      value: [coupon],
+    });
+    expect(await client.createCoupon(terms, never())).toMatchObject({
+      outcome: 'not_applied',
+      reason: 'refused',
+      detail: 'HTTP 400: This code is taken',
+    });
+    expect(await client.getCoupon(9, never())).toMatchObject({ reason: 'missing', status: 404 });
+  });
+
+  test('may hold a coupon that cannot be read: the list says so', async () => {
+    await using scene = await stage();
+    scene.server.addCoupon({ code: 'ODD', percent_off: 5, amount_off: 5 });
+    expect(await scene.client.listCoupons({ limit: 10, offset: 0 }, never())).toMatchObject({
+      outcome: 'ambiguous',
+      detail: expect.stringContaining('data.coupons.0.amount_off'),
+    });
+  });
+
+  test('refuses an unknown key and a wrong secret', async () => {
+    await using scene = await stage();
+    const { client, server } = scene;
+    expect(await client.verify('p1', 'OTHER', never())).toEqual({
+      outcome: 'not_applied',
+      reason: 'missing',
+      status: 404,
+      detail: 'HTTP 404: Unknown license key',
+      retryAfterMs: null,
+    });
+    server.rollSecret('p1', 'secret-2');
+    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unauthorized', status: 401 });
+  });
+
+  test('is not asked at all without a credential', async () => {
+    await using scene = await stage({ apiKey: () => null });
+    const { client, server } = scene;
+    const refused = { outcome: 'not_applied', reason: 'unauthorized', status: null, retryAfterMs: null };
+    expect(await client.change('p2', key, 'usage', never())).toMatchObject(refused);
+    expect(await client.listCoupons({ limit: 1, offset: 0 }, never())).toMatchObject(refused);
+    expect(server.ledger).toEqual([]);
+  });
+
+  test('is asked under the secret of the moment', async () => {
+    let secret = 'secret-1';
+    await using scene = await stage({ secretOf: () => secret });
+    const { client, server } = scene;
+    server.rollSecret('p1', 'secret-2');
+    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unauthorized' });
+    secret = 'secret-2';
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
+
+  test('tells its clock with parsed answers alone', async () => {
+    const dates: number[] = [];
+    await using scene = await stage({ onDate: (epochMs) => dates.push(epochMs) });
+    const { client, server } = scene;
+    await client.verify('p1', 'OTHER', never());
+    server.fault = firstFew(1, spoilBody());
+    await client.verify('p1', key, never());
+    expect(dates).toEqual([]);
+    await client.verify('p1', key, never());
+    expect(dates).toHaveLength(1);
+    expect(Math.abs((dates[0] ?? 0) - Date.now())).toBeLessThan(60_000);
+  });
+
+  test('may live under a path and take its credentials under other names', async () => {
+    await using scene = await stage();
+    const { server } = scene;
+    await using client = clientOf(`${server.url}/store/`, {
+      headers: { apiKey: 'x-key', productSecret: 'x-secret' },
+    });
+    await client.verify('p1', key, never());
+    expect(server.ledger[0]?.path).toBe('/store/api/v2/license/verify');
+    expect(server.ledger[0]?.headers['x-secret']).toBe('secret-1');
+  });
+});
+
+describe('an upstream that fails', () => {
+  const ambiguous = (detail: string): object => ({ outcome: 'ambiguous', detail, retryAfterMs: null });
+  const refused = (reason: string, status: number): object => ({
+    outcome: 'not_applied',
+    reason,
+    status,
+    detail: `HTTP ${status}: Refused`,
+  });
+  const html = 'the answer is HTML, not JSON: a firewall or proxy?';
+  const lost = 'connection closed before the whole answer came';
+  const cases: readonly (readonly [string, Fault, object])[] = [
+    ['the answer is lost', loseAnswer, ambiguous(lost)],
+    ['the request is lost', loseRequest, ambiguous(lost)],
+    ['it never answers', hang(), ambiguous('no whole answer in time')],
+    ['it never answers and counts nothing', hang(false), ambiguous('no whole answer in time')],
+    ['it answers too late', delayAnswer(60_000), ambiguous('no whole answer in time')],
+    ['a gateway answers 502', serverError(502), ambiguous('HTTP 502')],
+    ['a gateway answers 504 though it counted', serverError(504, true), ambiguous('HTTP 504')],
+    ['a firewall answers 403', firewallPage(403), ambiguous(`HTTP 403: ${html}`)],
+    ['a hoster answers 404', firewallPage(404), ambiguous(`HTTP 404: ${html}`)],
+    ['the body is a page', spoilBody(), ambiguous(`HTTP 200: ${html}`)],
+    ['the body is a list', spoilBody('[]'), ambiguous('HTTP 200: the answer is not a JSON object')],
+    ['the body is half', truncateBody, ambiguous('HTTP 200: the answer is not JSON')],
+    ['the body is cut', cutBody, { outcome: 'ambiguous', retryAfterMs: null }],
+    ['the body is empty', emptyAnswer(200), ambiguous('HTTP 200: the answer is empty')],
+    ['a 204 comes', emptyAnswer(204), ambiguous('HTTP 204: the answer is empty')],
+    ['a 400 is empty', emptyAnswer(400), ambiguous('HTTP 400: the answer is empty')],
+    ['it is a redirect', redirect('/elsewhere'), ambiguous('HTTP 307: redirects are not followed')],
+    ['the body is endless', spoilBody(' '.repeat(2_000_000)), ambiguous('the answer is larger than 1 MiB')],
+    ['it refuses', refusal(422), refused('refused', 422)],
+    ['it forbids', refusal(403), refused('unauthorized', 403)],
+    ['it does not know', refusal(404), refused('missing', 404)],
+    ['it conflicts', refusal(409), refused('rejected', 409)],
+    ['it limits', rateLimited(7), { reason: 'throttled', status: 429, retryAfterMs: 7_000 }],
+  ];
+
+  test.each(cases)('is asked once when %s', async (_, fault, expected) => {
+    await using scene = await stage({ timeoutMs: 300 });
+    const { client, server, network } = scene;
+    server.fault = every(fault);
+    expect(await client.verify('p1', key, never())).toMatchObject(expected);
+    expect(await client.change('p1', key, 'usage', never())).toMatchObject(expected);
+    expect(await client.createCoupon(terms, never())).toMatchObject(expected);
+    expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'usage', 'create_coupon']);
+    server.fault = () => undefined;
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+    // Every ambiguous answer ended its connection; a refusal is an answer like any other.
+    expect(network.connections).toBeLessThanOrEqual('reason' in expected ? 2 : 1);
+  });
+
+  test('never has its license key or our secret repeated', async () => {
+    await using scene = await stage();
+    scene.server.fault = every(refusal(400, `bad ${key.toLowerCase()} with secret-1`));
+    const outcome = await scene.client.change('p1', key, 'usage', never());
+    expect(outcome).toMatchObject({ detail: 'HTTP 400: bad *** with ***' });
+  });
+
+  test('that names the end of its rate limit by date is taken at its own clock', async () => {
+    await using scene = await stage();
+    scene.server.fault = every(rateLimited(new Date(Date.now() + 60_000)));
+    const outcome = await scene.client.verify('p1', key, never());
+    expect(outcome).toMatchObject({ reason: 'throttled', retryAfterMs: expect.any(Number) });
+    const { retryAfterMs = 0 } = 'retryAfterMs' in outcome ? outcome : {};
+    expect(Math.abs((retryAfterMs ?? 0) - 60_000)).toBeLessThan(5_000);
+  });
+});
+
+describe('a caller', () => {
+  test('who gives up on a request under way cannot know, and its connection ends', async () => {
+    await using scene = await stage();
+    const { client, server, network } = scene;
+    server.fault = every(hang());
+    const caller = new AbortController();
+    const asked = client.change('p1', key, 'usage', caller.signal);
+    await server.until(() => server.ledger.length === 1);
+    caller.abort();
+    expect(await asked).toEqual({ outcome: 'ambiguous', detail: 'aborted', retryAfterMs: null });
+    await server.until(() => server.ledger[0]?.answered === 'lost');
+    expect(network.connections).toBe(0);
+  });
+
+  test('who gave up before anything left knows that nothing did', async () => {
+    await using scene = await stage({ maxConnections: 1 });
+    const { client, server } = scene;
+    const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
+    expect(await client.change('p1', key, 'usage', AbortSignal.abort())).toMatchObject(nothing);
+
+    server.fault = firstFew(1, hang());
+    const first = new AbortController();
+    const running = client.verify('p1', key, first.signal);
+    await server.until(() => server.ledger.length === 1);
+    const second = new AbortController();
+    const waiting = client.change('p1', key, 'usage', second.signal);
+    second.abort();
+    expect(await waiting).toMatchObject(nothing);
+    first.abort();
+    await running;
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+    expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'verify']);
+  });
+
+  test('who closes the client ends what is under way, and what comes after is not sent', async () => {
+    await using scene = await stage();
+    const { client, server } = scene;
+    server.fault = every(hang());
+    const asked = client.change('p1', key, 'usage', never());
+    await server.until(() => server.ledger.length === 1);
+    await client[Symbol.asyncDispose]();
+    expect(await asked).toMatchObject({ outcome: 'ambiguous', detail: 'the client is closed' });
+    const after = await client.change('p1', key, 'usage', never());
+    expect(after).toMatchObject({ outcome: 'not_applied', reason: 'unreachable' });
+    expect(server.ledger).toHaveLength(1);
+  });
+});

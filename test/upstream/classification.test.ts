@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import { classify } from '../../src/upstream/classification.ts';
+
+const now = Date.UTC(2026, 0, 1);
+
+function outcomeOf(status: number, text: string, headers: Record<string, string> = {}): Outcome<string> {
+  return classify(
+    { type: 'answered', status, headers, text },
+    {
+      read: (body) =>
+        typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
+      hidden: ['KEY-1'],
+      now,
+    },
+  );
+}
+
+describe('an answer', () => {
+  test.each([200, 201, 202])('%i in the right shape is applied', (status) => {
+    expect(outcomeOf(status, '{"data":"x"}')).toEqual({ outcome: 'applied', value: 'x', confirmedAt: now });
+  });
+
+  test.each([
+    ['2025-12-31T23:00:00+00:00', now - 3_600_000],
+    ['2026-01-01T01:00:00+00:00', now],
+    ['yesterday', now],
+  ])('confirmed by an agent at %s counts from there, never from the future', (text, confirmedAt) => {
+    expect(outcomeOf(200, '{"data":"x"}', { 'latchkey-confirmed-at': text })).toMatchObject({ confirmedAt });
+  });
+
+  test.each([
+    [400, 'refused'],
+    [422, 'refused'],
+    [401, 'unauthorized'],
+    [403, 'unauthorized'],
+    [404, 'missing'],
+    [429, 'throttled'],
+    [402, 'rejected'],
+    [409, 'rejected'],
+    [499, 'rejected'],
+  ])('%i with a JSON object is not applied: %s', (status, reason) => {
+    expect(outcomeOf(status, '{"error":"KEY-1 is bad"}')).toEqual({
+      outcome: 'not_applied',
+      reason,
+      status,
+      detail: `HTTP ${status}: *** is bad`,
+      retryAfterMs: null,
+    });
+  });
+
+  test.each([
+    ['', 'the answer is empty'],
+    ['[]', 'the answer is not a JSON object'],
+    ['"no"', 'the answer is not a JSON object'],
+    ['null', 'the answer is not a JSON object'],
+    ['404', 'the answer is not a JSON object'],
+    ['{"error":', 'the answer is not JSON'],
+    ['not found', 'the answer is not JSON'],
+    ['\n<!doctype html><p>', 'the answer is HTML, not JSON: a firewall or proxy?'],
+  ])('of 4xx or 2xx saying %j is ambiguous: %s', (text, fault) => {
+    expect(outcomeOf(404, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 404: ${fault}` });
+    expect(outcomeOf(200, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 200: ${fault}` });
+  });
+
+  test('of 2xx in another shape is ambiguous, and says what is wrong', () => {
+    expect(outcomeOf(200, '{}')).toMatchObject({ outcome: 'ambiguous', detail: 'HTTP 200: no such member' });
+  });
+
+  test.each([300, 301, 304, 307, 308, 500, 502, 503, 504, 599, 600, 999])('%i is ambiguous', (status) => {
+    expect(outcomeOf(status, '{"data":"x"}')).toMatchObject({ outcome: 'ambiguous' });
+  });
+
+  test('of 5xx repeats the message of its JSON object', () => {
+    expect(outcomeOf(502, '<html>')).toMatchObject({ detail: 'HTTP 502' });
+    expect(outcomeOf(503, '{"message":"down"}')).toMatchObject({ detail: 'HTTP 503: down' });
+  });
+
+  test.each([429, 503, 200, 302])('%i carries Retry-After', (status) => {
+    expect(outcomeOf(status, '{}', { 'retry-after': '7' })).toMatchObject({ retryAfterMs: 7_000 });
+  });
+
+  test("a date in Retry-After counts from the answer's own clock, else from ours", () => {
+    const retry = { 'retry-after': 'Thu, 01 Jan 2026 00:01:00 GMT' };
+    expect(outcomeOf(503, '', retry)).toMatchObject({ retryAfterMs: 60_000 });
+    const dated = { ...retry, date: 'Thu, 01 Jan 2026 00:00:50 GMT' };
+    expect(outcomeOf(503, '', dated)).toMatchObject({ retryAfterMs: 10_000 });
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { describeFailure, messageOf } from '../../src/upstream/detail.ts';
+
+describe("the upstream's own message", () => {
+  test.each([
+    [{ error: 'c', message: 'b', detail: 'a' }, 'a'],
+    [{ error: 'c', message: 'b', detail: null }, 'b'],
+    [{ error: 'c', message: 7 }, 'c'],
+    [{ error: { message: 'nested' } }, null],
+    [{ error: '' }, null],
+    [{ error: '\u0000\n' }, null],
+    [{}, null],
+  ])('of %j is %j', (body, expected) => expect(messageOf(body, [])).toBe(expected));
+
+  test('stands on one line, without control characters, and is cut to 200 characters', () => {
+    expect(messageOf({ error: 'a\r\nb\u001B[31m\u202Ec' }, [])).toBe('a b [31m c');
+    expect(messageOf({ error: 'x'.repeat(500) }, [])).toHaveLength(200);
+  });
+
+  test('repeats no hidden text in any letter case, also where the cut would run through it', () => {
+    expect(messageOf({ error: 'no key ab(1)* here' }, ['AB(1)*', ''])).toBe('no key *** here');
+    expect(messageOf({ error: `${'x'.repeat(195)}SECRET-1` }, ['SECRET-1'])).not.toContain('SECRE');
+  });
+});
+
+describe('a failure', () => {
+  test('is named by its code, else by its message, else by its name', () => {
+    expect(describeFailure(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe(
+      'connection refused',
+    );
+    expect(describeFailure(new Error('self-signed certificate'))).toBe('self-signed certificate');
+    expect(describeFailure(Object.assign(new Error(), { code: 'EODD' }))).toBe('EODD');
+    expect(describeFailure(new RangeError())).toBe('RangeError');
+  });
+});

@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { Server, Socket } from 'node:net';
+import { certificate, privateKey } from './certificate.ts';
+
+export interface Listener extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Opens a server of any kind on 127.0.0.1; disposing it ends its connections too. */
+export async function listen(server: Server): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    // A client that hangs up is none of the server's errors.
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    port: address !== null && typeof address === 'object' ? address.port : 0,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+/** A server with the certificate of `localhost` that answers everything with 404 and a message. */
+export function listenSecurely(): Promise<Listener> {
+  return listen(
+    createServer({ cert: certificate, key: privateKey }, (_, response) => {
+      response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"over TLS"}');
+    }),
+  );
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import { readCoupon, readCoupons, readLicense, writeCoupon } from '../../src/upstream/wire.ts';
+
+const key = 'ABCDE-FGHJK-LMNPQ-RSTUV';
+const license = {
+  license_key: key,
+  enabled: true,
+  product_link: 'RGsF',
+  buyer_email: 'a@example.com',
+  uses: 3,
+  date: '2024-02-22T11:23:05+00:00',
+};
+const coupon = {
+  id: 7,
+  coupon_type: 'multi',
+  percent_off: 12.5,
+  amount_off: null,
+  code: 'SPRING',
+  start_date: null,
+  end_date: '2024-02-22T12:23:05+01:00',
+  product_key: null,
+  collection_id: null,
+  minimum_purchase_amount: null,
+  usage_limit: 5,
+  notes: null,
+};
+const at = Date.UTC(2024, 1, 22, 11, 23, 5);
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 12.5 },
+  code: 'SPRING',
+  startAt: null,
+  endAt: at,
+  minimumPurchaseAmount: null,
+  usageLimit: 5,
+  notes: null,
+};
+
+describe('a license answer', () => {
+  test('becomes the license of the domain', () => {
+    expect(readLicense({ data: license }, key)).toEqual({
+      value: {
+        licenseKey: key,
+        enabled: true,
+        productKey: 'RGsF',
+        buyerEmail: 'a@example.com',
+        uses: 3,
+        createdAt: at,
+      },
+    });
+  });
+
+  test.each([
+    ['a negative count', { uses: -1 }],
+    ['members that the specification does not know', { refunded: false, __proto__: null }],
+    ['the key in another letter case with white space', { license_key: ` ${key.toLowerCase()}\n` }],
+    ['a datetime without zone', { date: '2024-02-22 11:23:05' }],
+  ])('may have %s', (_, change) => {
+    expect(readLicense({ data: { ...license, ...change } }, key)).toMatchObject({
+      value: { licenseKey: key, createdAt: at },
+    });
+  });
+
+  test.each([
+    ['enabled', 1],
+    ['enabled', 'true'],
+    ['uses', '3'],
+    ['uses', 1.5],
+    ['uses', null],
+    ['license_key', undefined],
+    ['product_link', undefined],
+    ['buyer_email', null],
+    ['date', 'yesterday'],
+    ['date', '2024-02-30T11:23:05Z'],
+  ])('whose %s is %j cannot be read, and the fault names the place', (name, value) => {
+    const reading = readLicense({ data: { ...license, [name]: value } }, key);
+    expect(reading).toEqual({ fault: expect.stringMatching(new RegExp(`^data\\.${name}: Invalid`)) });
+  });
+
+  test('about another key is none, and the fault repeats neither', () => {
+    const reading = readLicense({ data: license }, 'OTHER');
+    expect(reading).toEqual({ fault: 'the answer is about another license key' });
+  });
+
+  test.each([{}, { data: null }, { data: [license] }, license])('is not %j', (body) => {
+    expect(readLicense(body, key)).toHaveProperty('fault');
+  });
+});
+
+describe('a coupon answer', () => {
+  const anyCoupon = (): boolean => true;
+
+  test('becomes the coupon of the domain', () => {
+    expect(readCoupon({ data: coupon }, anyCoupon)).toEqual({ value: { ...terms, id: 7 } });
+  });
+
+  test.each([
+    ['single', { coupon_type: 'single', product_key: 'P' }, { type: 'single', productKey: 'P' }],
+    [
+      'collection',
+      { coupon_type: 'collection', collection_id: 'C' },
+      { type: 'collection', collectionId: 'C' },
+    ],
+    ['multi beside a product key', { product_key: 'P' }, { type: 'multi' }],
+  ])('may be %s', (_, change, scope) => {
+    expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toMatchObject({ value: { scope } });
+  });
+
+  test('may take a fixed amount', () => {
+    const amount = { ...coupon, percent_off: null, amount_off: 500 };
+    expect(readCoupon({ data: amount }, anyCoupon)).toMatchObject({
+      value: { discount: { type: 'amount', amountOff: 500 } },
+    });
+  });
+
+  test.each([
+    ['both discounts', { amount_off: 500 }],
+    ['neither discount', { percent_off: null }],
+    ['a discount of nothing', { percent_off: 0 }],
+    ['more than everything off', { percent_off: 100.1 }],
+    ['a part of a cent off', { percent_off: null, amount_off: 0.5 }],
+    ['no product though it is for a single one', { coupon_type: 'single' }],
+    ['no collection though it is for one', { coupon_type: 'collection' }],
+    ['a type that the specification does not know', { coupon_type: 'all' }],
+    ['a field left out', { usage_limit: undefined }],
+  ])('with %s cannot be read', (_, change) => {
+    expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toHaveProperty('fault');
+  });
+
+  test('about another coupon is none', () => {
+    expect(readCoupon({ data: coupon }, ({ id }) => id === 8)).toHaveProperty('fault');
+  });
+});
+
+describe('a list of coupons', () => {
+  test('is read whole or not at all, and the fault says where', () => {
+    expect(readCoupons({ data: { coupons: [coupon, { ...coupon, id: 8 }] } })).toEqual({
+      value: [
+        { ...terms, id: 7 },
+        { ...terms, id: 8 },
+      ],
+    });
+    expect(readCoupons({ data: { coupons: [coupon, { ...coupon, amount_off: 1 }] } })).toEqual({
+      fault: expect.stringMatching(/^data\.coupons\.1\.amount_off: /),
+    });
+    expect(readCoupons({ data: { coupons: [] } })).toEqual({ value: [] });
+    expect(readCoupons({ data: [] })).toHaveProperty('fault');
+  });
+});
+
+test('a coupon is asked for with its set terms alone', () => {
+  expect(writeCoupon(terms)).toEqual({
+    coupon_type: 'multi',
+    percent_off: '12.5',
+    code: 'SPRING',
+    end_date: '2024-02-22T11:23:05+00:00',
+    usage_limit: '5',
+  });
+  expect(
+    writeCoupon({
+      ...terms,
+      scope: { type: 'single', productKey: 'P' },
+      discount: { type: 'amount', amountOff: 500 },
+      startAt: at,
+      endAt: null,
+      minimumPurchaseAmount: 100,
+      usageLimit: null,
+      notes: 'x',
+    }),
+  ).toEqual({
+    coupon_type: 'single',
+    product_key: 'P',
+    amount_off: '500',
+    code: 'SPRING',
+    start_date: '2024-02-22T11:23:05+00:00',
+    minimum_purchase_amount: '100',
+    notes: 'x',
+  });
+});
