@@ -1,0 +1,116 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { StorageError } from '../service/ports.ts';
+import type { Transaction } from '../service/tables.ts';
+import type { WritingConnection } from './connection.ts';
+import { storageFault } from './faults.ts';
+
+/** What became of one command: its result is committed, unless it is a refusal; an error wrote nothing. */
+export type CommandOutcome = { result: unknown } | { error: unknown };
+
+/** How the commands of a batch are run. */
+export type CommandRun<Command> = {
+  run: (transaction: Transaction, command: Command) => unknown;
+  /** Whether a result is a refusal: nothing that was written on the way to it is kept. */
+  isRefusal: (result: unknown) => boolean;
+};
+
+/** Commits commands in batches, over a connection that nothing else uses. */
+export class Committer<Command> {
+  readonly #connection: WritingConnection;
+  readonly #scopes: Scopes;
+  readonly #how: CommandRun<Command>;
+  #broken: StorageError | null = null;
+
+  constructor(connection: WritingConnection, how: CommandRun<Command>) {
+    this.#connection = connection;
+    this.#scopes = prepareScopes(connection.database);
+    this.#how = how;
+  }
+
+  /** Set once the storage failed: from then on every command is refused with it. */
+  get broken(): StorageError | null {
+    return this.#broken;
+  }
+
+  /** Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each. */
+  commitBatch(commands: readonly Command[]): CommandOutcome[] {
+    if (this.#broken !== null) return refuseAll(commands, this.#broken);
+    try {
+      this.#scopes.begin();
+      const outcomes = commands.map((command) => this.#runOne(command));
+      this.#scopes.commit();
+      return outcomes;
+    } catch (error) {
+      return this.#recover(commands, error);
+    }
+  }
+
+  /** Throws when the whole transaction is lost, not this command alone. */
+  #runOne(command: Command): CommandOutcome {
+    const { database, transaction } = this.#connection;
+    this.#scopes.open();
+    const outcome = outcomeOf(() => this.#how.run(transaction, command));
+    const fault = 'error' in outcome ? storageFault(outcome.error) : null;
+    // SQLite takes back the whole transaction at some errors, which a use case may even have caught.
+    if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
+    if ('error' in outcome || this.#how.isRefusal(outcome.result)) this.#scopes.undo();
+    this.#scopes.close();
+    return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
+  }
+
+  /** Nothing of the batch was done. Each command gets a transaction of its own, if the storage can go on. */
+  #recover(commands: readonly Command[], error: unknown): CommandOutcome[] {
+    const fault = storageFault(error);
+    if (fault === 'failed') return this.#fail(commands, error);
+    try {
+      if (this.#connection.database.isTransaction) this.#scopes.rollback();
+    } catch (rollbackError) {
+      return this.#fail(commands, rollbackError);
+    }
+    // Another program holds the file: to wait again for each command would hold up everything.
+    if (fault === 'busy') return refuseAll(commands, new StorageError('failed', error));
+    if (commands.length > 1) return commands.flatMap((command) => this.commitBatch([command]));
+    return refuseAll(commands, fault === 'full' ? new StorageError('full', error) : error);
+  }
+
+  /** After an I/O error the handle's view of the file cannot be trusted, so it is not used again. */
+  #fail(commands: readonly Command[], error: unknown): CommandOutcome[] {
+    this.#broken = new StorageError('failed', error);
+    return refuseAll(commands, this.#broken);
+  }
+}
+
+type Scopes = Record<'begin' | 'commit' | 'rollback' | 'open' | 'close' | 'undo', () => void>;
+
+function prepareScopes(database: DatabaseSync): Scopes {
+  const prepare = (sql: string) => {
+    const statement = database.prepare(sql);
+    return () => {
+      statement.run();
+    };
+  };
+  return {
+    begin: prepare('BEGIN IMMEDIATE'),
+    commit: prepare('COMMIT'),
+    rollback: prepare('ROLLBACK'),
+    open: prepare('SAVEPOINT command'),
+    close: prepare('RELEASE command'),
+    undo: prepare('ROLLBACK TO command'),
+  };
+}
+
+function outcomeOf(run: () => unknown): CommandOutcome {
+  try {
+    return { result: run() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function lossOf(outcome: CommandOutcome): unknown {
+  return 'error' in outcome ? outcome.error : new Error('the transaction was taken back');
+}
+
+function refuseAll(commands: readonly unknown[], error: unknown): CommandOutcome[] {
+  return commands.map(() => ({ error }));
+}

@@ -1,0 +1,57 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Reader, Transaction } from '../service/tables.ts';
+import { StateDirectoryUnusable } from './faults.ts';
+import { prepareReader, prepareTransaction } from './tables.ts';
+
+/** The one connection that writes. */
+export interface WritingConnection extends Disposable {
+  readonly database: DatabaseSync;
+  readonly transaction: Transaction;
+}
+
+/** A connection that only makes short reads. */
+export interface ReadingConnection extends Disposable {
+  readonly database: DatabaseSync;
+  readonly reader: Reader;
+}
+
+/* A wait for a lock stops the thread for all of it. Only another program on the same file could hold one. */
+const writingTimeoutMs = 1000;
+const readingTimeoutMs = 100;
+
+/** For every connection: a damaged or doctored file must not lead us to run or believe what it says. */
+const guards = `
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA foreign_keys = ON;
+`;
+
+/** Above this the write-ahead log is cut back once it has been copied into the database. */
+const keptLogBytes = 64 * 1024 * 1024;
+
+/** Opens the connection for writing; the store must be open, and no other connection may write. */
+export function openWriting(databasePath: string): WritingConnection {
+  const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
+  using opening = new DisposableStack();
+  opening.use(database);
+  database.exec(guards);
+  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
+  database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}`);
+  // What a savepoint must be able to undo stays out of /tmp, which may be full when the store is not.
+  database.exec('PRAGMA temp_store = MEMORY');
+  const transaction = prepareTransaction(database);
+  const open = opening.move();
+  return { database, transaction, [Symbol.dispose]: () => open.dispose() };
+}
+
+/** Opens a connection that cannot write. */
+export function openReading(databasePath: string): ReadingConnection {
+  const database = new DatabaseSync(databasePath, { readOnly: true, timeout: readingTimeoutMs });
+  using opening = new DisposableStack();
+  opening.use(database);
+  database.exec(`${guards} PRAGMA temp_store = MEMORY`);
+  const reader = prepareReader(database);
+  const open = opening.move();
+  return { database, reader, [Symbol.dispose]: () => open.dispose() };
+}

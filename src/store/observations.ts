@@ -1,0 +1,108 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Observation } from '../domain/observation.ts';
+import type { ObservationReads, ObservationTable } from '../service/tables.ts';
+import { bit, prepareChange, prepareQuery, type Bit } from './statements.ts';
+
+type Row = {
+  licenseKey: string;
+  /** The product as the upstream named it; `productKey` is the one it was asked under. */
+  productLink: string;
+  buyerEmail: string;
+  uses: number;
+  enabled: Bit;
+  createdAt: number;
+  localUses: number;
+  localEnabled: Bit;
+  localPending: number;
+  productKey: string;
+  confirmedAt: number;
+  boot: number;
+  manyWriters: Bit;
+  missingSince: number | null;
+  gone: Bit;
+  askedAt: number;
+};
+
+/** Prepares the reads of what the upstream last said. */
+export function observationReads(database: DatabaseSync): ObservationReads {
+  const get = prepareQuery(
+    database,
+    `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses, enabled,
+       created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
+       local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
+       many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt
+     FROM observation WHERE license_key = ?`,
+    fromRow,
+  );
+  const latest = prepareQuery(
+    database,
+    `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
+     ORDER BY confirmed_at DESC LIMIT 1`,
+    (row: { licenseKey: string }) => row.licenseKey,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey),
+    latest: (productKey) => latest.first(productKey),
+  };
+}
+
+/** Prepares the table of what the upstream last said. */
+export function observationTable(database: DatabaseSync): ObservationTable {
+  const put = prepareChange(
+    database,
+    `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
+       local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
+       missing_since, gone, asked_at)
+     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
+       :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :missingSince, :gone, :askedAt)`,
+  );
+  return {
+    ...observationReads(database),
+    put(observation) {
+      put(toRow(observation));
+    },
+  };
+}
+
+function fromRow(row: Row): Observation {
+  return {
+    license: {
+      licenseKey: row.licenseKey,
+      productKey: row.productLink,
+      buyerEmail: row.buyerEmail,
+      uses: row.uses,
+      enabled: row.enabled === 1,
+      createdAt: row.createdAt,
+    },
+    local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
+    productKey: row.productKey,
+    confirmedAt: row.confirmedAt,
+    boot: row.boot,
+    manyWriters: row.manyWriters === 1,
+    missingSince: row.missingSince,
+    gone: row.gone === 1,
+    askedAt: row.askedAt,
+  };
+}
+
+function toRow({ license, local, ...rest }: Observation): Row {
+  return {
+    licenseKey: license.licenseKey,
+    productLink: license.productKey,
+    buyerEmail: license.buyerEmail,
+    uses: license.uses,
+    enabled: bit(license.enabled),
+    createdAt: license.createdAt,
+    localUses: local.uses,
+    localEnabled: bit(local.enabled),
+    localPending: local.pending,
+    productKey: rest.productKey,
+    confirmedAt: rest.confirmedAt,
+    boot: rest.boot,
+    manyWriters: bit(rest.manyWriters),
+    missingSince: rest.missingSince,
+    gone: bit(rest.gone),
+    askedAt: rest.askedAt,
+  };
+}

@@ -1,0 +1,52 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createDatabase, findDatabase } from './database-file.ts';
+import {
+  DatabaseRefused,
+  sqliteCode,
+  StateDirectoryHeld,
+  StateDirectoryUnusable,
+  storageFault,
+} from './faults.ts';
+import { holdDirectory } from './lock.ts';
+import { migrate } from './migrations.ts';
+
+/** A state directory that this process holds, with a database of the present schema in it. */
+export interface Store extends Disposable {
+  /** For `openWriting` and `openReading`; close what they give before the store is disposed. */
+  readonly databasePath: string;
+}
+
+/**
+ * Takes a state directory into use: makes it and its database when there is none, migrates an older one.
+ * Throws `StateDirectoryHeld`, `StateDirectoryUnusable` or `DatabaseRefused`.
+ */
+export function openStore({ directory }: { directory: string }): Store {
+  const databasePath = join(directory, 'latchkey.db');
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    using starting = new DisposableStack();
+    starting.use(holdDirectory(directory));
+    if (findDatabase(databasePath)) migrate(databasePath);
+    else createDatabase(databasePath);
+    const held = starting.move();
+    return { databasePath, [Symbol.dispose]: () => held.dispose() };
+  } catch (error) {
+    throw refusal(error, { directory, databasePath });
+  }
+}
+
+const corrupt = 11;
+const notADatabase = 26;
+
+function refusal(error: unknown, at: { directory: string; databasePath: string }): unknown {
+  if (error instanceof StateDirectoryHeld || error instanceof DatabaseRefused) return error;
+  const code = sqliteCode(error);
+  if (code === corrupt || code === notADatabase) {
+    return new DatabaseRefused(at.databasePath, 'it is damaged: put a backup back.', error);
+  }
+  const isOfTheSystem = error instanceof Error && 'syscall' in error;
+  return isOfTheSystem || storageFault(error) !== null
+    ? new StateDirectoryUnusable(at.directory, error)
+    : error;
+}

@@ -1,0 +1,57 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+
+/** A reading statement, prepared once. */
+export interface Query<Value> {
+  first(...parameters: SQLInputValue[]): Value | null;
+  all(...parameters: SQLInputValue[]): Value[];
+}
+
+/**
+ * Prepares a reading statement. `from` names the shape of its rows: the tables are STRICT and check their
+ * columns, so that a row of another shape cannot have been written.
+ */
+export function prepareQuery<Value>(
+  database: DatabaseSync,
+  sql: string,
+  from: (row: never) => Value,
+): Query<Value> {
+  const statement = database.prepare(sql);
+  return {
+    first(...parameters) {
+      const row = statement.get(...parameters);
+      return row === undefined ? null : from(row as never);
+    },
+    all(...parameters) {
+      return statement.all(...parameters).map((row) => from(row as never));
+    },
+  };
+}
+
+/** Prepares a statement that selects one `count`. */
+export function prepareCount(
+  database: DatabaseSync,
+  sql: string,
+): (...parameters: SQLInputValue[]) => number {
+  const query = prepareQuery(database, sql, (row: { count: number }) => row.count);
+  return (...parameters) => query.first(...parameters) ?? 0;
+}
+
+/** Prepares a writing statement with named parameters; running it gives the rows changed and the row id made. */
+export function prepareChange(
+  database: DatabaseSync,
+  sql: string,
+): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
+  const statement = database.prepare(sql);
+  return (parameters) => {
+    const { changes, lastInsertRowid } = statement.run(parameters);
+    return { changes: Number(changes), rowId: Number(lastInsertRowid) };
+  };
+}
+
+/** A truth value as SQLite keeps it. */
+export type Bit = 0 | 1;
+
+/** Writes a truth value as SQLite keeps it. */
+export function bit(truth: boolean): Bit {
+  return truth ? 1 : 0;
+}

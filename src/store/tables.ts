@@ -1,0 +1,49 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Reader, Transaction } from '../service/tables.ts';
+import { accountReads, accountTable } from './accounts.ts';
+import { auditTable } from './audit.ts';
+import { collectionReads, collectionTable } from './collections.ts';
+import { couponReads, couponTable } from './coupons.ts';
+import { idempotencyReads, idempotencyTable } from './idempotency.ts';
+import { licenseReads, licenseTable } from './licenses.ts';
+import { observationReads, observationTable } from './observations.ts';
+import { operationReads, operationTable } from './operations.ts';
+import { productReads, productTable } from './products.ts';
+import { purchaseReads, purchaseTable } from './purchases.ts';
+import { settingReads, settingTable } from './settings.ts';
+import { tokenReads, tokenTable } from './tokens.ts';
+
+/** Prepares everything that can be read over a connection. */
+export function prepareReader(database: DatabaseSync): Reader {
+  return {
+    accounts: accountReads(database),
+    products: productReads(database),
+    collections: collectionReads(database),
+    purchases: purchaseReads(database),
+    licenses: licenseReads(database),
+    coupons: couponReads(database),
+    tokens: tokenReads(database),
+    observations: observationReads(database),
+    operations: operationReads(database),
+    idempotency: idempotencyReads(database),
+    settings: settingReads(database),
+  };
+}
+
+/** Prepares everything that a use case can read and write; the committer alone may hand it out. */
+export function prepareTransaction(database: DatabaseSync): Transaction {
+  return {
+    accounts: accountTable(database),
+    products: productTable(database),
+    collections: collectionTable(database),
+    purchases: purchaseTable(database),
+    licenses: licenseTable(database),
+    coupons: couponTable(database),
+    tokens: tokenTable(database),
+    observations: observationTable(database),
+    operations: operationTable(database),
+    idempotency: idempotencyTable(database),
+    settings: settingTable(database),
+    audit: auditTable(database),
+  };
+}

@@ -1,0 +1,298 @@
+import { expect, test } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { Operation } from '../../src/domain/operation.ts';
+import {
+  account,
+  at,
+  givenLicense,
+  givenObservation,
+  givenOperation,
+  givenStore,
+  page,
+  product,
+} from '../store/given.ts';
+
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 12.5 },
+  code: 'Spring',
+  startAt: null,
+  endAt: at,
+  minimumPurchaseAmount: 500,
+  usageLimit: 3,
+  notes: null,
+};
+
+test('an account is found by its id and by the digest of its key', async () => {
+  await using store = givenStore();
+  const { accounts } = store.writing.transaction;
+  accounts.add(account, 'digest-1');
+  accounts.setKeyDigest('default', 'digest-2');
+  expect(store.reading.reader.accounts.get('default')).toEqual(account);
+  expect(store.reading.reader.accounts.byKeyDigest('digest-1')).toBeNull();
+  expect(store.reading.reader.accounts.byKeyDigest('digest-2')).toEqual(account);
+  expect(accounts.list(page)).toStrictEqual([account]);
+  expect(accounts.count()).toBe(1);
+});
+
+test('a product is found by its key and by the digest of its secret', async () => {
+  await using store = givenStore();
+  const { accounts, products } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'secret-1');
+  products.add({ ...product, productKey: 'abc', recurring: true }, 'secret-2');
+  products.setSecretDigest('press', 'secret-3');
+  expect(products.get('abc')).toStrictEqual({ ...product, productKey: 'abc', recurring: true });
+  expect(products.bySecretDigest('secret-1')).toBeNull();
+  expect(products.bySecretDigest('secret-3')).toStrictEqual(product);
+  expect(products.list({ limit: 1, offset: 1 })).toStrictEqual([product]);
+  expect(products.count()).toBe(2);
+});
+
+test('a collection keeps its products in their order', async () => {
+  await using store = givenStore();
+  const { accounts, collections, products } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'secret-1');
+  products.add({ ...product, productKey: 'abc' }, 'secret-2');
+  const collection = { collectionId: 'c', accountId: 'default', name: 'C', productKeys: ['press', 'abc'] };
+  collections.add(collection);
+  expect(collections.get('c')).toStrictEqual(collection);
+  expect(collections.get('d')).toBeNull();
+});
+
+test('licenses are put, changed, and listed by any filter', async () => {
+  await using store = givenStore();
+  const { accounts, licenses, products } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'secret-1');
+  products.add({ ...product, productKey: 'abc' }, 'secret-2');
+  const one = givenLicense();
+  const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
+  const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
+  for (const license of [three, two, one]) licenses.put({ ...license, uses: 0 });
+  for (const license of [three, two, one]) licenses.put(license);
+  expect(licenses.get('KEY-2')).toStrictEqual(two);
+  expect(licenses.get('KEY-4')).toBeNull();
+  const cases = [
+    [{}, [one, two, three]],
+    [{ productKey: 'press' }, [one, two]],
+    [{ enabled: true }, [one, three]],
+    [{ buyerEmail: 'b@example.com' }, [three]],
+    [{ productKey: 'press', enabled: false }, [two]],
+    [{ productKey: 'press', buyerEmail: 'b@example.com' }, []],
+    [{ productKey: undefined, enabled: undefined, buyerEmail: 'a@example.com' }, [one, two]],
+  ] as const;
+  for (const [filter, expected] of cases) {
+    expect(licenses.list(filter, page)).toStrictEqual(expected);
+    expect(licenses.count(filter)).toBe(expected.length);
+  }
+  expect(licenses.list({}, { limit: 1, offset: 1 })).toStrictEqual([two]);
+});
+
+test('a purchase keeps when it was refunded', async () => {
+  await using store = givenStore();
+  const { accounts, licenses, products, purchases } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'secret');
+  licenses.put(givenLicense());
+  const purchase = { purchaseId: 'p', licenseKey: 'KEY-1', createdAt: at, refundedAt: null };
+  purchases.put(purchase);
+  expect(purchases.get('p')).toStrictEqual(purchase);
+  purchases.put({ ...purchase, refundedAt: at + 1 });
+  expect(purchases.get('p')).toStrictEqual({ ...purchase, refundedAt: at + 1 });
+});
+
+test('a coupon code is one per account, whatever its letter case', async () => {
+  await using store = givenStore();
+  const { accounts, coupons } = store.writing.transaction;
+  accounts.add(account, 'digest-1');
+  accounts.add({ ...account, accountId: 'other' }, 'digest-2');
+  const coupon = coupons.add('default', terms);
+  expect(coupon).toStrictEqual({ ...terms, id: 1 });
+  expect(coupons.byCode('default', 'SPRING')).toStrictEqual(coupon);
+  expect(() => coupons.add('default', { ...terms, code: 'sprinG' })).toThrow(/UNIQUE/);
+  expect(coupons.add('other', terms).id).toBe(2);
+  expect(coupons.get('other', 1)).toBeNull();
+  expect(coupons.count('default')).toBe(1);
+});
+
+test('a coupon keeps its scope and its discount', async () => {
+  await using store = givenStore();
+  const { accounts, collections, coupons, products } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'secret');
+  collections.add({ collectionId: 'c', accountId: 'default', name: 'C', productKeys: [] });
+  const added = [
+    coupons.add('default', { ...terms, scope: { type: 'single', productKey: 'press' } }),
+    coupons.add('default', { ...terms, code: 'b', scope: { type: 'collection', collectionId: 'c' } }),
+    coupons.add('default', { ...terms, code: 'c', discount: { type: 'amount', amountOff: 250 } }),
+  ];
+  expect(coupons.list('default', page)).toStrictEqual(added);
+});
+
+test('a token is found by its digest until it is removed', async () => {
+  await using store = givenStore();
+  const { tokens } = store.writing.transaction;
+  const token = {
+    tokenId: 't',
+    scopes: ['verify', 'coupons:read'],
+    productKey: 'press',
+    accountId: null,
+    label: 'shop',
+    createdAt: at,
+  };
+  tokens.add(token, 'digest');
+  tokens.add({ ...token, tokenId: 'u', scopes: [] }, 'digest-2');
+  expect(tokens.byDigest('digest')).toStrictEqual(token);
+  expect(tokens.get('u')?.scopes).toEqual([]);
+  tokens.remove('t');
+  expect(tokens.byDigest('digest')).toBeNull();
+  expect(tokens.list(page)).toHaveLength(1);
+  expect(tokens.count()).toBe(1);
+});
+
+test('an observation keeps what the upstream said apart from what is shown here', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  observations.put(givenObservation());
+  observations.put(givenObservation({ missingSince: at + 9, gone: true }));
+  expect(observations.get('KEY-1')).toStrictEqual(givenObservation({ missingSince: at + 9, gone: true }));
+  expect(observations.get('KEY-2')).toBeNull();
+});
+
+test('the key that a product was confirmed by last is known', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  const late = givenObservation({ license: givenLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
+  observations.put(late);
+  observations.put(givenObservation());
+  expect(observations.latest('press')).toBe('KEY-2');
+  expect(observations.latest('other')).toBeNull();
+});
+
+test('the head of a lane is its first unfinished operation that nobody must decide', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const held = { state: 'uncertain', baseUses: 4, held: true } as const;
+  operations.add(givenOperation({ progress: { state: 'delivered', finishedAt: at } }));
+  operations.add(givenOperation({ progress: held }));
+  const head = operations.add(givenOperation({ kind: 'decrease' }));
+  const behind = operations.add(givenOperation());
+  const last = operations.add(givenOperation({ progress: held }));
+  operations.add(givenOperation({ kind: 'disable' }));
+  operations.add(givenOperation({ subject: 'KEY-2' }));
+  expect(operations.head('KEY-1', 'counter')).toStrictEqual(head);
+  expect(operations.lane('KEY-1', 'counter')).toStrictEqual([head, behind]);
+  expect(operations.tail('KEY-1', 'counter')).toStrictEqual(last);
+  expect(operations.head('KEY-3', 'counter')).toBeNull();
+});
+
+test('a key shows its unfinished operations and the disables that stand, in order', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const dead = { state: 'dead' } as const;
+  const shown: Operation[] = [];
+  shown.push(operations.add(givenOperation({ kind: 'disable', progress: dead })));
+  operations.add(givenOperation({ kind: 'usage', progress: dead }));
+  shown.push(operations.add(givenOperation()));
+  operations.add(givenOperation({ kind: 'create_coupon', productKey: null }));
+  operations.add(givenOperation({ kind: 'disable', progress: { state: 'dropped', finishedAt: at } }));
+  shown.push(operations.add(givenOperation({ kind: 'disable', progress: { state: 'conflicted' } })));
+  shown.push(operations.add(givenOperation({ kind: 'enable' })));
+  expect(operations.shown('KEY-1')).toStrictEqual(shown);
+});
+
+test('lanes are due in the order of their instants, without those of excluded products', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  operations.add(givenOperation({ subject: 'A', nextAt: 30 }));
+  operations.add(givenOperation({ subject: 'B', nextAt: 10, productKey: 'other' }));
+  operations.add(givenOperation({ subject: 'C', nextAt: 20, productKey: null, kind: 'create_coupon' }));
+  operations.add(givenOperation({ subject: 'D', nextAt: 50 }));
+  operations.add(givenOperation({ subject: 'E' }));
+  const due = (...parameters: Parameters<typeof operations.due>) =>
+    operations.due(...parameters).map(({ subject }) => subject);
+  expect(due(30, 10, [])).toEqual(['B', 'C', 'A']);
+  expect(due(30, 2, [])).toEqual(['B', 'C']);
+  expect(due(30, 10, ['other'])).toEqual(['C', 'A']);
+  expect(due(9, 10, [])).toEqual([]);
+  expect(operations.due(20, 10, ['other', 'press'])).toStrictEqual([
+    { subject: 'C', lane: 'coupon', productKey: null },
+  ]);
+  expect(operations.nextDueAt(0)).toBe(10);
+  expect(operations.nextDueAt(30)).toBe(50);
+  expect(operations.nextDueAt(50)).toBeNull();
+});
+
+test('the end of an outage lets only the lanes that it held up go on', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const outage = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const due = operations.add(givenOperation({ subject: 'B', nextAt: 5, outage: true }));
+  const fence = operations.add(givenOperation({ subject: 'C', nextAt: 80 }));
+  operations.endOutage(10);
+  expect(operations.get(outage.id)).toStrictEqual({ ...outage, nextAt: 10, outage: false });
+  expect(operations.get(due.id)).toStrictEqual({ ...due, nextAt: 5, outage: false });
+  expect(operations.get(fence.id)).toStrictEqual(fence);
+});
+
+test('operations are listed by state, and all that are not finished without one', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const dead = operations.add(givenOperation({ createdAt: 10, progress: { state: 'dead' } }));
+  const old = operations.add(
+    givenOperation({ createdAt: 20, progress: { state: 'delivered', finishedAt: 25 } }),
+  );
+  expect(operations.oldestAt()).toBeNull();
+  const pending = operations.add(givenOperation({ createdAt: 30 }));
+  expect(operations.list(null, page)).toStrictEqual([dead, pending]);
+  expect(operations.list(null, { limit: 1, offset: 1 })).toStrictEqual([pending]);
+  expect(operations.list('delivered', page)).toStrictEqual([old]);
+  expect(operations.withState('dead')).toStrictEqual([dead]);
+  expect(operations.oldestAt()).toBe(30);
+  operations.prune(25);
+  expect(operations.get(old.id)).toStrictEqual(old);
+  operations.prune(26);
+  expect(operations.get(old.id)).toBeNull();
+  expect(operations.depth()).toMatchObject({ dead: 1, pending: 1, delivered: 0, dropped: 0 });
+});
+
+test('an operation that is not in the outbox cannot be put', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  expect(() => operations.put({ ...givenOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
+});
+
+test('a stored answer is given again until it is pruned', async () => {
+  await using store = givenStore();
+  const { idempotency } = store.writing.transaction;
+  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: null }, at });
+  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: [1] }, at });
+  expect(idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
+  expect(idempotency.get('d', 'k')).toBeNull();
+  idempotency.prune(at + 1);
+  expect(idempotency.get('c', 'k')).toBeNull();
+});
+
+test('a setting is the value that was set last', async () => {
+  await using store = givenStore();
+  const { settings } = store.writing.transaction;
+  expect(settings.get('instance')).toBeNull();
+  settings.set('instance', 'a');
+  settings.set('instance', 'b');
+  expect(store.reading.reader.settings.get('instance')).toBe('b');
+});
+
+test('an act on record is neither changed nor removed', async () => {
+  await using store = givenStore();
+  const { database, transaction } = store.writing;
+  transaction.audit.add({ at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' });
+  expect(() => database.exec("UPDATE audit SET act = 'retry'")).toThrow(/append-only/);
+  expect(() => database.exec('DELETE FROM audit')).toThrow(/append-only/);
+});
+
+test('a reading connection cannot write', async () => {
+  await using store = givenStore();
+  expect(() => store.reading.database.exec("INSERT INTO setting VALUES ('a', 'b')")).toThrow(/readonly/);
+});

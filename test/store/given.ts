@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import type { Account, Product } from '../../src/domain/catalogue.ts';
+import type { License } from '../../src/domain/license.ts';
+import type { Observation } from '../../src/domain/observation.ts';
+import type { Operation } from '../../src/domain/operation.ts';
+import {
+  openReading,
+  openWriting,
+  type ReadingConnection,
+  type WritingConnection,
+} from '../../src/store/connection.ts';
+import { openStore } from '../../src/store/open.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+export const at: number = Date.UTC(2026, 0, 1);
+export const page = { limit: 100, offset: 0 } as const;
+export const account: Account = { accountId: 'default', name: 'Default', createdAt: at };
+export const product: Product = {
+  productKey: 'press',
+  accountId: 'default',
+  name: 'Press',
+  recurring: false,
+  createdAt: at,
+};
+
+export function givenLicense(with_: Partial<License> = {}): License {
+  const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
+  return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
+}
+
+export function givenObservation(with_: Partial<Observation> = {}): Observation {
+  return {
+    license: givenLicense({ productKey: 'https://store.example/press', uses: -1 }),
+    local: { uses: 0, enabled: false, pending: 2 },
+    productKey: 'press',
+    confirmedAt: at,
+    boot: 3,
+    manyWriters: true,
+    missingSince: null,
+    gone: false,
+    askedAt: at + 5,
+    ...with_,
+  };
+}
+
+let made = 0;
+export function givenOperation(with_: Partial<Operation> = {}): Omit<Operation, 'seq'> {
+  made += 1;
+  const { seq: _, ...rest } = { seq: 0, ...with_ };
+  return {
+    id: `operation-${made}`,
+    kind: 'usage',
+    subject: 'KEY-1',
+    productKey: 'press',
+    createdAt: at,
+    attempts: 0,
+    failures: 0,
+    nextAt: null,
+    outage: false,
+    lastError: null,
+    revision: null,
+    payload: null,
+    progress: { state: 'pending', doubtful: false },
+    ...rest,
+  };
+}
+
+/** A store of its own on a real file, with its writing and its reading connection. */
+export interface GivenStore extends AsyncDisposable {
+  readonly directory: string;
+  readonly databasePath: string;
+  readonly writing: WritingConnection;
+  readonly reading: ReadingConnection;
+}
+
+export function givenStore(): GivenStore {
+  const owned = new AsyncDisposableStack();
+  const directory = join(owned.use(temporaryDirectory()).path, 'state');
+  const { databasePath } = owned.use(openStore({ directory }));
+  const writing = owned.use(openWriting(databasePath));
+  const reading = owned.use(openReading(databasePath));
+  return {
+    directory,
+    databasePath,
+    writing,
+    reading,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
