@@ -14,8 +14,23 @@ export type CommandRun<Command> = {
   isRefusal: (result: unknown) => boolean;
 };
 
-/** Commits commands in batches, over a connection that nothing else uses. */
-export class Committer<Command> {
+/** Commits commands in batches. */
+export interface Committer<Command> {
+  /** Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each. */
+  commitBatch(commands: readonly Command[]): CommandOutcome[];
+  /** Set once the storage failed: from then on every command is refused with it. */
+  readonly broken: StorageError | null;
+}
+
+/** Makes the committer of a connection, which it alone uses from then on. */
+export function prepareCommitter<Command>(
+  connection: WritingConnection,
+  how: CommandRun<Command>,
+): Committer<Command> {
+  return new BatchCommitter(connection, how);
+}
+
+class BatchCommitter<Command> implements Committer<Command> {
   readonly #connection: WritingConnection;
   readonly #scopes: Scopes;
   readonly #how: CommandRun<Command>;
@@ -27,12 +42,10 @@ export class Committer<Command> {
     this.#how = how;
   }
 
-  /** Set once the storage failed: from then on every command is refused with it. */
   get broken(): StorageError | null {
     return this.#broken;
   }
 
-  /** Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each. */
   commitBatch(commands: readonly Command[]): CommandOutcome[] {
     if (this.#broken !== null) return refuseAll(commands, this.#broken);
     try {

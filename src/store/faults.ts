@@ -43,7 +43,7 @@ const busy = 5;
 const locked = 6;
 const full = 13;
 /** Permission, memory, read-only, I/O, corruption, opening, locking protocol, large files, no database. */
-const broken: readonly number[] = [3, 7, 8, 10, 11, 14, 15, 22, 26];
+const broken: ReadonlySet<number> = new Set([3, 7, 8, 10, 11, 14, 15, 22, 26]);
 
 /** What an error says of the storage: `busy` passes without harm; null is an error of the command. */
 export function storageFault(error: unknown): StorageFault | 'busy' | null {
@@ -51,5 +51,5 @@ export function storageFault(error: unknown): StorageFault | 'busy' | null {
   if (code === null) return null;
   if (code === full) return 'full';
   if (code === busy || code === locked) return 'busy';
-  return broken.includes(code) ? 'failed' : null;
+  return broken.has(code) ? 'failed' : null;
 }

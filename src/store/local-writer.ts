@@ -1,7 +1,7 @@
 import type { Context, Writer } from '../service/ports.ts';
 import type { Transaction } from '../service/tables.ts';
 import type { CommandResult, WriteRequest } from '../service/use-cases.ts';
-import { Committer } from './commit.ts';
+import { prepareCommitter } from './commit.ts';
 import type { WritingConnection } from './connection.ts';
 
 /** The use cases, as a writer runs them. */
@@ -14,7 +14,7 @@ export type UseCaseRun = {
 
 /** Writes in the caller's own thread, one commit for each command: for tests and the simulation. */
 export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
-  const committer = new Committer<WriteRequest>(connection, {
+  const committer = prepareCommitter<WriteRequest>(connection, {
     run: (transaction, request) => run(transaction, request, context()),
     isRefusal,
   });
