@@ -17,70 +17,86 @@ const maximumAnswerBytes = 1_048_576;
 /**
  * Makes one request and reads its whole answer, up to 1 MiB; never rejects.
  *
- * It speaks to the dispatcher itself, because only its handler is told the moment before the first byte
- * is written: `sent` is knowledge, not a guess from error codes. The signal ends it at once, also while it
- * waits for a connection, and a request that has not begun by then is never written.
+ * The signal ends it at once, also while it waits for a connection, and a request that has not begun by
+ * then is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
   signal: AbortSignal,
 ): Promise<Exchange> {
-  const { promise, resolve } = Promise.withResolvers<Exchange>();
-  let controller: Dispatcher.DispatchController | null = null;
-  let settled = false;
+  const handler = new ExchangeHandler(signal);
+  if (!signal.aborted) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, handler);
+  return handler.result;
+}
 
-  const settle = (outcome: Exchange): void => {
-    settled = true;
-    signal.removeEventListener('abort', onAbort);
-    resolve(outcome);
-  };
-  const fail = (error: Error): void => {
-    if (settled) return;
-    settle({ type: 'failed', sent: controller !== null, error });
-    controller?.abort(error);
-  };
-  const onAbort = (): void => {
-    const late = controller === null ? 'no connection in time' : 'no whole answer in time';
-    fail(new Error(isTimeout(signal.reason) ? late : 'aborted'));
-  };
+/**
+ * Collects one answer. It takes undici's events itself, because only they tell the moment before the first
+ * byte is written: `sent` is knowledge, not a guess from error codes.
+ */
+class ExchangeHandler implements Dispatcher.DispatchHandler {
+  readonly result: Promise<Exchange>;
+  readonly #resolve: (outcome: Exchange) => void;
+  readonly #signal: AbortSignal;
+  readonly #chunks: Buffer[] = [];
+  /** Stands from the moment before the first byte is written. */
+  #controller: Dispatcher.DispatchController | null = null;
+  #settled = false;
+  #bytes = 0;
+  #status = 0;
+  #headers: Headers = {};
 
-  if (signal.aborted) {
-    onAbort();
-    return promise;
+  constructor(signal: AbortSignal) {
+    const { promise, resolve } = Promise.withResolvers<Exchange>();
+    this.result = promise;
+    this.#resolve = resolve;
+    this.#signal = signal;
+    if (signal.aborted) this.#onAbort();
+    else signal.addEventListener('abort', this.#onAbort);
   }
-  signal.addEventListener('abort', onAbort);
 
-  let status = 0;
-  let headers: Headers = {};
-  let bytes = 0;
-  const chunks: Buffer[] = [];
-  dispatcher.dispatch(
-    { ...request, headersTimeout: 0, bodyTimeout: 0 },
-    {
-      onRequestStart(started) {
-        // A second start would be a repetition: it must never be written.
-        if (settled || controller !== null) started.abort(new Error('already over'));
-        else controller = started;
-      },
-      onResponseStart(_, statusCode, itsHeaders) {
-        status = statusCode;
-        headers = itsHeaders;
-      },
-      onResponseData(_, chunk) {
-        bytes += chunk.length;
-        if (bytes <= maximumAnswerBytes) chunks.push(chunk);
-        else fail(new Error('the answer is larger than 1 MiB'));
-      },
-      onResponseEnd() {
-        settle({ type: 'answered', status, headers, text: new TextDecoder().decode(Buffer.concat(chunks)) });
-      },
-      onResponseError(_, error) {
-        fail(error);
-      },
-    },
-  );
-  return promise;
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // A second start would be a repetition: it must never be written.
+    if (this.#settled || this.#controller !== null) controller.abort(new Error('already over'));
+    else this.#controller = controller;
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= maximumAnswerBytes) this.#chunks.push(chunk);
+    else this.#fail(new Error('the answer is larger than 1 MiB'));
+  }
+
+  onResponseEnd(): void {
+    const text = new TextDecoder().decode(Buffer.concat(this.#chunks));
+    this.#settle({ type: 'answered', status: this.#status, headers: this.#headers, text });
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  readonly #onAbort = (): void => {
+    const late = this.#controller === null ? 'no connection in time' : 'no whole answer in time';
+    this.#fail(new Error(isTimeout(this.#signal.reason) ? late : 'aborted'));
+  };
+
+  #fail(error: Error): void {
+    if (this.#settled) return;
+    this.#settle({ type: 'failed', sent: this.#controller !== null, error });
+    this.#controller?.abort(error);
+  }
+
+  #settle(outcome: Exchange): void {
+    this.#settled = true;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#resolve(outcome);
+  }
 }
 
 function isTimeout(reason: unknown): boolean {
