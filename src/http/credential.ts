@@ -1,0 +1,56 @@
+import { allows, type Grant, type Scope } from '../domain/grant.ts';
+import type { CredentialKind, Credentials } from '../service/credentials.ts';
+import type { Head } from './head.ts';
+import { ProblemError } from './problem-error.ts';
+
+/** Who may use a route: anyone, or who sends a credential of the kind that carries the scope. */
+export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
+
+type Sent = { kind: CredentialKind; secret: string };
+
+/** The grant of a request's credential; ends the request when that does not carry the scope (contract section 6). */
+export function admit(
+  { credential, scope }: Exclude<Access, 'anyone'>,
+  head: Head,
+  credentials: Credentials,
+): Grant {
+  const sent = sentCredentials(head, credential);
+  const [first] = sent;
+  if (first === undefined) {
+    throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
+  }
+  if (sent.length > 1) throw new ProblemError('malformed_request', 'Send one credential only.');
+  const grant = credentials.find(first.kind, first.secret);
+  if (grant === null) throw new ProblemError('credentials_invalid', 'This credential is not known here.');
+  if (!allows(grant, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
+  return grant;
+}
+
+const expected: Record<Exclude<Access, 'anyone'>['credential'], string> = {
+  api_key: 'the API key as service-api-key',
+  product_secret: 'the product secret key as product-secret-key',
+  any: 'a credential as service-api-key or product-secret-key',
+};
+
+/** What a request sends towards a route: the endpoint's kind decides, and the other kind is ignored. */
+function sentCredentials(head: Head, credential: Exclude<Access, 'anyone'>['credential']): Sent[] {
+  const sent: Sent[] = [];
+  const add = (kind: CredentialKind, values: readonly string[]): void => {
+    for (const secret of values) if (secret !== '') sent.push({ kind, secret });
+  };
+  if (credential !== 'product_secret') add('api_key', head.apiKey);
+  if (credential !== 'api_key') add('product_secret', head.productSecret);
+  add('bearer', head.authorization.map(bearerToken));
+  return sent;
+}
+
+/** The token of `Authorization: Bearer`; nothing for another scheme, which is not for us. */
+function bearerToken(authorization: string): string {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
+}
+
+/** `WWW-Authenticate` of a 401 (RFC 9110 11.6.1, RFC 6750 3). */
+export function challenge(code: string): string | null {
+  if (code === 'credentials_missing') return 'Bearer realm="latchkey"';
+  return code === 'credentials_invalid' ? 'Bearer realm="latchkey", error="invalid_token"' : null;
+}

@@ -1,0 +1,53 @@
+import type { Credentials } from '../service/credentials.ts';
+import type { Couponing, Licensing } from '../service/licensing.ts';
+import type { Digest, Log, Writer } from '../service/ports.ts';
+import type { Status } from '../service/status.ts';
+import type { Reader } from '../service/tables.ts';
+
+/** Whether this process takes requests; `reasons` are short codes for people and probes. */
+export type Readiness = {
+  state: 'starting' | 'draining' | 'storage_failed' | 'ready';
+  reasons: readonly string[];
+};
+
+/** Everything that the routes need; one for all listeners of a process. */
+export interface Desk {
+  readonly role: 'authority' | 'agent';
+  readonly version: string;
+  readonly licensing: Licensing;
+  readonly couponing: Couponing;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly credentials: Credentials;
+  readonly digest: Digest;
+  readonly log: Log;
+  /** Idempotency keys of the writes under way; starts empty. */
+  readonly inFlight: Set<string>;
+  /** Epoch ms. */
+  now(): number;
+  status(): Status;
+  readiness(): Readiness;
+}
+
+/** What a listener takes in at most. */
+export type HttpLimits = {
+  readonly headerTimeoutMs: number;
+  readonly headerCount: number;
+  /** Of the request line and all headers together. */
+  readonly headerBytes: number;
+  /** To receive a request, not to answer it. */
+  readonly requestTimeoutMs: number;
+  readonly bodyBytes: number;
+  readonly parameters: number;
+  readonly connections: number;
+};
+
+/** How one listener differs from another. */
+export type ServerSettings = {
+  readonly listener: 'tcp' | 'socket';
+  /** Further request header names, in lower case. */
+  readonly headerAliases: { readonly apiKey: readonly string[]; readonly productSecret: readonly string[] };
+  /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
+  readonly allowedHosts: readonly string[];
+  readonly limits: HttpLimits;
+};

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { chmodSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs';
+import { connect, type ListenOptions, type Server } from 'node:net';
+import { dirname } from 'node:path';
+import { umask } from 'node:process';
+import type { FastifyInstance } from 'fastify';
+
+/** Why a listener could not be opened. */
+export type ListenFault =
+  /** Another program listens there. */
+  | 'in_use'
+  /** A socket's path holds 107 bytes at most on Linux. */
+  | 'path_too_long'
+  /** Something else lies at the socket's path. */
+  | 'not_a_socket'
+  /** The system refuses; `cause` says why. */
+  | 'refused';
+
+export class ListenError extends Error {
+  readonly fault: ListenFault;
+  constructor(fault: ListenFault, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ListenError';
+    this.fault = fault;
+  }
+}
+
+/** Listens on TCP and gives back where: `http://127.0.0.1:8787`. Port 0 is any free one. */
+export async function listenTcp(
+  server: FastifyInstance,
+  { host, port }: { host: string; port: number },
+): Promise<string> {
+  await server.ready();
+  const shown = host.includes(':') ? `[${host}]` : host;
+  await listening(server.server, `${shown}:${port}`, () => server.server.listen({ host, port }));
+  const address = server.server.address();
+  const chosen = typeof address === 'object' && address !== null ? address.port : port;
+  return `http://${shown}:${chosen}`;
+}
+
+const longestPathBytes = 107;
+const ownerOnly = 0o600;
+
+/** Listens on a Unix socket with the permission bits `mode`; a stale one is replaced, a live one never. */
+export async function listenSocket(
+  server: FastifyInstance,
+  { path, mode }: { path: string; mode: number },
+): Promise<void> {
+  if (Buffer.byteLength(path) > longestPathBytes) {
+    throw new ListenError('path_too_long', `${path}: a socket's path has at most ${longestPathBytes} bytes`);
+  }
+  await server.ready();
+  makeDirectory(path);
+  await removeStale(path);
+  await listening(server.server, path, () => listenPrivately(server.server, { path }));
+  if (mode !== ownerOnly) chmodSync(path, mode);
+}
+
+/** The socket exists from `bind` on: only the umask keeps others out from the first moment. */
+function listenPrivately(server: Server, options: ListenOptions): void {
+  const before = umask(0o177);
+  try {
+    server.listen(options);
+  } finally {
+    umask(before);
+  }
+}
+
+async function listening(server: Server, place: string, listen: () => void): Promise<void> {
+  const opened = once(server, 'listening');
+  try {
+    listen();
+    await opened;
+  } catch (error) {
+    if (errorCode(error) === 'EADDRINUSE') throw inUse(place, error);
+    throw new ListenError('refused', `cannot listen on ${place}: ${messageOf(error)}`, error);
+  }
+}
+
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new ListenError('refused', `cannot make the directory of ${path}: ${messageOf(error)}`, error);
+  }
+}
+
+async function removeStale(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new ListenError('not_a_socket', `${path} is there and is not a socket`);
+  const probe = connect(path);
+  try {
+    await once(probe, 'connect');
+  } catch (error) {
+    if (errorCode(error) !== 'ECONNREFUSED') {
+      throw new ListenError('refused', `cannot tell whether ${path} is in use: ${messageOf(error)}`, error);
+    }
+    unlinkSync(path);
+    return;
+  } finally {
+    probe.destroy();
+  }
+  throw inUse(path);
+}
+
+function inUse(place: string, cause?: unknown): ListenError {
+  return new ListenError('in_use', `another program listens on ${place}`, cause);
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

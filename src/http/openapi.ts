@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import type { Access } from './credential.ts';
+import type { Route } from './route.ts';
+import { problemObject } from './wire/problem.ts';
+
+/** Describes the routes as OpenAPI 3.1, from the schemas that validate their requests. */
+export function describeRoutes(routes: readonly Route[], version: string): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) };
+  }
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Latchkey',
+      version,
+      description: 'Checks license keys and counts their uses beside your software.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'service-api-key' },
+        productSecret: { type: 'apiKey', in: 'header', name: 'product-secret-key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
+    },
+  });
+}
+
+function describe(route: Route): ZodOpenApiOperationObject {
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    security: security(route.access),
+    ...requestParts(route),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.answers).map(([status, schema]) => [status, success(schema)]),
+      ),
+      default: {
+        description: 'A problem (RFC 9457)',
+        content: { 'application/problem+json': { schema: problemObject } },
+      },
+    },
+  };
+}
+
+function success(schema: z.ZodType | null): {
+  description: string;
+  content?: Record<string, { schema: z.ZodType }>;
+} {
+  if (schema === null) return { description: 'Done' };
+  return { description: 'Done', content: { 'application/json': { schema } } };
+}
+
+function requestParts({ path, query, body }: Route): Partial<ZodOpenApiOperationObject> {
+  const names = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []);
+  const pathSchema = z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
+  return {
+    requestParams: {
+      ...(names.length > 0 && { path: pathSchema }),
+      ...(query !== undefined && { query: query.schema }),
+    },
+    ...(body !== undefined && {
+      requestBody: {
+        required: true,
+        content: {
+          'application/x-www-form-urlencoded': { schema: body.schema },
+          'application/json': { schema: body.schema },
+        },
+      },
+    }),
+  };
+}
+
+/** `PUT /api/v2/license/usage` → `putApiV2LicenseUsage`. */
+function operationId({ method, path }: Route): string {
+  const words = path.split(/[^A-Za-z0-9]+/).filter((word) => word !== '');
+  return [method.toLowerCase(), ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join(
+    '',
+  );
+}
+
+function security(access: Access): Record<string, string[]>[] {
+  if (access === 'anyone') return [];
+  const scopes = [access.scope];
+  return [
+    ...(access.credential === 'product_secret' ? [] : [{ apiKey: scopes }]),
+    ...(access.credential === 'api_key' ? [] : [{ productSecret: scopes }]),
+    { bearer: scopes },
+  ];
+}

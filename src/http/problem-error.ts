@@ -1,0 +1,11 @@
+import { refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
+
+/** Ends a request with a problem, from where a result cannot be returned: hooks and parsers. */
+export class ProblemError extends Error {
+  readonly problem: Problem;
+  constructor(code: ProblemCode, detail: string, more: Pick<Problem, 'retryAfterS'> = {}) {
+    super(detail);
+    this.name = 'ProblemError';
+    this.problem = refuse(code, detail, more).problem;
+  }
+}

@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify';
+import type { Desk } from './desk.ts';
+import { presentRequestLine } from './wire/log.ts';
+
+/** Logs one answered request: a change or a refusal; what was only read leaves no line. */
+export function logAnswer(
+  { log, now }: Pick<Desk, 'log' | 'now'>,
+  request: FastifyRequest,
+  { status, code }: { status: number; code: string | null },
+): void {
+  if (code === null && (request.method === 'GET' || request.method === 'HEAD')) return;
+  const line = presentRequestLine({
+    method: request.method,
+    route: request.is404 ? null : (request.routeOptions.url ?? null),
+    status,
+    code,
+    requestId: request.id,
+    durationMs: request.visit === null ? 0 : now() - request.visit.startedAt,
+  });
+  if (code === null) log.info(line, 'changed');
+  else if (status < 500) log.info(line, 'refused');
+  else log.warn(line, 'refused');
+}

@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify';
+import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
+import type { Idempotency } from '../service/ports.ts';
+import type { Desk } from './desk.ts';
+import { readIdempotencyKey } from './idempotency.ts';
+import { readWait } from './prefer.ts';
+import type { Exchange, Route } from './route.ts';
+import { visitOf } from './visit.ts';
+import { noParameters, type ParameterSet, type RawParameters, type Reading } from './wire/parameters.ts';
+import type { Grant } from '../domain/grant.ts';
+
+type AnyExchange = Exchange<string, Grant | null, unknown, unknown>;
+
+/** Reads a request for its route; every fault of its parameters at once. */
+export function readRequest(
+  route: Route,
+  { desk, routes }: { desk: Desk; routes: readonly Route[] },
+  request: FastifyRequest,
+): Result<AnyExchange> {
+  const visit = visitOf(request);
+  const query = read(route.query, visit.query);
+  const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
+  const faults = [
+    ...faultsOf(query),
+    ...faultsOf(body),
+    ...(visit.grant === null ? [] : (route.faults?.(desk, visit.grant, body.values) ?? [])),
+  ];
+  if (faults.length > 0) return refuseParameters(faults);
+  const path = pathOf(request.url);
+  return done({
+    desk,
+    routes,
+    grant: visit.grant,
+    path: request.params as Readonly<Record<string, string>>,
+    query: query.values,
+    body: body.values,
+    sentTo: { path, query: visit.query },
+    idempotency: idempotencyOf(route, desk, request, [path, query.values, body.values]),
+    waitMs: readWait(visit.head.prefer),
+    signal: request.signal,
+  });
+}
+
+function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): Reading<unknown> {
+  return set === undefined ? { ok: true, values: null } : set.read(raw);
+}
+
+function faultsOf(reading: Reading<unknown>): readonly ParameterFault[] {
+  return reading.ok ? [] : reading.faults;
+}
+
+function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+function idempotencyOf(
+  { method }: Route,
+  { digest }: Desk,
+  request: FastifyRequest,
+  asked: readonly unknown[],
+): Idempotency | null {
+  const { head, grant } = visitOf(request);
+  const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
+  if (key === null || grant === null) return null;
+  return { credential: grant.credential, key, fingerprint: digest(JSON.stringify([method, ...asked])) };
+}

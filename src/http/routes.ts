@@ -1,0 +1,15 @@
+import { adminCatalogueRoutes } from './admin-catalogue-routes.ts';
+import { adminOutboxRoutes } from './admin-outbox-routes.ts';
+import { couponRoutes } from './coupon-routes.ts';
+import { healthRoutes } from './health-routes.ts';
+import { licenseRoutes } from './license-routes.ts';
+import type { Route } from './route.ts';
+
+/** The one table of routes: they are served, described and tested from it. */
+export const routes: readonly Route[] = [
+  ...licenseRoutes,
+  ...couponRoutes,
+  ...adminCatalogueRoutes,
+  ...adminOutboxRoutes,
+  ...healthRoutes,
+];

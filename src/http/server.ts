@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import {
+  fastify,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+} from 'fastify';
+import { answerBrokenRequest, refuseConnect } from './broken-request.ts';
+import { readBodies } from './body.ts';
+import { admit } from './credential.ts';
+import type { Desk, ServerSettings } from './desk.ts';
+import { passGate } from './gate.ts';
+import { headReader } from './head.ts';
+import { runAlone } from './idempotency.ts';
+import { ProblemError } from './problem-error.ts';
+import { sendError, sendProblem } from './refusal.ts';
+import { logAnswer } from './request-log.ts';
+import { readRequest } from './request.ts';
+import type { Route } from './route.ts';
+import { routes } from './routes.ts';
+import { visitOf } from './visit.ts';
+
+/** Builds the server of one listener; it does not listen yet. */
+export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstance {
+  const arrive = arrival(desk, settings);
+  const server = fastify({
+    ...serverLimits(settings),
+    genReqId: () => randomUUID().slice(0, 13),
+    // Draining is answered by the gate, as a problem.
+    return503OnClosing: false,
+    // The gate reads the query, strictly.
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 1_000 },
+    frameworkErrors: (error, request, reply) => {
+      // Such a request has passed no hook.
+      sendError(desk, gateError(() => arrive(request)) ?? error, reply);
+    },
+    clientErrorHandler: answerBrokenRequest,
+  });
+  server.server.maxConnections = settings.limits.connections;
+  // Node drops what is over silently: one more makes it seen.
+  server.server.maxHeadersCount = settings.limits.headerCount + 1;
+  server.server.on('connect', refuseConnect);
+  // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
+  server.server.on('checkExpectation', (request, response) => server.routing(request, response));
+  server.decorateRequest('visit', null);
+  readBodies(server, settings.limits);
+  server.setErrorHandler((error, _, reply) => sendError(desk, error, reply));
+  server.addHook('onRequest', (request, reply, done) => {
+    done(
+      gateError(() => {
+        arrive(request);
+        if (request.is404) throw unknownRoute(request, reply);
+      }),
+    );
+  });
+  for (const route of routes) addRoute(server, desk, route);
+  return server;
+}
+
+function serverLimits({ limits }: ServerSettings): object {
+  const { bodyBytes, headerBytes, headerTimeoutMs, requestTimeoutMs } = limits;
+  const headersTimeout = Math.min(headerTimeoutMs, requestTimeoutMs);
+  return {
+    bodyLimit: bodyBytes,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      maxHeaderSize: headerBytes,
+      headersTimeout,
+      // Node looks for what has run out of time only so often.
+      connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
+      // The gate says more clearly what is wrong, also for HTTP/1.0.
+      requireHostHeader: false,
+    },
+  };
+}
+
+/** Takes a request through the gate. */
+function arrival(desk: Desk, settings: ServerSettings): (request: FastifyRequest) => void {
+  const readHead = headReader(settings);
+  return (request) => {
+    const head = readHead(request.raw);
+    const query = passGate(request.raw, head, settings);
+    request.visit = { head, query, grant: null, startedAt: desk.now() };
+  };
+}
+
+function gateError(pass: () => void): Error | undefined {
+  try {
+    pass();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function unknownRoute({ method, url }: FastifyRequest, reply: FastifyReply): ProblemError {
+  const [path = ''] = url.split('?', 1);
+  const allowed = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  if (allowed.length === 0) return new ProblemError('route_not_found', 'There is nothing at this path.');
+  reply.header('Allow', allowed.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : [each])).join(', '));
+  return new ProblemError('method_not_allowed', `${method} is not allowed here.`);
+}
+
+function matches(pattern: string, path: string): boolean {
+  const parts = path.split('/');
+  const expected = pattern.split('/');
+  return (
+    parts.length === expected.length &&
+    expected.every((part, index) => part.startsWith(':') || part === parts[index])
+  );
+}
+
+function addRoute(server: FastifyInstance, desk: Desk, route: Route): void {
+  const onRequest: onRequestHookHandler = (request, _, done) => {
+    done(gateError(() => enter(desk, route, request)));
+  };
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const exchange = readRequest(route, { desk, routes }, request);
+    if (!exchange.ok) return sendProblem(desk, reply, exchange.problem);
+    const { idempotency } = exchange.value;
+    const stored = route.answersSecret === true ? null : idempotency;
+    const result = await runAlone(desk.inFlight, idempotency, async () =>
+      route.handle({ ...exchange.value, idempotency: stored }),
+    );
+    if (!result.ok) return sendProblem(desk, reply, result.problem);
+    const { status, headers, body } = result.value;
+    logAnswer(desk, request, { status, code: null });
+    reply.code(status).headers(headers);
+    return body;
+  };
+  server.route({ method: route.method, url: route.path, onRequest, handler });
+}
+
+/** What must hold before a route reads the body: open for business, admitted, the right role, plain bytes. */
+function enter(desk: Desk, route: Route, request: FastifyRequest): void {
+  const visit = visitOf(request);
+  const { state } = desk.readiness();
+  if (route.always !== true && (state === 'starting' || state === 'draining')) {
+    throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
+  }
+  if (route.access !== 'anyone') visit.grant = admit(route.access, visit.head, desk.credentials);
+  if (route.authorityOnly === true && desk.role === 'agent') {
+    throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
+  }
+  if (visit.head.contentEncoding.length > 0) {
+    throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
+  }
+}

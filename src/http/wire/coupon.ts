@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import {
+  couponCodePattern,
+  couponFaults,
+  couponTerms,
+  maximumCouponCodeLength,
+  type Coupon,
+  type CouponParameters,
+  type CouponScope,
+  type CouponTerms,
+} from '../../domain/coupon.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
+import { datetime, integer, oneOf, percentage, text, textLike } from './kind.ts';
+import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
+
+const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
+
+/** The coupon object of specification 2.1: all twelve fields, null where there is no value. */
+export type CouponObject = {
+  id: number;
+  coupon_type: CouponScope['type'];
+  percent_off: number | null;
+  amount_off: number | null;
+  code: string;
+  start_date: string | null;
+  end_date: string | null;
+  product_key: string | null;
+  collection_id: string | null;
+  minimum_purchase_amount: number | null;
+  usage_limit: number | null;
+  notes: string | null;
+};
+
+export const couponObject: z.ZodType<CouponObject> = z
+  .object({
+    id: z.int(),
+    coupon_type: z.enum(couponTypes),
+    percent_off: z.number().nullable(),
+    amount_off: z.int().nullable(),
+    code: z.string(),
+    start_date: z.iso.datetime({ offset: true }).nullable(),
+    end_date: z.iso.datetime({ offset: true }).nullable(),
+    product_key: z.string().nullable(),
+    collection_id: z.string().nullable(),
+    minimum_purchase_amount: z.int().nullable(),
+    usage_limit: z.int().nullable(),
+    notes: z.string().nullable(),
+  })
+  .meta({ id: 'Coupon' });
+
+export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
+  coupons: z.array(couponObject),
+});
+
+/** Writes a coupon as specification 2.1 shows it. */
+export function presentCoupon(coupon: Coupon): CouponObject {
+  const { scope, discount } = coupon;
+  return {
+    id: coupon.id,
+    coupon_type: scope.type,
+    percent_off: discount.type === 'percent' ? discount.percentOff : null,
+    amount_off: discount.type === 'amount' ? discount.amountOff : null,
+    code: coupon.code,
+    start_date: coupon.startAt === null ? null : formatDatetime(coupon.startAt),
+    end_date: coupon.endAt === null ? null : formatDatetime(coupon.endAt),
+    product_key: scope.type === 'single' ? scope.productKey : null,
+    collection_id: scope.type === 'collection' ? scope.collectionId : null,
+    minimum_purchase_amount: coupon.minimumPurchaseAmount,
+    usage_limit: coupon.usageLimit,
+    notes: coupon.notes,
+  };
+}
+
+const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
+  {
+    coupon_type: oneOf(couponTypes),
+    percent_off: percentage.optional(),
+    amount_off: integer(1).optional(),
+    code: textLike(
+      couponCodePattern,
+      maximumCouponCodeLength,
+      `must have 1 to ${maximumCouponCodeLength} characters, no white space and no control characters`,
+    ),
+    start_date: datetime.optional(),
+    end_date: datetime.optional(),
+    product_key: text().optional(),
+    collection_id: text().optional(),
+    minimum_purchase_amount: integer(1).optional(),
+    usage_limit: integer(1).optional(),
+    notes: text().optional(),
+  },
+  { unknown: 'refused' },
+);
+
+/**
+ * What a coupon's creation asks for (specification 4.1): every fault of single parameters and between them
+ * at once; the scope is told also when something else is at fault. A misspelt parameter must not make a
+ * wrong coupon.
+ */
+export const couponCreation: ParameterSet<CouponTerms> = {
+  schema: creation.schema,
+  read(raw) {
+    const reading = creation.read(raw);
+    const between = couponFaults(sentParameters(raw, reading.values));
+    if (reading.ok && between.length === 0) return { ok: true, values: couponTerms(reading.values) };
+    const scope = readableScope(reading.values);
+    return {
+      ok: false,
+      values: scope === null ? {} : { scope },
+      faults: reading.ok ? between : [...reading.faults, ...between],
+    };
+  },
+};
+
+/** A discount or scope that was sent but cannot be read is not missing: any value stands for it. */
+function sentParameters(raw: RawParameters, values: Partial<CouponParameters>): CouponParameters {
+  return {
+    ...values,
+    percentOff: values.percentOff ?? (raw.has('percent_off') ? 1 : undefined),
+    amountOff: values.amountOff ?? (raw.has('amount_off') ? 1 : undefined),
+    productKey: values.productKey ?? (raw.has('product_key') ? '?' : undefined),
+    collectionId: values.collectionId ?? (raw.has('collection_id') ? '?' : undefined),
+  };
+}
+
+function readableScope({
+  couponType,
+  productKey,
+  collectionId,
+}: Partial<CouponParameters>): CouponScope | null {
+  if (couponType === 'single' && productKey !== undefined) return { type: couponType, productKey };
+  if (couponType === 'collection' && collectionId !== undefined) return { type: couponType, collectionId };
+  return null;
+}

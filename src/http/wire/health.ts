@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { formatDatetime } from '../../domain/datetime.ts';
+import type { OutboxStatus, Status, UpstreamStatus } from '../../service/status.ts';
+import { oneOf } from './kind.ts';
+import { parameters, type ParameterSet } from './parameters.ts';
+
+/** What `/livez` and `/readyz` say. */
+export type HealthObject = { status: 'ok' | 'unavailable'; reasons: readonly string[] };
+
+export const healthObject: z.ZodType<HealthObject> = z.object({
+  status: z.enum(['ok', 'unavailable']),
+  reasons: z.array(z.string()),
+});
+
+/** `GET /readyz`; `fresh` also asks for an upstream that answers. */
+export const readinessQuery: ParameterSet<{ require?: 'fresh' | undefined }> = parameters({
+  require: oneOf(['fresh']).optional(),
+});
+
+const instant = z.iso.datetime({ offset: true });
+const count = z.int().min(0);
+
+/** The schema of `/statusz`, which is answered bare. */
+export const statusObject: z.ZodType = z
+  .object({
+    role: z.enum(['authority', 'agent']),
+    version: z.string(),
+    instance: z.string(),
+    uptime_s: count,
+    listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
+    upstream: z
+      .object({
+        state: z.enum(['up', 'down', 'paused', 'unknown']),
+        since: instant,
+        protocol: z.enum(['plain', 'latchkey']),
+        breaker: z.enum(['closed', 'open', 'half_open']),
+        last_success_at: instant.nullable(),
+        last_error: z.string().nullable(),
+      })
+      .nullable(),
+    outbox: z
+      .object({
+        pending: count,
+        in_flight: count,
+        uncertain: count,
+        inferred: count,
+        conflicted: count,
+        dead: count,
+        oldest_age_s: count.nullable(),
+      })
+      .nullable(),
+    records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
+    clock: z.object({ suspect: z.boolean(), high_water: instant }),
+  })
+  .meta({ id: 'Status' });
+
+/** Writes what `/statusz` tells. */
+export function presentStatus(status: Status): Record<string, unknown> {
+  return {
+    role: status.role,
+    version: status.version,
+    instance: status.instance,
+    uptime_s: seconds(status.uptimeMs),
+    listeners: status.listeners,
+    upstream: status.upstream === null ? null : presentUpstream(status.upstream),
+    outbox: status.outbox === null ? null : presentOutbox(status.outbox),
+    records: status.records,
+    clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
+  };
+}
+
+function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
+  return {
+    state: upstream.state,
+    since: formatDatetime(upstream.since),
+    protocol: upstream.protocol,
+    breaker: upstream.breaker,
+    last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
+    last_error: upstream.lastError,
+  };
+}
+
+function presentOutbox({ depth, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
+  return {
+    pending: depth.pending,
+    in_flight: depth.in_flight,
+    uncertain: depth.uncertain,
+    inferred: depth.inferred,
+    conflicted: depth.conflicted,
+    dead: depth.dead,
+    oldest_age_s: oldestAgeMs === null ? null : seconds(oldestAgeMs),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

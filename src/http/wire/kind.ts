@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { parseDatetime } from '../../domain/datetime.ts';
+
+/*
+ * The kinds of parameters. Each reads a form's text and JSON's own values alike, and refuses with a code
+ * and a sentence that goes on after the parameter's name.
+ */
+
+type Issues = { issues: z.core.$ZodRawIssue[] };
+type Schema = Readonly<Record<string, unknown>>;
+
+/** One parameter: what is sent in, what the value is inside. Missing is refused unless made optional. */
+function kind<Value>(schema: Schema, read: (given: unknown, issues: Issues) => Value): z.ZodType<Value> {
+  return z
+    .unknown()
+    .transform((given, issues): Value =>
+      given === undefined ? refuse(issues, 'required', 'is required') : read(given, issues),
+    )
+    .meta({ override: schema });
+}
+
+function refuse({ issues }: Issues, code: string, message: string): never {
+  issues.push({ code: 'custom', input: undefined, message, params: { code } });
+  return z.NEVER;
+}
+
+/** Text of at least one character; `\0` and broken surrogates cannot be stored as they are, so they are refused. */
+export function text(maximum = 16_384): z.ZodType<string> {
+  return kind({ type: 'string', minLength: 1, maxLength: maximum }, (given, issues) => {
+    if (typeof given !== 'string' || !given.isWellFormed() || given.includes('\0')) {
+      return refuse(issues, 'not_text', 'must be text');
+    }
+    if (given === '') return refuse(issues, 'required', 'is required');
+    if (given.length > maximum) return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
+    return given;
+  });
+}
+
+/** Text that a pattern describes. */
+export function textLike(pattern: RegExp, maximum: number, message: string): z.ZodType<string> {
+  const schema: Schema = { type: 'string', minLength: 1, maxLength: maximum };
+  return kind(schema, (given, issues) => {
+    if (
+      typeof given !== 'string' ||
+      given.length > maximum ||
+      !given.isWellFormed() ||
+      !pattern.test(given)
+    ) {
+      return refuse(issues, 'malformed', message);
+    }
+    return given;
+  });
+}
+
+/** A whole number in decimal digits, or JSON's number. */
+export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> {
+  const range = maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `from ${minimum} to ${maximum}`;
+  return kind({ type: 'integer', minimum, maximum }, (given, issues) => {
+    const number = numberOf(given, /^-?\d{1,16}$/);
+    if (!Number.isSafeInteger(number))
+      return refuse(issues, 'not_an_integer', `must be an integer, ${range}`);
+    if (number < minimum || number > maximum) return refuse(issues, 'out_of_range', `must be ${range}`);
+    return number;
+  });
+}
+
+/** A percentage above 0, at most 100 (specification 2.1). */
+export const percentage: z.ZodType<number> = kind(
+  { type: 'number', exclusiveMinimum: 0, maximum: 100 },
+  (given, issues) => {
+    const number = numberOf(given, /^-?\d{1,16}(?:\.\d{1,16})?$/);
+    if (!Number.isFinite(number)) return refuse(issues, 'not_a_number', 'must be a decimal number');
+    if (number <= 0 || number > 100) return refuse(issues, 'out_of_range', 'must be above 0 and at most 100');
+    return number;
+  },
+);
+
+/** An RFC 3339 datetime, as epoch ms. */
+export const datetime: z.ZodType<number> = kind({ type: 'string', format: 'date-time' }, (given, issues) => {
+  const instant = typeof given === 'string' ? parseDatetime(given) : null;
+  return instant ?? refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
+});
+
+/** `true` or `false`. */
+export const boolean: z.ZodType<boolean> = kind({ type: 'boolean' }, (given, issues) => {
+  if (given === true || given === 'true') return true;
+  if (given === false || given === 'false') return false;
+  return refuse(issues, 'not_a_boolean', 'must be true or false');
+});
+
+/** One of a few words. */
+export function oneOf<Word extends string>(words: readonly Word[]): z.ZodType<Word> {
+  return kind(
+    { type: 'string', enum: [...words] },
+    (given, issues) =>
+      words.find((word) => word === given) ??
+      refuse(issues, 'not_one_of', `must be one of ${words.join(', ')}`),
+  );
+}
+
+/** A JSON list of texts. */
+export const texts: z.ZodType<readonly string[]> = kind(
+  { type: 'array', items: { type: 'string' } },
+  (given, issues) => {
+    const list = z.array(z.string().min(1)).safeParse(given);
+    return list.success ? list.data : refuse(issues, 'not_a_list', 'must be a list of texts');
+  },
+);
+
+function numberOf(given: unknown, pattern: RegExp): number {
+  if (typeof given === 'number') return given;
+  return typeof given === 'string' && pattern.test(given) ? Number(given) : Number.NaN;
+}

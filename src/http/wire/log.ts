@@ -1,0 +1,14 @@
+/** What a log line may say about an answered request: never a key, a secret or a query. */
+export type RequestLine = {
+  method: string;
+  route: string | null;
+  status: number;
+  code: string | null;
+  requestId: string;
+  durationMs: number;
+};
+
+/** Names the fields of a log line. */
+export function presentRequestLine({ requestId, durationMs, ...same }: RequestLine): Record<string, unknown> {
+  return { ...same, request_id: requestId, duration_ms: durationMs };
+}

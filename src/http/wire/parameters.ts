@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { ParameterFault } from '../../domain/problem.ts';
+
+/** Parameters as they were sent, by name; those sent empty are not among them. */
+export type RawParameters = ReadonlyMap<string, unknown>;
+
+export const noParameters: RawParameters = new Map();
+
+/** What was read: all of it, or what is readable and every fault. */
+export type Reading<Values> =
+  { ok: true; values: Values } | { ok: false; values: Partial<Values>; faults: readonly ParameterFault[] };
+
+/** The parameters of a request: `schema` for the documentation, `read` for the request. */
+export type ParameterSet<Values> = {
+  schema: z.ZodObject;
+  read(raw: RawParameters): Reading<Values>;
+};
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name;
+
+type ValuesOf<S extends Shape> = { [Name in keyof S & string as Camel<Name>]: z.output<S[Name]> };
+
+/** Makes a set of parameters from their names on the wire; inside, the same names are in camelCase. */
+export function parameters<S extends Shape>(
+  shape: S,
+  { unknown }: { unknown: 'ignored' | 'refused' } = { unknown: 'ignored' },
+): ParameterSet<ValuesOf<S>> {
+  const fields = Object.entries(shape).map(([name, kind]) => ({ name, inside: camelCase(name), kind }));
+  const known = new Set(Object.keys(shape));
+  return {
+    schema: unknown === 'refused' ? z.strictObject(shape) : z.object(shape),
+    read(raw) {
+      const values: Record<string, unknown> = {};
+      const faults: ParameterFault[] = [];
+      for (const { name, inside, kind } of fields) {
+        const parsed = kind.safeParse(raw.get(name));
+        if (parsed.success) values[inside] = parsed.data;
+        else faults.push(...parsed.error.issues.map((issue) => parameterFault(name, issue)));
+      }
+      if (unknown === 'refused') faults.push(...unknownFaults(raw, known));
+      // Each value is the output of its own kind; the loop is more than the compiler can follow.
+      if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
+      return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
+    },
+  };
+}
+
+function parameterFault(parameter: string, issue: z.core.$ZodIssue): ParameterFault {
+  const code: unknown = issue.code === 'custom' ? issue.params?.['code'] : null;
+  return {
+    parameter,
+    code: typeof code === 'string' ? code : 'malformed',
+    detail: `${parameter} ${issue.message}.`,
+  };
+}
+
+function unknownFaults(raw: RawParameters, known: ReadonlySet<string>): ParameterFault[] {
+  return [...raw.keys()]
+    .filter((name) => !known.has(name))
+    .map((name) => ({
+      // A caller's own text is repeated only in part.
+      parameter: name.slice(0, 64).toWellFormed(),
+      code: 'unknown',
+      detail: 'There is no such parameter.',
+    }));
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,121 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import type { Desk, HttpLimits, ServerSettings } from '../../src/http/desk.ts';
+import { buildServer } from '../../src/http/server.ts';
+import { authorityCouponing, authorityLicensing } from '../../src/service/authority.ts';
+import { authorityCredentials } from '../../src/service/credentials.ts';
+import { isRefusal } from '../../src/service/idempotency.ts';
+import type { Context, Log } from '../../src/service/ports.ts';
+import type { Status } from '../../src/service/status.ts';
+import type { Transaction } from '../../src/service/tables.ts';
+import { runUseCase } from '../../src/service/use-cases.ts';
+import { openReading, openWriting } from '../../src/store/connection.ts';
+import { localWriter } from '../../src/store/local-writer.ts';
+import { openStore } from '../../src/store/open.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+export const adminToken = 'lk_tok_admin';
+export const apiKey = 'lk_api_default';
+
+export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
+
+/** An authority's desk over a real store, with the catalogue's credentials above; `log` keeps its lines. */
+export interface TestDesk extends AsyncDisposable {
+  readonly desk: Desk;
+  readonly lines: LogLine[];
+  /** Writes past the interface, for what it cannot make yet. */
+  readonly transaction: Transaction;
+}
+
+export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory());
+  const store = opened.use(openStore({ directory: directory.path }));
+  const writing = opened.use(openWriting(store.databasePath));
+  const { reader } = opened.use(openReading(store.databasePath));
+  const context = (): Context => ({
+    now: Date.now(),
+    steady: Date.now(),
+    random: {
+      bytes: (count) => randomBytes(count),
+      uuid: () => randomUUID(),
+      draw: () => 0.5,
+    },
+    digest,
+  });
+  const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
+  await writer.write('start', {
+    role: 'authority',
+    adminTokenDigest: digest(adminToken),
+    apiKeyDigest: digest(apiKey),
+    fenceMs: 0,
+  });
+  const lines: LogLine[] = [];
+  const desk: Desk = {
+    role: 'authority',
+    version: '0.0.0',
+    licensing: authorityLicensing(reader, writer),
+    couponing: authorityCouponing(reader, writer),
+    reader,
+    writer,
+    credentials: authorityCredentials(reader, digest),
+    digest,
+    log: keepLines(lines),
+    inFlight: new Set(),
+    now: () => Date.now(),
+    status: () => authorityStatus,
+    readiness: () => ({ state: 'ready', reasons: [] }),
+    ...changes,
+  };
+  return {
+    desk,
+    lines,
+    transaction: writing.transaction,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function digest(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+function keepLines(lines: LogLine[]): Log {
+  const keep = (level: keyof Log) => (fields: Record<string, unknown>, message: string) => {
+    lines.push({ ...fields, level, message });
+  };
+  return { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+}
+
+export const authorityStatus: Status = {
+  role: 'authority',
+  version: '0.0.0',
+  instance: 'b7f0e6f2-1111-7222-8333-444455556666',
+  uptimeMs: 61_900,
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null },
+  upstream: null,
+  outbox: null,
+  records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
+  clock: { suspect: false, highWater: Date.parse('2026-02-22T11:23:05Z') },
+};
+
+export const limits: HttpLimits = {
+  headerTimeoutMs: 5_000,
+  headerCount: 40,
+  headerBytes: 8_192,
+  requestTimeoutMs: 10_000,
+  bodyBytes: 16_384,
+  parameters: 32,
+  connections: 256,
+};
+
+export const tcpSettings: ServerSettings = {
+  listener: 'tcp',
+  headerAliases: { apiKey: [], productSecret: [] },
+  allowedHosts: [],
+  limits,
+};
+
+/** A server that is asked by `inject()`. */
+export function serverOf(desk: Desk, settings: Partial<ServerSettings> = {}): FastifyInstance {
+  return buildServer(desk, { ...tcpSettings, ...settings });
+}
