@@ -1,0 +1,30 @@
+import { UsageError } from './usage-error.ts';
+
+/*
+ * yargs reads a positional argument twice, the second time without the `--` that stood before it,
+ * so that a license key such as `-K` or `--help` would count as an option. No argument of a process
+ * can contain the mark.
+ */
+const mark = '\0';
+
+/** Marks what stands after `--`, so that none of it is read as an option. */
+export function markOperands(argv: readonly string[]): string[] {
+  const end = argv.indexOf('--');
+  return end === -1 ? [...argv] : [...argv.slice(0, end), ...argv.slice(end + 1).map((word) => mark + word)];
+}
+
+/** Takes the marks out of a text. */
+export function unmark(text: string): string {
+  return text.replaceAll(mark, '');
+}
+
+/** Takes the marks out of parsed arguments; yargs makes a list of what is given twice, which we refuse. */
+export function readArguments<Parsed extends object>(parsed: Parsed, usage: string): Parsed {
+  const variadic = /(\w+)\.\./.exec(usage)?.[1];
+  const read = Object.entries(parsed).map(([name, value]: [string, unknown]) => {
+    if (!Array.isArray(value)) return [name, typeof value === 'string' ? unmark(value) : value];
+    if (name === '_' || name === variadic) return [name, value.map((item) => unmark(String(item)))];
+    throw new UsageError(`--${name} is given twice`);
+  });
+  return Object.fromEntries(read) as Parsed;
+}

@@ -1,0 +1,46 @@
+import type { ArgumentsCamelCase, Argv } from 'yargs';
+import type { Output } from './output.ts';
+
+/** What every command takes. */
+export interface GlobalOptions {
+  readonly config?: string | undefined;
+  readonly stateDir?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** A command: `build` declares its own arguments, `run` does it and gives the exit code. */
+export interface Command {
+  readonly build: (yargs: Argv<GlobalOptions>) => Argv<GlobalOptions>;
+  readonly run: (args: ArgumentsCamelCase<GlobalOptions>, output: Output) => Promise<number>;
+}
+
+/** A command, or a group of them, by the name it is called with; loaded only when it is called. */
+export interface CommandEntry {
+  readonly usage: string;
+  readonly summary: string;
+  readonly load: () => Promise<Command | readonly CommandEntry[]>;
+}
+
+/** Makes a command whose `run` knows the types of the arguments that `build` declares. */
+export function defineCommand<Options extends GlobalOptions>(
+  build: (yargs: Argv<GlobalOptions>) => Argv<Options>,
+  run: (args: ArgumentsCamelCase<Options>, output: Output) => Promise<number>,
+): Command {
+  // yargs hands `run` exactly what `build` declared, which the list of all commands cannot express.
+  return { build, run } as unknown as Command;
+}
+
+/** Names a member of a group. */
+export function entry(usage: string, summary: string, command: Command): CommandEntry {
+  return { usage, summary, load: () => Promise.resolve(command) };
+}
+
+/** Declares an option that is followed by a text. */
+export function textOption(describe: string): { type: 'string'; requiresArg: true; describe: string } {
+  return { type: 'string', requiresArg: true, describe };
+}
+
+/** Declares an argument that stands by its position. */
+export function operand(describe: string): { type: 'string'; demandOption: true; describe: string } {
+  return { type: 'string', demandOption: true, describe };
+}

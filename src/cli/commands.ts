@@ -1,0 +1,90 @@
+import type { CommandEntry } from './command.ts';
+
+/** Every command of the program, in the order of its help. */
+export const commands: readonly CommandEntry[] = [
+  {
+    usage: 'serve',
+    summary: 'Run the daemon',
+    load: async () => (await import('./serve.ts')).serveCommand,
+  },
+  {
+    usage: 'demo',
+    summary: 'Show the main job, end to end, in a few seconds',
+    load: async () => (await import('./demo.ts')).demoCommand,
+  },
+  {
+    usage: 'sandbox',
+    summary: 'Run a small authority to try things on',
+    load: async () => (await import('./sandbox.ts')).sandboxCommand,
+  },
+  {
+    usage: 'status',
+    summary: 'Show how the daemon is',
+    load: async () => (await import('./status.ts')).statusCommand,
+  },
+  {
+    usage: 'verify <key>',
+    summary: 'Ask whether a license key is valid',
+    load: async () => (await import('./verify.ts')).verifyCommand,
+  },
+  {
+    usage: 'use <key>',
+    summary: 'Record one use of a license key',
+    load: async () => (await import('./license-change.ts')).useCommand,
+  },
+  {
+    usage: 'unuse <key>',
+    summary: 'Take one use of a license key back',
+    load: async () => (await import('./license-change.ts')).unuseCommand,
+  },
+  {
+    usage: 'enable <key>',
+    summary: 'Enable a license key',
+    load: async () => (await import('./license-change.ts')).enableCommand,
+  },
+  {
+    usage: 'disable <key>',
+    summary: 'Disable a license key',
+    load: async () => (await import('./license-change.ts')).disableCommand,
+  },
+  {
+    usage: 'coupon',
+    summary: 'Create, list and show coupons',
+    load: async () => (await import('./coupon.ts')).couponCommands,
+  },
+  {
+    usage: 'account',
+    summary: 'Add and list accounts, roll their API keys',
+    load: async () => (await import('./account.ts')).accountCommands,
+  },
+  {
+    usage: 'product',
+    summary: 'Add and list products, roll their secrets',
+    load: async () => (await import('./product.ts')).productCommands,
+  },
+  {
+    usage: 'collection',
+    summary: 'Add collections of products',
+    load: async () => (await import('./collection.ts')).collectionCommands,
+  },
+  {
+    usage: 'license',
+    summary: 'Issue and list license keys',
+    load: async () => (await import('./license.ts')).licenseCommands,
+  },
+  {
+    usage: 'purchase',
+    summary: 'Refund purchases',
+    load: async () => (await import('./purchase.ts')).purchaseCommands,
+  },
+  {
+    usage: 'outbox',
+    summary: 'See the local changes on their way to the upstream',
+    load: async () => (await import('./outbox.ts')).outboxCommands,
+  },
+  {
+    usage: 'config',
+    summary: 'Check and show the configuration',
+    load: async () => (await import('./config.ts')).configCommands,
+  },
+];

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import yargs, { type Argv } from 'yargs';
+import { markOperands, readArguments, unmark } from './arguments.ts';
+import type { Command, CommandEntry, GlobalOptions } from './command.ts';
+import { commands } from './commands.ts';
+import { exitCode } from './exit-code.ts';
+import { type Output, processOutput } from './output.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Runs one command line and gives its exit code; nothing is thrown. */
+export async function runProgram(argv: readonly string[], output: Output = processOutput): Promise<number> {
+  let code: number = exitCode.done;
+  const program = buildProgram(async (command, args) => {
+    code = await command.run(args, output);
+  });
+  try {
+    if (argv.length === 0) {
+      output.print(await program.getHelp());
+      return exitCode.usage;
+    }
+    // Help and version come as text by the callback; without one yargs would write them itself.
+    await program.parseAsync(markOperands(argv), {}, (_error, _args, text) => {
+      if (text !== '') output.print(text);
+    });
+    return code;
+  } catch (error) {
+    return explain(error, output);
+  }
+}
+
+type Run = (command: Command, args: Parameters<Command['run']>[0]) => Promise<void>;
+
+function buildProgram(run: Run): Argv<GlobalOptions> {
+  const program = yargs()
+    .scriptName('latchkey')
+    .usage('$0 <command>\n\nVerifies license keys and counts their uses beside your software.')
+    .option('config', { type: 'string', requiresArg: true, describe: 'Configuration file' })
+    .option('state-dir', { type: 'string', requiresArg: true, describe: 'Directory of the state' })
+    .option('json', { type: 'boolean', describe: 'Print the answer as JSON' })
+    .version(readVersion())
+    .help()
+    .strict()
+    .strictCommands()
+    .recommendCommands()
+    .demandCommand(1, 'A command is missing')
+    .epilogue('An argument that begins with a dash is written after --, as in: latchkey verify -- -KEY-')
+    .detectLocale(false)
+    .updateStrings({ 'Did you mean %s?': 'Unknown command. Did you mean %s?' })
+    .exitProcess(false)
+    .parserConfiguration({ 'boolean-negation': false, 'dot-notation': false })
+    .fail((message, error) => {
+      // What a command has thrown comes without a message, what yargs objects to often without an error.
+      throw error ?? new UsageError(message);
+    });
+  program.wrap(Math.min(100, program.terminalWidth() ?? 80));
+  return register(program, commands, run);
+}
+
+function register(
+  program: Argv<GlobalOptions>,
+  entries: readonly CommandEntry[],
+  run: Run,
+): Argv<GlobalOptions> {
+  for (const { usage, summary, load } of entries) {
+    const build = async (inner: Argv<GlobalOptions>): Promise<Argv<GlobalOptions>> => {
+      const loaded = await load();
+      return 'build' in loaded
+        ? loaded.build(inner)
+        : register(inner, loaded, run).demandCommand(1, `${usage} needs a command: ${listNames(loaded)}`);
+    };
+    // The types of yargs know only builders that answer at once; yargs itself waits.
+    program.command(
+      usage,
+      summary,
+      build as unknown as (inner: typeof program) => typeof program,
+      async (args) => {
+        const loaded = await load();
+        if ('build' in loaded) await run(loaded, readArguments(args, usage));
+      },
+    );
+  }
+  return program;
+}
+
+function listNames(entries: readonly CommandEntry[]): string {
+  return entries.map(({ usage }) => usage.split(' ', 1)[0]).join(', ');
+}
+
+function explain(error: unknown, output: Output): number {
+  const message = unmark(error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
+  if (isMisuse(error)) {
+    output.complain([`latchkey: ${message}`, 'See: latchkey --help']);
+    return exitCode.usage;
+  }
+  output.complain([`latchkey: unexpected failure: ${message}`]);
+  return exitCode.failed;
+}
+
+/** yargs objects with errors of its own, or with none but a message. */
+function isMisuse(error: unknown): boolean {
+  return error instanceof UsageError || (error instanceof Error && error.name === 'YError');
+}
+
+/** `package.json` lies two levels up, from the source and from what is built of it. */
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

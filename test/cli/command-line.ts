@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { runProgram } from '../../src/cli/program.ts';
+import { createOutput } from '../../src/cli/output.ts';
+
+/** What a command line came to. */
+export interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command line in this process. */
+export async function latchkey(...argv: string[]): Promise<Outcome> {
+  let out = '';
+  let err = '';
+  const output = createOutput(
+    (text) => void (out += text),
+    (text) => void (err += text),
+  );
+  const code = await runProgram(argv, output);
+  return { code, out, err };
+}
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+/** Runs a command line as people do: a process of its own, ended after 15 seconds. */
+export function runProcess(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const env = { ...process.env, ...environment };
+  const child = execFile(process.execPath, [main, ...argv], { env, timeout: 15_000 }, (_error, out, err) => {
+    resolve({ code: child.exitCode ?? -1, out, err });
+  });
+  return promise;
+}

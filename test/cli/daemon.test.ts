@@ -1,0 +1,161 @@
+import { expect, test } from 'vitest';
+import { latchkey } from './command-line.ts';
+import { problem, startFakeDaemon } from './fake-daemon.ts';
+
+const operation = {
+  id: '0192-a',
+  kind: 'usage',
+  license_key: 'K',
+  state: 'dead',
+  attempts: 3,
+  base_uses: 4,
+  created_at: '2024-02-22T11:23:05+00:00',
+  next_at: null,
+  last_error: 'HTTP 404',
+};
+
+const status = {
+  role: 'agent',
+  version: '0.1.0',
+  instance: 'i',
+  uptime_s: 11_530,
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock' },
+  upstream: {
+    state: 'down',
+    since: '2024-02-22T11:23:05+00:00',
+    protocol: 'plain',
+    breaker: 'open',
+    last_success_at: null,
+    last_error: 'connection refused',
+  },
+  outbox: { pending: 12, in_flight: 0, uncertain: 1, inferred: 0, conflicted: 2, dead: 0, oldest_age_s: 61 },
+  records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
+  clock: { suspect: false, high_water: '2024-02-22T11:23:05+00:00' },
+};
+
+test('status of an agent is readable at a glance', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: status });
+  const { code, out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    [
+      'latchkey    0.1.0, agent, up 3h 12m',
+      'listening   http://127.0.0.1:8787, /run/l.sock',
+      'upstream    down since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
+      'last error  connection refused',
+      'outbox      12 pending, 1 uncertain, oldest 1m 1s',
+      'attention   2 conflicted: see latchkey outbox list --state …',
+      'records     3 fresh, 1 grace',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('status of an authority has no upstream to tell of', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { ...status, role: 'authority', upstream: null, outbox: null } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^latchkey .*authority/);
+  expect(out).not.toMatch(/upstream|outbox/);
+});
+
+test('status --json prints the whole status', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: status });
+  const { out } = await latchkey('status', '--json', '--state-dir', daemon.stateDir);
+  expect(JSON.parse(out)).toEqual(status);
+});
+
+test('status --check succeeds when the daemon is ready, and sends no token', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { status: 'ok', reasons: [] } });
+  expect(await latchkey('status', '--check', '--state-dir', daemon.stateDir)).toMatchObject({
+    code: 0,
+    out: 'ok\n',
+  });
+  expect(daemon.received[0]?.line).toBe('GET /readyz');
+  expect(daemon.received[0]?.headers).not.toHaveProperty('authorization');
+});
+
+test('status --check fails when it is not, and says why', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 503, body: { status: 'unavailable', reasons: ['draining'] } });
+  expect(await latchkey('status', '--check', '--state-dir', daemon.stateDir)).toMatchObject({
+    code: 1,
+    out: 'unavailable\ndraining\n',
+  });
+});
+
+test('outbox list is a table', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { operations: [operation] } } });
+  const { code, out } = await latchkey('outbox', 'list', '--state', 'dead', '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    [
+      'ID      CHANGE  LICENSE KEY  STATE  ATTEMPTS  NEXT  LAST ERROR',
+      '0192-a  usage   K            dead   3         -     HTTP 404',
+      '',
+    ].join('\n'),
+  );
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?state=dead&limit=100&offset=0');
+});
+
+test('outbox show tells all of one change', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: operation } });
+  const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
+  expect(out).toContain('sent on uses  4');
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192-a');
+});
+
+test('a refusal is told by title, detail and each fault; with --json also as the problem itself', async () => {
+  await using daemon = await startFakeDaemon();
+  const errors = [
+    { parameter: 'limit', code: 'out_of_range', detail: 'must be 1 to 100' },
+    { parameter: 'offset', code: 'out_of_range', detail: 'must not be negative' },
+  ];
+  daemon.answer(problem(422, 'parameters_invalid', { detail: 'Not valid: limit, offset.', errors }));
+  const argv = ['coupon', 'list', '--limit', '0', '--offset', '-1', '--state-dir', daemon.stateDir];
+  const refused = await latchkey(...argv);
+  expect(refused).toEqual({
+    code: 1,
+    out: '',
+    err: [
+      'latchkey: Title of parameters_invalid (parameters_invalid)',
+      'Not valid: limit, offset.',
+      '  limit: must be 1 to 100',
+      '  offset: must not be negative',
+      '',
+    ].join('\n'),
+  });
+  const machine = await latchkey(...argv, '--json');
+  expect(JSON.parse(machine.out)).toMatchObject({ code: 'parameters_invalid', errors });
+  expect(machine).toMatchObject({ code: 1, err: refused.err });
+});
+
+test('an answer that is not the daemon’s is told as such', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 502, body: '<html>' });
+  expect(await latchkey('status', '--state-dir', daemon.stateDir)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('502') as string,
+  });
+  daemon.answer({ body: '<html>' });
+  expect(await latchkey('status', '--state-dir', daemon.stateDir)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('not understood') as string,
+  });
+});
+
+test('what others wrote cannot command the terminal', async () => {
+  await using daemon = await startFakeDaemon();
+  const hostile = '\u001B]0;owned\u0007\u009B31m\u202Etxt\nfake';
+  daemon.answer({ body: { data: { ...operation, last_error: hostile } } });
+  const text = await latchkey('outbox', 'show', 'x', '--state-dir', daemon.stateDir);
+  expect(text.out).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u);
+  const machine = await latchkey('outbox', 'show', 'x', '--json', '--state-dir', daemon.stateDir);
+  expect(machine.out).not.toMatch(/(?!\n)\p{Cc}/u);
+  expect(JSON.parse(machine.out)).toMatchObject({ last_error: hostile });
+});

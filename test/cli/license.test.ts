@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import { latchkey } from './command-line.ts';
+import { license, problem, startFakeDaemon } from './fake-daemon.ts';
+
+test('verify says that an enabled key is valid, and how fresh that is', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({
+    headers: { 'latchkey-freshness': 'stale', 'latchkey-pending': '2' },
+    body: { data: license },
+  });
+  const outcome = await latchkey('verify', 'ABCDE FGHJK', '--state-dir', daemon.stateDir);
+  expect(outcome).toEqual({
+    code: 0,
+    out: [
+      'valid      ABCDE-FGHJK-LMNPQ-RSTUV',
+      'uses       3',
+      'product    RGsF',
+      'buyer      buyer@example.com',
+      'created    2024-02-22T11:23:05+00:00',
+      'freshness  stale',
+      'pending    2',
+      '',
+    ].join('\n'),
+    err: '',
+  });
+  expect(daemon.received).toMatchObject([
+    {
+      line: 'GET /api/v2/license/verify?license_key=ABCDE+FGHJK',
+      listener: 'socket',
+      headers: { authorization: 'Bearer lk_admin_secret', host: 'localhost' },
+    },
+  ]);
+});
+
+test('verify says that a disabled key is disabled, and fails', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { ...license, enabled: false } } });
+  const outcome = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(outcome.code).toBe(1);
+  expect(outcome.out).toMatch(/^disabled {2}ABCDE/);
+});
+
+test('verify says that an unknown key is unknown, and fails', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer(problem(404, 'license_not_found', { detail: 'There is no such key.' }));
+  expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toEqual({
+    code: 1,
+    out: '',
+    err: 'latchkey: Title of license_not_found (license_not_found)\nThere is no such key.\n',
+  });
+});
+
+test('verify --json prints the data as it came, for a valid and for a disabled key', async () => {
+  await using daemon = await startFakeDaemon();
+  for (const enabled of [true, false]) {
+    const data = { ...license, enabled, something_new: [1] };
+    daemon.answer({ body: { data } });
+    const { code, out } = await latchkey('verify', 'K', '--json', '--state-dir', daemon.stateDir);
+    expect(JSON.parse(out)).toEqual(data);
+    expect(code).toBe(enabled ? 0 : 1);
+  }
+});
+
+test.each([['-K'], ['--help'], ['--version'], ['0012'], ['1e5']])(
+  'after -- the key %s is taken as it stands',
+  async (key) => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ body: { data: license } });
+    await latchkey('verify', '--state-dir', daemon.stateDir, '--', key);
+    expect(daemon.received.map(({ line }) => line)).toEqual([
+      `GET /api/v2/license/verify?license_key=${key}`,
+    ]);
+  },
+);
+
+test.each([
+  ['use', 'usage'],
+  ['unuse', 'decrease'],
+  ['enable', 'enable'],
+  ['disable', 'disable'],
+])('%s changes the license by its endpoint', async (command, endpoint) => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: license } });
+  const { code, out } = await latchkey(command, 'A&B', '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toContain('uses     3');
+  expect(daemon.received).toMatchObject([
+    {
+      line: `PUT /api/v2/license/${endpoint}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'license_key=A%26B',
+    },
+  ]);
+});
+
+test('license issue records a purchase', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 201, body: { data: { purchase_id: 'p1', refunded: false, license } } });
+  const argv = ['license', 'issue', '--product', 'RGsF', '--email', 'buyer@example.com'];
+  const { code, out } = await latchkey(...argv, '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^purchase {2}p1\nrefunded {2}no\nvalid .*ABCDE-FGHJK-LMNPQ-RSTUV\n/);
+  const [received] = daemon.received;
+  expect(received?.line).toBe('POST /admin/v1/purchases');
+  expect(JSON.parse(received?.body ?? '')).toEqual({ product_key: 'RGsF', buyer_email: 'buyer@example.com' });
+});
+
+test('license list passes its filters on and says how to go on', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ headers: { 'x-total-count': '42' }, body: { data: { licenses: [license] } } });
+  const argv = ['license', 'list', '--enabled', 'true', '--product', 'RGsF', '--limit', '1', '--offset', '2'];
+  const { code, out } = await latchkey(...argv, '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    [
+      'LICENSE KEY              STATE  USES  PRODUCT  BUYER              CREATED',
+      'ABCDE-FGHJK-LMNPQ-RSTUV  valid  3     RGsF     buyer@example.com  2024-02-22T11:23:05+00:00',
+      '',
+      '3 of 42; go on with --offset 3',
+      '',
+    ].join('\n'),
+  );
+  expect(daemon.received.map(({ line }) => line)).toEqual([
+    'GET /admin/v1/licenses?product_key=RGsF&enabled=true&limit=1&offset=2',
+  ]);
+});
+
+test('purchase refund shows the license disabled', async () => {
+  await using daemon = await startFakeDaemon();
+  const data = { purchase_id: 'p/1', refunded: true, license: { ...license, enabled: false } };
+  daemon.answer({ body: { data } });
+  const { code, out } = await latchkey('purchase', 'refund', 'p/1', '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toMatch(/refunded {2}yes\ndisabled/);
+  expect(daemon.received).toMatchObject([{ line: 'POST /admin/v1/purchases/p%2F1/refund', body: '' }]);
+});

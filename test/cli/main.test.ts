@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { runProcess } from './command-line.ts';
+import { license, startFakeDaemon } from './fake-daemon.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  expect(await runProcess(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+});
+
+test('a process verifies a key over the socket, with a token in its environment', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: license } });
+  const argv = ['verify', 'K', '--json', '--state-dir', daemon.stateDir];
+  const { code, out, err } = await runProcess(argv, { LATCHKEY_TOKEN: 'lk_other' });
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(JSON.parse(out)).toEqual(license);
+  expect(daemon.received).toMatchObject([
+    { listener: 'socket', headers: { authorization: 'Bearer lk_other' } },
+  ]);
+});
+
+test.each([
+  [2, ['verfy']],
+  [69, ['status', '--check']],
+  [69, ['verify', 'K']],
+  [78, ['serve', '--log-level', 'loud']],
+] as const)('a process ends with %i, in words and without a stack', async (code, argv) => {
+  await using directory = temporaryDirectory();
+  const listen = { LATCHKEY_LISTEN__TCP: 'false', LATCHKEY_LISTEN__SOCKET: `${directory.path}/l.sock` };
+  const outcome = await runProcess([...argv, '--state-dir', directory.path], listen);
+  expect(outcome).toMatchObject({ code, out: '' });
+  expect(outcome.err).toMatch(/^latchkey: /);
+  expect(outcome.err).not.toMatch(/^\s+at |node:/m);
+});
+
+test('a reader that has seen enough is no failure', async () => {
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+  const command = `"${process.execPath}" "${main}" config show --json | head -c 1`;
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
+  expect({ stdout, stderr }).toEqual({ stdout: '{', stderr: '' });
+});
+
+test.skipIf(process.platform !== 'linux')('a result that cannot be written is a failure', async () => {
+  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+  const command = `"${process.execPath}" "${main}" config show > /dev/full`;
+  const run = promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
+  await expect(run).rejects.toMatchObject({ code: 1, stderr: '' });
+});

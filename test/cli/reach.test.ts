@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { latchkey } from './command-line.ts';
+import { type FakeDaemon, license, startFakeDaemon } from './fake-daemon.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const isRoot = process.getuid?.() === 0;
+const stranger = 54_321;
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+async function startLicenseDaemon(): Promise<FakeDaemon> {
+  const daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: license } });
+  return daemon;
+}
+
+test('the port is used when the socket is gone', async () => {
+  await using daemon = await startLicenseDaemon();
+  await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: daemon.url });
+  expect((await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).code).toBe(0);
+  expect(daemon.received).toMatchObject([
+    { listener: 'tcp', headers: { authorization: 'Bearer lk_admin_secret' } },
+  ]);
+});
+
+test('a daemon on all addresses is called by loopback', async () => {
+  await using daemon = await startLicenseDaemon();
+  await daemon.announce({ socket: null, tcp: daemon.url.replace('127.0.0.1', '0.0.0.0') });
+  expect((await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).code).toBe(0);
+  expect(daemon.received).toMatchObject([{ listener: 'tcp', headers: { host: 'localhost' } }]);
+});
+
+test('without an announcement the configured addresses are tried', async () => {
+  await using daemon = await startLicenseDaemon();
+  await rm(join(daemon.stateDir, 'listen.json'));
+  const file = join(daemon.stateDir, 'config.yaml');
+  await writeFile(file, `state_dir: ${daemon.stateDir}\nlisten: { socket: ${daemon.socket}, tcp: false }\n`);
+  expect((await latchkey('verify', 'K', '--config', file)).code).toBe(0);
+  expect(daemon.received).toMatchObject([{ listener: 'socket' }]);
+});
+
+test('a token in the environment goes before the one in the state directory', async () => {
+  await using daemon = await startLicenseDaemon();
+  vi.stubEnv('LATCHKEY_TOKEN', 'lk_other');
+  await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(daemon.received[0]?.headers.authorization).toBe('Bearer lk_other');
+});
+
+test('where nothing listens, each place looked at is told, and how to start a daemon', async () => {
+  await using daemon = await startLicenseDaemon();
+  await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: 'http://127.0.0.1:1' });
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(69);
+  expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
+  expect(err).toContain('http://127.0.0.1:1: nothing of this machine listens there');
+  expect(err).toContain('latchkey serve');
+});
+
+test('a state directory without a token never had a daemon', async () => {
+  await using directory = temporaryDirectory();
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', directory.path);
+  expect(code).toBe(69);
+  expect(err).toContain(`${directory.path}/admin.token: no such file or directory`);
+});
+
+test('a token that cannot be read, or is none, is a failure of its own', async () => {
+  await using daemon = await startLicenseDaemon();
+  await writeFile(join(daemon.stateDir, 'admin.token'), 'two\nlines\n');
+  expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no token in') as string,
+  });
+  expect(daemon.received).toEqual([]);
+});
+
+test('a request that was sent and not answered is not sent again', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.answer(undefined);
+  const { code, err } = await latchkey('use', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(69);
+  expect(err).toContain('is not known');
+  expect(daemon.received).toHaveLength(1);
+});
+
+test('a faulty configuration is told a line for each fault', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'config.yaml');
+  await writeFile(file, 'listen: { tcp: nonsense, socket: [] }\n');
+  const { code, err } = await latchkey('verify', 'K', '--config', file);
+  expect(code).toBe(78);
+  expect(err.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/listen\.tcp: must be host:port/),
+    expect.stringMatching(/listen\.socket: must be a path/),
+  ]);
+});
+
+test.skipIf(!isRoot)('the token is not sent to a socket that another user holds', async () => {
+  await using daemon = await startLicenseDaemon();
+  await daemon.announce({ socket: daemon.socket, tcp: null });
+  await chown(daemon.socket, stranger, stranger);
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(69);
+  expect(err).toContain(`${daemon.socket}: held by user ${stranger}`);
+  expect(daemon.received).toEqual([]);
+});
+
+test.skipIf(!isRoot)('the token is not sent to a port that another user holds', async () => {
+  await using daemon = await startLicenseDaemon();
+  const script = `
+    const server = require('node:http').createServer((request, response) => {
+      process.stdout.write('RECEIVED ' + JSON.stringify(request.headers) + '\\n');
+      response.end('{}');
+    }).listen(0, '127.0.0.1', () => process.stdout.write(server.address().port + '\\n'));`;
+  const options = { uid: stranger, gid: stranger, cwd: '/', timeout: 15_000 } as const;
+  const child = spawn(process.execPath, ['-e', script], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    let heard = '';
+    child.stdout.on('data', (bytes: Buffer) => (heard += bytes.toString()));
+    await once(child.stdout, 'data');
+    const tcp = `http://127.0.0.1:${heard.trim()}`;
+    await daemon.announce({ socket: null, tcp });
+    const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+    expect(code).toBe(69);
+    expect(err).toContain(`${tcp}: held by user ${stranger}`);
+    expect(heard).not.toContain('RECEIVED');
+  } finally {
+    child.kill();
+  }
+});
