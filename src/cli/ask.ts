@@ -61,7 +61,12 @@ function refuse(options: GlobalOptions, output: Output, { status, body }: Answer
   output.complain([
     `latchkey: ${title} (${code})`,
     ...(detail === undefined ? [] : [detail]),
-    ...errors.map((fault) => `  ${fault.parameter}: ${fault.detail}`),
+    ...errors.map(formatFault),
   ]);
   return exitCode.failed;
+}
+
+/** Names the parameter where the sentence does not begin with it. */
+function formatFault({ parameter, detail }: { parameter: string; detail: string }): string {
+  return detail.startsWith(`${parameter} `) ? `  ${detail}` : `  ${parameter}: ${detail}`;
 }

@@ -1,6 +1,3 @@
-import type { Configuration } from '../config/configuration.ts';
-import type { ConfigurationResult } from '../config/load.ts';
-
 /** How bad an upstream the sandbox is made on purpose. */
 export interface SandboxOptions {
   /** 0: a free one. */
@@ -15,12 +12,6 @@ export interface SandboxOptions {
 
 /** The programs of the daemon's floor; each gives the exit code. */
 export interface Programs {
-  readonly '../daemon/serve.ts': {
-    readonly serve: (
-      configuration: Configuration,
-      reload: () => Promise<ConfigurationResult>,
-    ) => Promise<number>;
-  };
   readonly '../daemon/sandbox.ts': {
     readonly runSandbox: (options: SandboxOptions) => Promise<number>;
   };

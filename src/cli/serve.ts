@@ -1,6 +1,5 @@
 import { loadConfiguration } from '../config/load.ts';
 import { type Command, defineCommand, textOption } from './command.ts';
-import { loadProgram } from './daemon.ts';
 import { exitCode } from './exit-code.ts';
 import { formatFaults, toLoadOptions } from './settings.ts';
 
@@ -28,7 +27,7 @@ export const serveCommand: Command = defineCommand(
       output.complain(formatFaults(loaded.faults));
       return exitCode.configuration;
     }
-    const { serve } = await loadProgram('../daemon/serve.ts');
+    const { serve } = await import('../daemon/serve.ts');
     return serve(loaded.configuration, async () => loadConfiguration(options));
   },
 );

@@ -114,7 +114,7 @@ test('a refusal is told by title, detail and each fault; with --json also as the
   await using daemon = await startFakeDaemon();
   const errors = [
     { parameter: 'limit', code: 'out_of_range', detail: 'must be 1 to 100' },
-    { parameter: 'offset', code: 'out_of_range', detail: 'must not be negative' },
+    { parameter: 'offset', code: 'out_of_range', detail: 'offset must not be negative.' },
   ];
   daemon.answer(problem(422, 'parameters_invalid', { detail: 'Not valid: limit, offset.', errors }));
   const argv = ['coupon', 'list', '--limit', '0', '--offset', '-1', '--state-dir', daemon.stateDir];
@@ -126,7 +126,7 @@ test('a refusal is told by title, detail and each fault; with --json also as the
       'latchkey: Title of parameters_invalid (parameters_invalid)',
       'Not valid: limit, offset.',
       '  limit: must be 1 to 100',
-      '  offset: must not be negative',
+      '  offset must not be negative.',
       '',
     ].join('\n'),
   });
