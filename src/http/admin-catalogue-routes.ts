@@ -1,5 +1,4 @@
 import { defaultAccountId } from '../domain/grant.ts';
-import { parseLicenseKey } from '../domain/license-key.ts';
 import { found, listHeaders, made } from './answer.ts';
 import { route, type Route } from './route.ts';
 import * as wire from './wire/catalogue.ts';
@@ -132,8 +131,7 @@ const purchases: readonly Route[] = [
     authorityOnly,
     body: wire.purchaseParameters,
     answers: { 201: enveloped(wire.purchaseObject) },
-    async handle({ desk, body: { productKey, buyerEmail, licenseKey: given }, idempotency }) {
-      const licenseKey = given === undefined ? null : parseLicenseKey(given);
+    async handle({ desk, body: { productKey, buyerEmail, licenseKey = null }, idempotency }) {
       const command = { productKey, buyerEmail, licenseKey };
       const added = await desk.writer.write('addPurchase', command, idempotency);
       return added.ok ? made(wire.presentPurchase(added.value)) : added;

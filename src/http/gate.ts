@@ -7,7 +7,7 @@ import type { RawParameters } from './wire/parameters.ts';
 
 const hostPattern = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?))(?::\d{1,5})?$/i;
 const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
-const targetPattern = /^\/[\x21-\x7e]*$/;
+const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /**
  * What every request must satisfy before a route sees it, in this order (contract section 6). Gives back

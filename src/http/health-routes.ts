@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { done } from '../domain/problem.ts';
 import { bare } from './answer.ts';
-import type { Readiness } from './desk.ts';
+import type { Desk, Readiness } from './desk.ts';
 import { route, type Route } from './route.ts';
 import {
   healthObject,
@@ -59,6 +60,14 @@ const status = route({
   handle: ({ desk }) => bare(200, presentStatus(desk.status())),
 });
 
+const descriptions = new WeakMap<Desk, string>();
+
+async function describe({ version }: Desk, routes: readonly Route[]): Promise<string> {
+  // Loaded when first asked for: the generator is no part of a start.
+  const { describeRoutes } = await import('./openapi.ts');
+  return JSON.stringify(describeRoutes(routes, version));
+}
+
 const openApi = route({
   method: 'GET',
   path: '/openapi.json',
@@ -66,9 +75,9 @@ const openApi = route({
   access: 'anyone',
   answers: { 200: z.looseObject({}) },
   async handle({ desk, routes }) {
-    // Loaded when first asked for: the generator is no part of a start.
-    const { describeRoutes } = await import('./openapi.ts');
-    return bare(200, describeRoutes(routes, desk.version));
+    const text = descriptions.get(desk) ?? (await describe(desk, routes));
+    descriptions.set(desk, text);
+    return done({ status: 200, headers: { 'Content-Type': 'application/json' }, body: text });
   },
 });
 

@@ -1,5 +1,4 @@
 import type { Scope } from '../domain/grant.ts';
-import { parseLicenseKey } from '../domain/license-key.ts';
 import type { LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { LicenseAnswer } from '../service/licensing.ts';
@@ -20,9 +19,8 @@ const verify = route({
   query: licenseParameters,
   answers,
   async handle({ desk, grant, query, signal }) {
-    const licenseKey = parseLicenseKey(query.licenseKey);
-    if (licenseKey === null) return licenseNotFound();
-    return present(await desk.licensing.verify(grant.reach, licenseKey, signal));
+    if (query.licenseKey === null) return licenseNotFound();
+    return present(await desk.licensing.verify(grant.reach, query.licenseKey, signal));
   },
 });
 
@@ -38,9 +36,8 @@ function change(
     body: licenseParameters,
     answers,
     async handle({ desk, grant, body, idempotency, waitMs, signal }) {
-      const licenseKey = parseLicenseKey(body.licenseKey);
-      // No license can have such a key: unknown, like any other that does not exist.
-      if (licenseKey === null) return licenseNotFound();
+      if (body.licenseKey === null) return licenseNotFound();
+      const { licenseKey } = body;
       const request = { reach: grant.reach, licenseKey, trigger, idempotency, waitMs };
       return present(await desk.licensing.change(request, signal));
     },

@@ -57,13 +57,16 @@ function success(schema: z.ZodType | null): {
   return { description: 'Done', content: { 'application/json': { schema } } };
 }
 
-function requestParts({ path, query, body }: Route): Partial<ZodOpenApiOperationObject> {
+const writeHeaders = z.object({ 'Idempotency-Key': z.string().max(257).optional() });
+
+function requestParts({ method, path, query, body }: Route): Partial<ZodOpenApiOperationObject> {
   const names = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []);
   const pathSchema = z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
   return {
     requestParams: {
       ...(names.length > 0 && { path: pathSchema }),
       ...(query !== undefined && { query: query.schema }),
+      ...(method !== 'GET' && { header: writeHeaders }),
     },
     ...(body !== undefined && {
       requestBody: {

@@ -1,10 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { problems, refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { StorageError } from '../service/ports.ts';
 import { challenge } from './credential.ts';
 import type { Desk } from './desk.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
+import { presentErrorLine } from './wire/log.ts';
 import { presentProblem } from './wire/problem.ts';
 
 /** Answers with a problem (RFC 9457). */
@@ -24,22 +25,15 @@ export function sendProblem(desk: Desk, reply: FastifyReply, problem: Problem): 
 
 /** Answers with what an error means to the caller; what was not expected is logged, and nothing of it is told. */
 export function sendError(desk: Desk, error: unknown, reply: FastifyReply): FastifyReply {
-  const known = knownProblem(error);
-  if (known !== null) return sendProblem(desk, reply, known);
-  if (!hasLeft(reply.request)) {
-    desk.log.error({ request_id: reply.request.id, err: error }, 'a request failed unexpectedly');
-  }
-  return sendProblem(
-    desk,
-    reply,
-    refuse('internal_error', 'The log says more, under the request id.').problem,
-  );
+  const problem = knownProblem(error) ?? (reply.raw.destroyed ? callerLeft : null);
+  if (problem !== null) return sendProblem(desk, reply, problem);
+  desk.log.error(presentErrorLine(reply.request.id, error), 'a request failed unexpectedly');
+  return sendProblem(desk, reply, unexpected);
 }
 
-/** Whether nobody is there any more to be answered: what fails then fails because of that. */
-function hasLeft({ raw }: FastifyRequest): boolean {
-  return raw.destroyed && !raw.complete;
-}
+const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;
+/** For the log only: nobody is there to be answered, and what failed then mostly failed because of that. */
+const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
 
 const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', detail: 'The body is larger than is taken here.' },

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
 import type { Desk } from './desk.ts';
@@ -15,8 +15,9 @@ type AnyExchange = Exchange<string, Grant | null, unknown, unknown>;
 export function readRequest(
   route: Route,
   { desk, routes }: { desk: Desk; routes: readonly Route[] },
-  request: FastifyRequest,
+  reply: FastifyReply,
 ): Result<AnyExchange> {
+  const { request } = reply;
   const visit = visitOf(request);
   const query = read(route.query, visit.query);
   const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
@@ -37,7 +38,7 @@ export function readRequest(
     sentTo: { path, query: visit.query },
     idempotency: idempotencyOf(route, desk, request, [path, query.values, body.values]),
     waitMs: readWait(visit.head.prefer),
-    signal: request.signal,
+    signal: departure(reply),
   });
 }
 
@@ -47,6 +48,15 @@ function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): Readi
 
 function faultsOf(reading: Reading<unknown>): readonly ParameterFault[] {
   return reading.ok ? [] : reading.faults;
+}
+
+/** Aborts when the caller goes away before the answer; fastify's own signal also does when the body has been read. */
+function departure({ raw }: FastifyReply): AbortSignal {
+  const leaving = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) leaving.abort();
+  });
+  return leaving.signal;
 }
 
 function pathOf(url: string): string {

@@ -38,7 +38,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
     clientErrorHandler: answerBrokenRequest,
   });
   server.server.maxConnections = settings.limits.connections;
-  // Node drops what is over silently: one more makes it seen.
+  // Node may drop what is over without a word: one more lets the gate see it.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', refuseConnect);
   // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
@@ -116,7 +116,7 @@ function addRoute(server: FastifyInstance, desk: Desk, route: Route): void {
     done(gateError(() => enter(desk, route, request)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const exchange = readRequest(route, { desk, routes }, request);
+    const exchange = readRequest(route, { desk, routes }, reply);
     if (!exchange.ok) return sendProblem(desk, reply, exchange.problem);
     const { idempotency } = exchange.value;
     const stored = route.answersSecret === true ? null : idempotency;

@@ -115,7 +115,7 @@ export const purchaseObject: z.ZodType<PurchaseObject> = z.object({
 export const purchaseParameters: ParameterSet<{
   productKey: string;
   buyerEmail: string;
-  licenseKey?: string | undefined;
+  licenseKey?: string | null | undefined;
 }> = parameters({
   product_key: identifier,
   buyer_email: text(320),

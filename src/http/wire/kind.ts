@@ -42,8 +42,8 @@ export function textLike(pattern: RegExp, maximum: number, message: string): z.Z
   return kind(schema, (given, issues) => {
     if (
       typeof given !== 'string' ||
-      given.length > maximum ||
       !given.isWellFormed() ||
+      Array.from(given).length > maximum ||
       !pattern.test(given)
     ) {
       return refuse(issues, 'malformed', message);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
+import { parseLicenseKey } from '../../domain/license-key.ts';
 import type { License } from '../../domain/license.ts';
 import type { LicenseFilter, Page } from '../../service/tables.ts';
 import { boolean, text } from './kind.ts';
@@ -39,16 +40,15 @@ export function presentLicense(license: License): LicenseObject {
   };
 }
 
-/** A license key as sent; white space alone is nothing. */
-export function licenseKeyText(maximum?: number): z.ZodType<string> {
-  return text(maximum).refine((given) => given.trim() !== '', {
-    message: 'is required',
-    params: { code: 'required' },
-  });
+/** A license key in its stored form; null when none can look like this. White space alone is nothing. */
+export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
+  return text(maximum)
+    .refine((given) => given.trim() !== '', { message: 'is required', params: { code: 'required' } })
+    .transform(parseLicenseKey);
 }
 
 /** The one parameter of every license operation (specification 4.4). */
-export const licenseParameters: ParameterSet<{ licenseKey: string }> = parameters({
+export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = parameters({
   license_key: licenseKeyText(),
 });
 

@@ -12,3 +12,8 @@ export type RequestLine = {
 export function presentRequestLine({ requestId, durationMs, ...same }: RequestLine): Record<string, unknown> {
   return { ...same, request_id: requestId, duration_ms: durationMs };
 }
+
+/** Names the fields of a log line about what was not expected. */
+export function presentErrorLine(requestId: string, error: unknown): Record<string, unknown> {
+  return { request_id: requestId, err: error };
+}

@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import type { Desk, ServerSettings } from '../../src/http/desk.ts';
+import { listenSocket, listenTcp } from '../../src/http/listen.ts';
+import type { Listener } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { openDesk, serverOf, type TestDesk } from './desk.ts';
+
+/** An authority that listens in both ways on one store. */
+export interface Served extends AsyncDisposable, Pick<TestDesk, 'desk' | 'lines' | 'transaction'> {
+  readonly listeners: { readonly tcp: Listener; readonly socket: Listener };
+}
+
+export async function serveDesk(
+  changes: Partial<Desk> = {},
+  settings: Partial<ServerSettings> = {},
+): Promise<Served> {
+  const opened = new AsyncDisposableStack();
+  const { desk, lines, transaction } = opened.use(await openDesk(changes));
+  const directory = opened.use(temporaryDirectory());
+  const tcp = opened.adopt(serverOf(desk, settings), (server) => server.close());
+  const local = opened.adopt(serverOf(desk, { ...settings, listener: 'socket' }), (server) => server.close());
+  const address = await listenTcp(tcp, { host: '127.0.0.1', port: 0 });
+  const path = join(directory.path, 'latchkey.sock');
+  await listenSocket(local, { path, mode: 0o600 });
+  return {
+    desk,
+    lines,
+    transaction,
+    listeners: { tcp: { tcp: address }, socket: { socket: path } },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
