@@ -19,6 +19,8 @@ export type AgentLicensingParts = {
   productKeys: () => readonly string[];
   settings: () => {
     freshness: FreshnessPolicy;
+    /** `freshness.refresh`. */
+    refreshMs: number;
     /** `sync.max_pending`. */
     maxPending: number;
     /** `upstream.timeout`: how long an enable waits for the upstream. */
@@ -46,9 +48,15 @@ async function verify(
   const standing = verdict(observation, parts.settings().freshness, now);
   if (observation !== null && standing.verdict === 'answer') {
     if (standing.freshness !== 'fresh') parts.pull.refresh(observation.productKey, licenseKey);
+    if (now - observation.askedAt > parts.settings().refreshMs) noteAsked(parts, licenseKey);
     return done(answer(parts, observation, 'hit'));
   }
   return fetch(parts, reach, licenseKey, signal);
+}
+
+/** Behind the answer, and of no weight for it: a full disk must not keep a key from being verified. */
+function noteAsked({ writer }: AgentLicensingParts, licenseKey: string): void {
+  writer.write('noteAsked', { licenseKey }).catch(() => undefined);
 }
 
 /** Asks the upstream for a key that cannot be answered from here. */

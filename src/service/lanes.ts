@@ -48,6 +48,12 @@ export function putObservation(transaction: Transaction, observation: Observatio
   return put;
 }
 
+/** How many operations have still a way to go, or wait for a person in doubt. */
+export function unfinishedCount({ operations }: Transaction): number {
+  const { pending, in_flight: inFlight, uncertain } = operations.depth();
+  return pending + inFlight + uncertain;
+}
+
 /** The lane an operation stands in. */
 export function laneOfOperation(operation: Operation): LaneName {
   return laneOf[operation.kind];

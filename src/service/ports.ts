@@ -98,6 +98,18 @@ export interface Pull {
   refresh(productKey: string, licenseKey: string): void;
 }
 
+/** Coupons of the upstream; what its answers bring is in the mirror before the promises resolve. */
+export interface CouponPull {
+  /** Brings the whole list. */
+  list(signal: AbortSignal): Promise<Found>;
+  /** Brings one coupon. */
+  get(id: number, signal: AbortSignal): Promise<Found>;
+  /** Creates one: a single attempt, whose outcome is for the caller to record. */
+  create(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>>;
+  /** Brings the whole list behind an answer, some time soon. */
+  refresh(): void;
+}
+
 /** The way up, as far as callers wait for it. */
 export interface Deliveries {
   /**

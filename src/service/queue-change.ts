@@ -3,7 +3,7 @@ import { addLocalChange, type Observation } from '../domain/observation.ts';
 import { laneOf, type Operation } from '../domain/operation.ts';
 import { done, refuse, type Result } from '../domain/problem.ts';
 import { verdict, type FreshnessPolicy } from '../domain/verdict.ts';
-import { move, putObservation } from './lanes.ts';
+import { move, putObservation, unfinishedCount } from './lanes.ts';
 import type { Context } from './ports.ts';
 import { licenseNotFound } from './reach.ts';
 import type { Transaction } from './tables.ts';
@@ -44,8 +44,7 @@ export function queueChange(
     return done({ observation, operationId: underWay.id });
   }
   if (trigger === 'enable' && observation.local.enabled) return done({ observation, operationId: null });
-  const { pending, in_flight: inFlight, uncertain } = transaction.operations.depth();
-  if (pending + inFlight + uncertain >= command.maxPending) {
+  if (unfinishedCount(transaction) >= command.maxPending) {
     return refuse('storage_full', 'The outbox is full: changes wait for the upstream.');
   }
   const operation = queue(transaction, observation, trigger, context);

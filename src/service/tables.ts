@@ -2,6 +2,7 @@ import type { Account, Collection, Product, Purchase, Token } from '../domain/ca
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
 import type { Observation } from '../domain/observation.ts';
+import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
 
 /** A stretch of a list. */
@@ -68,6 +69,26 @@ export interface CouponTable extends CouponReads {
   add(accountId: string, terms: CouponTerms): Coupon;
 }
 
+/** A coupon as an agent keeps it: `confirmedAt` (epoch ms) is null while its negative id is provisional. */
+export type MirroredCoupon = { coupon: Coupon; confirmedAt: number | null };
+
+/** The upstream's coupons as an agent last saw them, with those that the upstream has not seen yet. */
+export interface MirrorReads {
+  /** A provisional id keeps finding the coupon after the upstream has given the real one. */
+  get(id: number): MirroredCoupon | null;
+  byCode(code: string): MirroredCoupon | null;
+  list(page: Page): MirroredCoupon[];
+  count(): number;
+}
+export interface MirrorTable extends MirrorReads {
+  put(mirrored: MirroredCoupon): void;
+  remove(id: number): void;
+  /** A negative id that no coupon has had. */
+  provisionalId(): number;
+  /** From now on the provisional id means the real one. */
+  alias(provisionalId: number, id: number): void;
+}
+
 export interface TokenReads {
   get(tokenId: string): Token | null;
   byDigest(digest: string): Token | null;
@@ -81,9 +102,17 @@ export interface TokenTable extends TokenReads {
 
 export interface ObservationReads {
   get(licenseKey: string): Observation | null;
+  /** The license key of a product that the upstream confirmed last; null when none is known. */
+  latest(productKey: string): string | null;
+  /** Keys asked for since one instant and confirmed before another, oldest observation first. */
+  toRefresh(span: { askedSince: number; confirmedBefore: number }, limit: number): Observation[];
+  /** How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are disabled. */
+  census(since: { fresh: number; stale: number; grace: number }): RecordCounts;
 }
 export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
+  /** Notes that a key was asked for. */
+  touch(licenseKey: string, askedAt: number): void;
 }
 
 /** A lane that has something to do: the subject, and which of its lanes. */
@@ -91,6 +120,8 @@ export type LaneKey = { subject: string; lane: LaneName; productKey: string | nu
 
 export interface OperationReads {
   get(id: string): Operation | null;
+  /** The first operation of a lane that is unfinished and not held. */
+  head(subject: string, lane: LaneName): Operation | null;
   /** Of a license key: unfinished, and disables that are conflicted or dead. In order. */
   shown(licenseKey: string): Operation[];
   /** In order; all that is not finished when no state is given. */
@@ -107,8 +138,6 @@ export interface OperationReads {
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   put(operation: Operation): void;
-  /** The first operation of a lane that is unfinished and not held. */
-  head(subject: string, lane: LaneName): Operation | null;
   /** The last operation of a lane that is unfinished, held ones included. */
   tail(subject: string, lane: LaneName): Operation | null;
   /** Unfinished operations of a lane in order, held ones left out. */
@@ -116,6 +145,10 @@ export interface OperationTable extends OperationReads {
   withState(state: OperationState): Operation[];
   /** Lets every lane that waits because of an outage go on at `now`. */
   endOutage(now: number): void;
+  /** Lets every waiting lane go on at `now`, but for those whose head waits for a fence. */
+  hurry(now: number): void;
+  /** Lets no lane wait beyond an instant: what a clock that ran ahead left behind. */
+  waitNoLonger(until: number): void;
   /** Removes finished ones from before an instant. */
   prune(finishedBefore: number): void;
 }
@@ -152,6 +185,7 @@ export interface Reader {
   purchases: PurchaseReads;
   licenses: LicenseReads;
   coupons: CouponReads;
+  mirror: MirrorReads;
   tokens: TokenReads;
   observations: ObservationReads;
   operations: OperationReads;
@@ -167,6 +201,7 @@ export interface Transaction extends Reader {
   purchases: PurchaseTable;
   licenses: LicenseTable;
   coupons: CouponTable;
+  mirror: MirrorTable;
   tokens: TokenTable;
   observations: ObservationTable;
   operations: OperationTable;

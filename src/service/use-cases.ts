@@ -4,18 +4,31 @@ import { createCoupon } from './create-coupon.ts';
 import { changeLicense } from './change-license.ts';
 import { keepAnswer, runOnce } from './idempotency.ts';
 import { addProduct, rollProductSecret } from './product.ts';
+import { markTime } from './mark-time.ts';
+import { confirmCoupon, forgetCoupon, mirrorCoupons } from './mirror.ts';
+import { noteAsked } from './note-asked.ts';
 import { planStep } from './plan-step.ts';
 import type { Context, Idempotency } from './ports.ts';
+import { postpone } from './postpone.ts';
 import { prune } from './prune.ts';
 import { addPurchase, refundPurchase } from './purchase.ts';
 import { queueChange } from './queue-change.ts';
+import { queueCoupon } from './queue-coupon.ts';
 import { endOutage, recordAnswer } from './record-answer.ts';
+import { recordCouponAnswer, recordCouponListing } from './record-coupon.ts';
 import { recordRead } from './record-read.ts';
 import { start } from './start.ts';
 import type { Transaction } from './tables.ts';
 
 /** Every use case that writes, by the name under which a command asks for it. */
 export type UseCases = {
+  recordCouponListing: typeof recordCouponListing;
+  recordCouponAnswer: typeof recordCouponAnswer;
+  queueCoupon: typeof queueCoupon;
+  markTime: typeof markTime;
+  mirrorCoupons: typeof mirrorCoupons;
+  forgetCoupon: typeof forgetCoupon;
+  confirmCoupon: typeof confirmCoupon;
   addAccount: typeof addAccount;
   addCollection: typeof addCollection;
   addProduct: typeof addProduct;
@@ -24,7 +37,9 @@ export type UseCases = {
   createCoupon: typeof createCoupon;
   endOutage: typeof endOutage;
   keepAnswer: typeof keepAnswer;
+  noteAsked: typeof noteAsked;
   planStep: typeof planStep;
+  postpone: typeof postpone;
   prune: typeof prune;
   queueChange: typeof queueChange;
   recordAnswer: typeof recordAnswer;
@@ -39,6 +54,13 @@ export type Command<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
 export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
 
 const table: UseCases = {
+  recordCouponListing,
+  recordCouponAnswer,
+  queueCoupon,
+  markTime,
+  mirrorCoupons,
+  forgetCoupon,
+  confirmCoupon,
   addAccount,
   addCollection,
   addProduct,
@@ -47,7 +69,9 @@ const table: UseCases = {
   createCoupon,
   endOutage,
   keepAnswer,
+  noteAsked,
   planStep,
+  postpone,
   prune,
   queueChange,
   recordAnswer,

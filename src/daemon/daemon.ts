@@ -1,0 +1,146 @@
+import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../config/configuration.ts';
+import type { Desk, Readiness } from '../http/desk.ts';
+import { rememberedTime } from '../service/mark-time.ts';
+import type { Log } from '../service/ports.ts';
+import type { Status } from '../service/status.ts';
+import { openReading } from '../store/connection.ts';
+import { openStore } from '../store/open.ts';
+import { agentRole } from './agent.ts';
+import { authorityRole } from './authority.ts';
+import { KeptClock } from './clock.ts';
+import { Current } from './current.ts';
+import { keepHouse } from './housekeeping.ts';
+import { openListeners, type Addresses, type Listeners } from './listeners.ts';
+import { sha256 } from './random.ts';
+import type { Role, RoleParts } from './role.ts';
+import { statusOf } from './status.ts';
+import { takeIntoUse } from './take-into-use.ts';
+import { version } from './version.ts';
+import { startWriter, type WriterThread } from './writer-thread.ts';
+
+/** How long a stop waits for what is in flight, in ms. */
+const drainMs = 10_000;
+
+export type DaemonOptions = {
+  log: Log;
+  /** Changes a server before it listens: how a sandbox misbehaves. */
+  prepare?: (server: FastifyInstance) => void;
+};
+
+/**
+ * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
+ * `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that is away is no fault.
+ */
+export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
+  await using starting = new AsyncDisposableStack();
+  const store = starting.use(openStore({ directory: configuration.stateDir }));
+  const { reader } = starting.use(openReading(store.databasePath));
+  const clock = new KeptClock(rememberedTime(reader));
+  const writer = starting.use(await startWriter(store.databasePath, clock, () => undefined));
+  const instance = await takeIntoUse(configuration, reader, writer);
+  const current = new Current(configuration);
+  const daemon = new Daemon({ instance, current, reader, writer, clock, log: options.log });
+  await daemon.open(options.prepare ?? (() => undefined), starting.move());
+  return daemon;
+}
+
+type DaemonParts = Omit<RoleParts, 'lifetime'> & { instance: string; writer: WriterThread };
+
+/** One running process: store, writer, listeners and, on an agent, the way up. */
+export class Daemon {
+  readonly #parts: DaemonParts;
+  readonly #role: Role;
+  readonly #startedAt: number;
+  /** Ends the loops, which then see to what is in flight. */
+  readonly #loops = new AbortController();
+  /** Ends what is in flight. */
+  readonly #lifetime = new AbortController();
+  #readiness: Readiness = { state: 'starting', reasons: ['starting'] };
+  #listeners: Listeners | null = null;
+  #owned: AsyncDisposable | null = null;
+  #running: Promise<unknown> = Promise.resolve();
+  #failed = Promise.withResolvers<never>();
+
+  /** Use `startDaemon`. */
+  constructor(parts: DaemonParts) {
+    this.#parts = parts;
+    const roleParts = { ...parts, lifetime: this.#lifetime.signal };
+    const isAgent = parts.current.configuration.role === 'agent';
+    this.#role = isAgent ? agentRole(roleParts) : authorityRole(roleParts);
+    this.#startedAt = parts.clock.steady();
+    this.#failed.promise.catch(() => undefined);
+  }
+
+  /** Listens and runs. `owned` is disposed of by `stop`, or here if it cannot listen. */
+  async open(prepare: (server: FastifyInstance) => void, owned: AsyncDisposableStack): Promise<void> {
+    await using opening = owned;
+    const { current, log, writer, clock } = this.#parts;
+    this.#listeners = await openListeners(current.configuration, this.#desk(), prepare);
+    this.#owned = opening.move();
+    const { signal } = this.#loops;
+    this.#running = Promise.all([this.#role.run(signal), keepHouse({ writer, clock }, signal)]);
+    for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
+    this.#readiness = { state: 'ready', reasons: [] };
+    log.info({ role: current.configuration.role, version, ...this.addresses }, 'ready');
+  }
+
+  get addresses(): Addresses {
+    return this.#listeners?.addresses ?? { tcp: null, socket: null };
+  }
+
+  /** Rejects when the store, or anything else that must run, failed; pending otherwise. */
+  get failed(): Promise<never> {
+    return this.#failed.promise;
+  }
+
+  status(): Status {
+    const { addresses } = this;
+    return statusOf({ ...this.#parts, addresses, role: this.#role, startedAt: this.#startedAt });
+  }
+
+  /** Puts another configuration in force: secrets, products, rates, freshness. */
+  reload(configuration: Configuration): void {
+    this.#parts.current.replace(configuration);
+    this.#role.upstream?.resume();
+  }
+
+  /** Answers what is in flight, then closes everything that was opened. */
+  async stop(): Promise<void> {
+    this.#readiness = { state: 'draining', reasons: ['draining'] };
+    const cut = setTimeout(() => {
+      this.#lifetime.abort();
+    }, drainMs);
+    await this.#listeners?.[Symbol.asyncDispose]();
+    this.#loops.abort();
+    await this.#running.catch(() => undefined);
+    this.#lifetime.abort();
+    clearTimeout(cut);
+    await this.#owned?.[Symbol.asyncDispose]();
+  }
+
+  #fail(error: unknown): void {
+    this.#readiness = { state: 'storage_failed', reasons: ['storage_failed'] };
+    this.#failed.reject(error);
+  }
+
+  #desk(): Desk {
+    const { current, reader, writer, log, clock } = this.#parts;
+    const { licensing, couponing, credentials } = this.#role;
+    return {
+      role: current.configuration.role,
+      version,
+      licensing,
+      couponing,
+      credentials,
+      reader,
+      writer,
+      digest: sha256,
+      log,
+      inFlight: new Set(),
+      now: () => clock.now(),
+      status: () => this.status(),
+      readiness: () => this.#readiness,
+    };
+  }
+}

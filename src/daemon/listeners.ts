@@ -1,0 +1,45 @@
+import { unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../config/configuration.ts';
+import type { Desk, ServerSettings } from '../http/desk.ts';
+import { listenSocket, listenTcp } from '../http/listen.ts';
+import { buildServer } from '../http/server.ts';
+import { writeWhole } from './secret-files.ts';
+
+/** Where this process listens: `http://127.0.0.1:8787`, and the path of the Unix socket. */
+export type Addresses = { tcp: string | null; socket: string | null };
+
+/** The open listeners of a process. */
+export interface Listeners extends AsyncDisposable {
+  readonly addresses: Addresses;
+}
+
+/** Opens what is configured and writes where to `listen.json`; opens nothing if one of them fails. */
+export async function openListeners(
+  { listen, limits, stateDir }: Configuration,
+  desk: Desk,
+  prepare: (server: FastifyInstance) => void,
+): Promise<Listeners> {
+  await using opening = new AsyncDisposableStack();
+  const open = (listener: 'tcp' | 'socket'): FastifyInstance => {
+    const { headerAliases, allowedHosts } = listen;
+    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits };
+    const server = buildServer(desk, settings);
+    prepare(server);
+    opening.defer(() => server.close());
+    return server;
+  };
+  const tcp = listen.tcp === null ? null : await listenTcp(open('tcp'), listen.tcp);
+  if (listen.socket !== null) {
+    await listenSocket(open('socket'), { path: listen.socket, mode: listen.socketMode });
+  }
+  const addresses = { tcp, socket: listen.socket };
+  const file = join(stateDir, 'listen.json');
+  writeWhole(file, `${JSON.stringify(addresses)}\n`);
+  opening.defer(() => {
+    unlinkSync(file);
+  });
+  const opened = opening.move();
+  return { addresses, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}

@@ -1,0 +1,13 @@
+import { pino, type Logger } from 'pino';
+import pretty from 'pino-pretty';
+
+export type LogSettings = { level: string; format: 'json' | 'pretty' };
+
+/** Makes the log: JSON lines on standard output, or readable ones for a terminal. */
+export function makeLog({ level, format }: LogSettings): Logger {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  // In this thread: pino's transports hang in bundles.
+  return format === 'pretty'
+    ? pino(options, pretty({ sync: true, colorize: process.stdout.isTTY }))
+    : pino(options, pino.destination({ dest: 1, sync: true }));
+}

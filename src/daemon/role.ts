@@ -1,0 +1,32 @@
+import type { Credentials } from '../service/credentials.ts';
+import type { Couponing, Licensing } from '../service/licensing.ts';
+import type { Log, Writer } from '../service/ports.ts';
+import type { UpstreamStatus } from '../service/status.ts';
+import type { Reader } from '../service/tables.ts';
+import type { KeptClock } from './clock.ts';
+import type { Current } from './current.ts';
+
+/** What a role brings to the daemon. */
+export type Role = {
+  licensing: Licensing;
+  couponing: Couponing;
+  credentials: Credentials;
+  /** Null on an authority. */
+  upstream: {
+    status(): UpstreamStatus;
+    /** Asks again what was refused: the credentials may be other ones now. */
+    resume(): void;
+  } | null;
+  /** Runs the loops until the signal; rejects when the store failed. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+export type RoleParts = {
+  current: Current;
+  reader: Reader;
+  writer: Writer;
+  clock: KeptClock;
+  log: Log;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};

@@ -1,0 +1,77 @@
+import closeWithGrace from 'close-with-grace';
+import type { Configuration } from '../config/configuration.ts';
+import { formatFault } from '../config/fault.ts';
+import type { ConfigurationResult } from '../config/load.ts';
+import { ListenError } from '../http/listen.ts';
+import { StorageError } from '../service/ports.ts';
+import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
+import { startDaemon, type Daemon } from './daemon.ts';
+import { makeLog } from './log.ts';
+
+/** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
+const storageFailedExit = 74;
+/** A little longer than the daemon itself gives what is in flight, in ms. */
+const closeMs = 15_000;
+
+/**
+ * Runs a daemon until a signal ends it, which ends the process with 0 once everything in flight is
+ * answered. Resolves, with the exit code, only when it could not start (1) or its storage failed (74).
+ */
+export async function serve(
+  configuration: Configuration,
+  reload: () => Promise<ConfigurationResult>,
+): Promise<number> {
+  const log = makeLog(configuration.log);
+  let daemon: Daemon;
+  try {
+    daemon = await startDaemon(configuration, { log });
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+    process.stderr.write(`latchkey: ${error.message}\n`);
+    return 1;
+  }
+  const rereads = (): void => {
+    void reloadInto(daemon, log, reload);
+  };
+  process.on('SIGHUP', rereads);
+  const ending = closeWithGrace(
+    { delay: closeMs, skip: ['SIGHUP', 'beforeExit'], logger: undefined },
+    async ({ signal, err }) => {
+      if (err !== undefined) log.fatal({ err }, 'something failed that nobody expected');
+      else log.info({ signal }, 'draining');
+      await daemon.stop();
+      log.info({}, 'stopped');
+    },
+  );
+  return await daemon.failed.catch(async (error: unknown) => {
+    ending.uninstall();
+    process.off('SIGHUP', rereads);
+    log.fatal({ err: error }, 'the storage failed: ending for the supervisor to start anew');
+    await daemon.stop().catch(() => undefined);
+    return error instanceof StorageError ? storageFailedExit : 1;
+  });
+}
+
+function isExpected(error: unknown): error is Error {
+  return (
+    error instanceof StateDirectoryHeld ||
+    error instanceof StateDirectoryUnusable ||
+    error instanceof DatabaseRefused ||
+    error instanceof ListenError
+  );
+}
+
+async function reloadInto(
+  daemon: Daemon,
+  log: ReturnType<typeof makeLog>,
+  reload: () => Promise<ConfigurationResult>,
+): Promise<void> {
+  const result = await reload();
+  if (!result.ok) {
+    log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
+    return;
+  }
+  daemon.reload(result.configuration);
+  log.level = result.configuration.log.level;
+  log.info({}, 'the configuration was read again');
+}

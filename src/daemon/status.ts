@@ -1,0 +1,51 @@
+import type { RecordCounts, Status } from '../service/status.ts';
+import type { Reader } from '../service/tables.ts';
+import type { KeptClock } from './clock.ts';
+import type { Current } from './current.ts';
+import type { Addresses } from './listeners.ts';
+import type { Role } from './role.ts';
+import { version } from './version.ts';
+
+export type StatusParts = {
+  instance: string;
+  startedAt: number;
+  addresses: Addresses;
+  current: Current;
+  reader: Reader;
+  clock: KeptClock;
+  role: Role;
+};
+
+/** How this process stands at this moment. */
+export function statusOf(parts: StatusParts): Status {
+  const { instance, startedAt, addresses, current, reader, clock, role } = parts;
+  const oldestAt = reader.operations.oldestAt();
+  return {
+    role: current.configuration.role,
+    version,
+    instance,
+    uptimeMs: clock.steady() - startedAt,
+    listeners: addresses,
+    upstream: role.upstream?.status() ?? null,
+    outbox:
+      role.upstream === null
+        ? null
+        : {
+            depth: reader.operations.depth(),
+            oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
+          },
+    records: recordCounts(parts),
+    clock: clock.status(),
+  };
+}
+
+/** An authority's own records are always fresh. */
+function recordCounts({ role, reader, clock, current }: StatusParts): RecordCounts {
+  if (role.upstream === null) {
+    const fresh = reader.licenses.count({ enabled: true });
+    return { fresh, stale: 0, grace: 0, expired: 0, disabled: reader.licenses.count({ enabled: false }) };
+  }
+  const { freshMs, staleMs, graceMs } = current.configuration.freshness;
+  const now = clock.now();
+  return reader.observations.census({ fresh: now - freshMs, stale: now - staleMs, grace: now - graceMs });
+}

@@ -1,0 +1,161 @@
+import { foldCouponCode, type Coupon, type CouponTerms } from '../domain/coupon.ts';
+import type { Operation } from '../domain/operation.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import { provisionalCoupon } from '../service/coupon-payload.ts';
+import type { Clock, CouponPull, Found, Log, Upstream, Writer } from '../service/ports.ts';
+import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { Reader } from '../service/tables.ts';
+import { persist } from './persist.ts';
+import type { Errand } from './rate.ts';
+import type { Uplink } from './uplink.ts';
+
+const pageSize = 100;
+/** A list of more pages than this is not followed to its end. */
+const mostPages = 1000;
+
+export type CouponSyncParts = {
+  reader: Reader;
+  writer: Writer;
+  upstream: Upstream;
+  clock: Clock;
+  log: Log;
+  uplink: Uplink;
+  policy: () => SyncPolicy;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};
+
+/** Brings the upstream's coupons into the mirror, and creations upward. */
+export class CouponSync implements CouponPull {
+  readonly #parts: CouponSyncParts;
+  #listing: Promise<Outcome<Coupon[]>> | null = null;
+
+  constructor(parts: CouponSyncParts) {
+    this.#parts = parts;
+  }
+
+  async list(signal: AbortSignal): Promise<Found> {
+    signal.throwIfAborted();
+    return found(await this.#listWhole('caller'));
+  }
+
+  refresh(): void {
+    void this.#listWhole('refresh');
+  }
+
+  async get(id: number, signal: AbortSignal): Promise<Found> {
+    const { upstream, clock } = this.#parts;
+    const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
+    if (outcome.outcome === 'applied') await this.#keep([outcome.value], clock.now(), false);
+    return found(outcome);
+  }
+
+  create(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>> {
+    const { upstream, lifetime } = this.#parts;
+    // Once it is sent it is followed to its end, also when the caller has gone.
+    return this.#ask('caller', signal, () => upstream.createCoupon(terms, lifetime));
+  }
+
+  /** Sends a queued creation that is committed as in flight. */
+  async send(operation: Operation): Promise<void> {
+    const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
+    const outcome = await upstream.createCoupon(provisionalCoupon(operation), lifetime);
+    uplink.observe(outcome, null);
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordCouponAnswer', { operationId: operation.id, outcome, policy: policy() }),
+    );
+    if (recorded.ok && recorded.value.progress.state !== 'delivered') {
+      const { progress, lastError } = recorded.value;
+      log.warn(
+        { operation: operation.id, state: progress.state, error: lastError },
+        'a coupon was not delivered',
+      );
+    }
+  }
+
+  /** Settles a creation whose answer was lost. The caller holds its lane and was admitted once. */
+  async settle(operation: Operation): Promise<void> {
+    const { writer, clock, policy, lifetime } = this.#parts;
+    const outcome = await this.#listWhole('push');
+    if (outcome.outcome !== 'applied') {
+      await persist(clock, lifetime, () =>
+        writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
+      );
+      return;
+    }
+    const listed = outcome.value.find(({ code }) => foldCouponCode(code) === operation.subject) ?? null;
+    const { confirmedAt } = outcome;
+    await persist(clock, lifetime, () =>
+      writer.write('recordCouponListing', { operationId: operation.id, listed, confirmedAt }),
+    );
+  }
+
+  #listWhole(errand: Errand): Promise<Outcome<Coupon[]>> {
+    this.#listing ??= this.#listPages(errand)
+      .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
+      .finally(() => {
+        this.#listing = null;
+      });
+    return this.#listing;
+  }
+
+  async #listPages(errand: Errand): Promise<Outcome<Coupon[]>> {
+    const { upstream, clock, lifetime } = this.#parts;
+    const confirmedAt = clock.now();
+    const coupons: Coupon[] = [];
+    for (let page = 0; page < mostPages; page += 1) {
+      const span = { limit: pageSize, offset: page * pageSize };
+      const outcome = await this.#ask(errand, lifetime, () => upstream.listCoupons(span, lifetime));
+      if (outcome.outcome !== 'applied') return outcome;
+      coupons.push(...outcome.value);
+      if (outcome.value.length < pageSize) break;
+    }
+    await this.#keep(coupons, confirmedAt, true);
+    await this.#dropMissing(coupons, errand);
+    return { outcome: 'applied', value: coupons, confirmedAt };
+  }
+
+  /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
+  async #dropMissing(listed: readonly Coupon[], errand: Errand): Promise<void> {
+    const { reader, writer, upstream, lifetime } = this.#parts;
+    const there = new Set(listed.map(({ id }) => id));
+    for (let offset = 0; offset < mostPages * pageSize; offset += pageSize) {
+      const page = reader.mirror.list({ limit: pageSize, offset });
+      const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
+      for (const { coupon } of gone) {
+        const outcome = await this.#ask(errand, lifetime, () => upstream.getCoupon(coupon.id, lifetime));
+        if (outcome.outcome === 'not_applied' && outcome.reason === 'missing') {
+          await writer.write('forgetCoupon', { id: coupon.id });
+        }
+      }
+      if (page.length < pageSize) return;
+    }
+  }
+
+  async #keep(coupons: readonly Coupon[], confirmedAt: number, whole: boolean): Promise<void> {
+    await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, whole });
+  }
+
+  async #ask<Value>(
+    errand: Errand,
+    signal: AbortSignal,
+    request: () => Promise<Outcome<Value>>,
+  ): Promise<Outcome<Value>> {
+    const { uplink } = this.#parts;
+    const admission = await uplink.admit(errand, signal);
+    if (!admission.admitted) return unreachable(admission.detail);
+    const outcome = await request();
+    uplink.observe(outcome, null);
+    return outcome;
+  }
+}
+
+function found(outcome: Outcome<unknown>): Found {
+  if (outcome.outcome === 'applied') return { found: 'known' };
+  const isMissing = outcome.outcome === 'not_applied' && outcome.reason === 'missing';
+  return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
+}
+
+function unreachable(detail: string): Outcome<never> {
+  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
+}

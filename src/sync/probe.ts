@@ -1,0 +1,59 @@
+import type { Clock, Upstream } from '../service/ports.ts';
+import type { Reader } from '../service/tables.ts';
+import type { KeyLanes } from './key-lanes.ts';
+import type { LicenseReads } from './pull.ts';
+import type { Uplink } from './uplink.ts';
+import type { Wake } from './wake.ts';
+
+/** Asked for when no license key is known here: any answer of the upstream shows that it is there. */
+const nobodysKey = 'LATCHKEY-PROBE';
+
+export type ProbeParts = {
+  reader: Reader;
+  upstream: Upstream;
+  clock: Clock;
+  lanes: KeyLanes;
+  uplink: Uplink;
+  reads: LicenseReads;
+  wake: Wake;
+  productKeys: () => readonly string[];
+  /** `upstream.probe` in ms: after this long without a request, a read is made. */
+  probeMs: () => number;
+  lifetime: AbortSignal;
+};
+
+/** Makes a read when the breaker or a paused product is due for one, or when nothing went up for a while. */
+export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<void> {
+  const { clock, uplink, wake, probeMs } = parts;
+  while (!signal.aborted) {
+    const next = uplink.nextProbe(probeMs());
+    const waitMs = next.at - clock.steady();
+    if (waitMs > 0) {
+      await wake.wait(waitMs, signal);
+    } else if (!(await probeOnce(parts, next.productKey, signal))) {
+      await wake.wait(probeMs(), signal);
+    }
+  }
+}
+
+async function probeOnce(
+  parts: ProbeParts,
+  productKey: string | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { reader, upstream, lanes, uplink, reads, productKeys, lifetime } = parts;
+  const product = productKey ?? productKeys()[0];
+  if (product === undefined) return false;
+  const licenseKey = reader.observations.latest(product);
+  if (licenseKey === null) {
+    const admission = await uplink.admitProbe(signal);
+    if (!admission.admitted) return false;
+    uplink.observe(await upstream.verify(product, nobodysKey, lifetime), product);
+    return true;
+  }
+  using _visit = await lanes.enter(licenseKey, ['counter', 'state'], signal);
+  const admission = await uplink.admitProbe(signal);
+  if (!admission.admitted) return false;
+  await reads.readNow(product, licenseKey);
+  return true;
+}

@@ -1,0 +1,124 @@
+import { LRUCache } from 'lru-cache';
+import type { License } from '../domain/license.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import type { Clock, Found, Log, Pull, Upstream, Writer } from '../service/ports.ts';
+import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { KeyLanes } from './key-lanes.ts';
+import { persist } from './persist.ts';
+import type { Errand } from './rate.ts';
+import type { Uplink } from './uplink.ts';
+
+/** How many unknown keys are remembered at most. */
+const unknownKeys = 10_000;
+
+export type ReaderParts = {
+  writer: Writer;
+  upstream: Upstream;
+  clock: Clock;
+  log: Log;
+  lanes: KeyLanes;
+  uplink: Uplink;
+  policy: () => SyncPolicy;
+  /** How long an unknown key is remembered, in ms. */
+  unknownMs: () => number;
+  /** Called after what was read is in the store. */
+  onRead: () => void;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};
+
+/** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
+export class LicenseReads implements Pull {
+  readonly #parts: ReaderParts;
+  readonly #underWay = new Map<string, Promise<Outcome<License>>>();
+  readonly #unknown = new LRUCache<string, number>({ max: unknownKeys });
+
+  constructor(parts: ReaderParts) {
+    this.#parts = parts;
+  }
+
+  async find(productKeys: readonly string[], licenseKey: string, signal: AbortSignal): Promise<Found> {
+    let found: Found = { found: 'missing' };
+    for (const productKey of productKeys) {
+      if (this.#isRemembered(productKey, licenseKey)) continue;
+      const outcome = await withSignal(this.read(productKey, licenseKey, 'caller'), signal);
+      if (outcome.outcome === 'applied') return { found: 'known' };
+      if (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
+        this.#remember(productKey, licenseKey);
+      else found = { found: 'unreachable', detail: outcome.detail };
+    }
+    return found;
+  }
+
+  refresh(productKey: string, licenseKey: string): void {
+    void this.read(productKey, licenseKey, 'refresh');
+  }
+
+  /** Reads a key under the lanes that the caller already stays in. */
+  async readNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
+    const { upstream, clock, uplink, lifetime } = this.#parts;
+    const sentAt = clock.steady();
+    const outcome = await upstream.verify(productKey, licenseKey, lifetime);
+    uplink.observe(outcome, productKey);
+    await this.#record({ productKey, licenseKey, outcome, sentAt });
+    return outcome;
+  }
+
+  /** Reads a key in its turn; whoever asks meanwhile shares the answer. Never rejects. */
+  read(productKey: string, licenseKey: string, errand: Errand): Promise<Outcome<License>> {
+    const name = `${productKey}\n${licenseKey}`;
+    const underWay = this.#underWay.get(name);
+    if (underWay !== undefined) return underWay;
+    const reading = this.#readInTurn(productKey, licenseKey, errand)
+      .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
+      .finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, reading);
+    return reading;
+  }
+
+  async #readInTurn(productKey: string, licenseKey: string, errand: Errand): Promise<Outcome<License>> {
+    const { lanes, uplink, lifetime } = this.#parts;
+    using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
+    const admission = await uplink.admit(errand, lifetime);
+    if (!admission.admitted) return unreachable(admission.detail);
+    return await this.readNow(productKey, licenseKey);
+  }
+
+  async #record(read: {
+    productKey: string;
+    licenseKey: string;
+    outcome: Outcome<License>;
+    sentAt: number;
+  }): Promise<void> {
+    const { writer, clock, log, policy, onRead, lifetime } = this.#parts;
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordRead', { ...read, policy: policy() }),
+    );
+    onRead();
+    const unexpected = recorded.ok ? recorded.value.unexpected : null;
+    if (unexpected !== null) log.warn({ ...unexpected }, 'another writer changed the count of a key');
+  }
+
+  #isRemembered(productKey: string, licenseKey: string): boolean {
+    const until = this.#unknown.get(`${productKey}\n${licenseKey}`);
+    return until !== undefined && this.#parts.clock.steady() < until;
+  }
+
+  #remember(productKey: string, licenseKey: string): void {
+    const { clock, unknownMs } = this.#parts;
+    this.#unknown.set(`${productKey}\n${licenseKey}`, clock.steady() + unknownMs());
+  }
+}
+
+function unreachable(detail: string): Outcome<License> {
+  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
+}
+
+/** The promise's value, or the signal's reason if that comes first; the work itself goes on for the others. */
+async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  signal.throwIfAborted();
+  const { promise, reject } = Promise.withResolvers<never>();
+  const give = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', give, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', give));
+}

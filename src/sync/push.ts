@@ -1,0 +1,197 @@
+import type { License } from '../domain/license.ts';
+import type { LicenseOperationKind, Operation } from '../domain/operation.ts';
+import type { Outcome } from '../domain/outcome.ts';
+import type { Clock, Deliveries, Log, Upstream, Writer } from '../service/ports.ts';
+import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { LaneKey, Reader } from '../service/tables.ts';
+import type { CouponSync } from './coupon-sync.ts';
+import type { KeyLanes, LaneVisit } from './key-lanes.ts';
+import { persist } from './persist.ts';
+import type { LicenseReads } from './pull.ts';
+import type { Uplink } from './uplink.ts';
+import { Wake } from './wake.ts';
+
+/** The longest the loop sleeps without looking, in ms: a machine that slept is caught up with by then. */
+const longestSleepMs = 30_000;
+
+export type PushParts = {
+  reader: Reader;
+  writer: Writer;
+  upstream: Upstream;
+  clock: Clock;
+  log: Log;
+  lanes: KeyLanes;
+  uplink: Uplink;
+  reads: LicenseReads;
+  coupons: CouponSync;
+  settings: () => { lanes: number; policy: SyncPolicy };
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};
+
+/** Carries the outbox upward: lanes whose head is due, some at once, one step at a time each. */
+export class Push implements Deliveries {
+  readonly #parts: PushParts;
+  readonly #active = new Map<string, Promise<void>>();
+  readonly #wake: Wake;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(parts: PushParts) {
+    this.#parts = parts;
+    this.#wake = new Wake(parts.clock);
+  }
+
+  wake(): void {
+    this.#wake.up();
+    for (const watch of this.#watchers) watch();
+  }
+
+  /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
+  async run(signal: AbortSignal): Promise<void> {
+    const failed = Promise.withResolvers<never>();
+    const ends = async (): Promise<void> => {
+      while (!signal.aborted) {
+        const waitMs = this.#startDue(signal, failed.reject);
+        await this.#wake.wait(Math.min(waitMs, longestSleepMs), signal);
+      }
+      await Promise.all(this.#active.values());
+    };
+    await Promise.race([ends(), failed.promise]);
+  }
+
+  async settled(
+    operationId: string,
+    { waitMs, untilFailure }: { waitMs: number; untilFailure: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#parts;
+    const deadline = clock.steady() + waitMs;
+    const watch = new Wake(clock);
+    const look = (): void => watch.up();
+    this.#watchers.add(look);
+    try {
+      while (!this.#isSettled(operationId, untilFailure) && clock.steady() < deadline && !signal.aborted) {
+        await watch.wait(deadline - clock.steady(), signal);
+      }
+    } finally {
+      this.#watchers.delete(look);
+    }
+  }
+
+  #isSettled(operationId: string, untilFailure: boolean): boolean {
+    const operation = this.#parts.reader.operations.get(operationId);
+    if (operation === null) return true;
+    const { progress } = operation;
+    if (progress.state === 'in_flight') return false;
+    if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
+    const { uplink } = this.#parts;
+    const stuck = operation.productKey !== null && uplink.pausedProducts().includes(operation.productKey);
+    return untilFailure && (operation.failures > 0 || stuck || !uplink.admission().admitted);
+  }
+
+  /** Starts what is due and has room; says for how many ms there is nothing more to start. */
+  #startDue(signal: AbortSignal, fail: (error: unknown) => void): number {
+    const { reader, clock, uplink, settings } = this.#parts;
+    const now = clock.steady();
+    const admission = uplink.admission();
+    if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
+    const room = settings().lanes - this.#active.size;
+    if (room <= 0) return Infinity;
+    const due = reader.operations.due(now, settings().lanes + this.#active.size, uplink.pausedProducts());
+    const free = due.filter((lane) => !this.#active.has(nameOf(lane))).slice(0, room);
+    for (const lane of free) this.#start(lane, signal, fail);
+    const nextDueAt = reader.operations.nextDueAt(now);
+    return nextDueAt === null ? Infinity : nextDueAt - now;
+  }
+
+  #start(lane: LaneKey, signal: AbortSignal, fail: (error: unknown) => void): void {
+    const name = nameOf(lane);
+    const step = this.#step(lane, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) fail(error);
+      })
+      .finally(() => {
+        this.#active.delete(name);
+        this.wake();
+      });
+    this.#active.set(name, step);
+  }
+
+  /** One step of a lane: a send, or a read and what follows from it at once. */
+  async #step(lane: LaneKey, signal: AbortSignal): Promise<void> {
+    const { lanes } = this.#parts;
+    {
+      using visit = await lanes.enter(lane.subject, [lane.lane], signal);
+      const needs = await this.#plan(lane, { justRead: false, visit }, signal);
+      if (needs !== 'read') return;
+    }
+    if (lane.lane === 'coupon') {
+      const head = this.#parts.reader.operations.head(lane.subject, lane.lane);
+      if (head !== null) await this.#parts.coupons.settle(head);
+      return;
+    }
+    using visit = await lanes.enter(lane.subject, ['counter', 'state'], signal);
+    const admission = await this.#parts.uplink.admit('push', signal);
+    if (!admission.admitted || lane.productKey === null) return;
+    const outcome = await this.#parts.reads.readNow(lane.productKey, lane.subject);
+    if (outcome.outcome === 'applied') await this.#plan(lane, { justRead: true, visit }, signal);
+  }
+
+  async #plan(
+    lane: LaneKey,
+    { justRead, visit }: { justRead: boolean; visit: LaneVisit },
+    signal: AbortSignal,
+  ): Promise<'read' | 'nothing'> {
+    const { writer, uplink } = this.#parts;
+    // The turn comes first: an operation must not stand in flight while it waits for one.
+    const admission = await uplink.admit('push', signal);
+    if (!admission.admitted) return 'nothing';
+    const planned = await writer.write('planStep', { subject: lane.subject, lane: lane.lane, justRead });
+    if (planned.ok && planned.value.step === 'send') {
+      await this.#send(planned.value.operation, visit);
+      return 'nothing';
+    }
+    uplink.giveBack();
+    return planned.ok ? (planned.value.step === 'read' ? 'read' : 'nothing') : 'nothing';
+  }
+
+  async #send(operation: Operation, visit: LaneVisit): Promise<void> {
+    if (operation.kind === 'create_coupon') {
+      await this.#parts.coupons.send(operation);
+      return;
+    }
+    const { writer, clock, log, uplink, settings, lifetime } = this.#parts;
+    const outcome = await this.#request(operation);
+    uplink.observe(outcome, operation.productKey);
+    const { policy } = settings();
+    const { overlapped } = visit;
+    const recorded = await persist(clock, lifetime, () =>
+      writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy }),
+    );
+    if (!recorded.ok) return;
+    const { unexpected, operation: after } = recorded.value;
+    if (unexpected !== null) {
+      log.warn({ operation: operation.id, ...unexpected }, 'another writer changed the count of a key');
+    }
+    if (after.progress.state !== 'delivered') {
+      const { state } = after.progress;
+      log.warn({ operation: operation.id, state, error: after.lastError }, 'an operation was not delivered');
+    }
+  }
+
+  #request(operation: Operation): Promise<Outcome<License>> {
+    const { upstream, lifetime } = this.#parts;
+    const { productKey, subject, kind } = operation;
+    if (productKey === null || !isLicenseKind(kind))
+      throw new Error(`operation ${operation.id} has no product`);
+    return upstream.change(productKey, subject, kind, lifetime);
+  }
+}
+
+function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
+  return kind === 'usage' || kind === 'decrease' || kind === 'disable' || kind === 'enable';
+}
+
+function nameOf({ lane, subject }: LaneKey): string {
+  return `${lane} ${subject}`;
+}
