@@ -1,6 +1,5 @@
 import { parseDuration } from '../config/unit.ts';
 import { type Command, defineCommand, textOption } from './command.ts';
-import { loadProgram } from './daemon.ts';
 import { UsageError } from './usage-error.ts';
 
 /** `sandbox`: an authority to try things on, made a bad one on purpose if so wanted. */
@@ -24,7 +23,7 @@ export const sandboxCommand: Command = defineCommand(
       offlineAfterMs:
         args.offlineAfter === undefined ? null : readDuration('offline-after', args.offlineAfter),
     };
-    const { runSandbox } = await loadProgram('../daemon/sandbox.ts');
+    const { runSandbox } = await import('../daemon/sandbox.ts');
     return runSandbox(options);
   },
 );
