@@ -57,9 +57,18 @@ function surround({ file, flags, environment }: LoadOptions): Sources {
     file,
     flags,
     environment: environment ?? process.env,
-    home: homedir(),
+    home: homeDirectory(),
     platform: process.platform,
     directory: process.cwd(),
     readFile: (path) => readFileSync(path, 'utf8'),
   };
+}
+
+/** A user without an entry in the system's list, as in some containers, has its home in `/`. */
+function homeDirectory(): string {
+  try {
+    return homedir();
+  } catch {
+    return '/';
+  }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Configuration } from '../config/configuration.ts';
+import type { Tree } from '../config/tree.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
 import { embeddedConfiguration } from './embedded.ts';
 import { LocalClient, type LocalAnswer } from './local-client.ts';
@@ -108,11 +108,8 @@ class Stage implements AsyncDisposable {
     await this.closeStore();
   }
 
-  #start(name: string, tree: Record<string, unknown>): Promise<Daemon> {
-    const configuration: Configuration = embeddedConfiguration({
-      state_dir: join(this.#directory, name),
-      ...tree,
-    } as Parameters<typeof embeddedConfiguration>[0]);
+  #start(name: string, tree: Tree): Promise<Daemon> {
+    const configuration = embeddedConfiguration({ state_dir: join(this.#directory, name), ...tree });
     return startDaemon(configuration, { log: this.#log });
   }
 }

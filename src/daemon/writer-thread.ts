@@ -28,7 +28,9 @@ export async function startWriter(
   const waiting = new Map<number, Waiting>();
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => undefined);
+  let isClosing = false;
   const lose = (cause: unknown): void => {
+    if (isClosing) return;
     const error = new StorageError('failed', cause);
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
@@ -69,6 +71,7 @@ export async function startWriter(
     write,
     lost: lost.promise,
     async [Symbol.asyncDispose]() {
+      isClosing = true;
       worker.postMessage('close');
       await exited.promise;
     },

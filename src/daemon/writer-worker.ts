@@ -44,9 +44,9 @@ function work(port: NonNullable<typeof parentPort>, databasePath: string): void 
 function gather(port: NonNullable<typeof parentPort>, first: WriteMessage): WriteMessage[] {
   const batch = [first];
   while (batch.length < largestBatch) {
-    const next = receiveMessageOnPort(port) as { message: WriteMessage } | undefined;
+    const next = receiveMessageOnPort(port);
     if (next === undefined) break;
-    batch.push(next.message);
+    batch.push(next.message as WriteMessage);
   }
   return batch;
 }

@@ -1,6 +1,5 @@
 import type { Coupon } from '../domain/coupon.ts';
 import { done, type Result } from '../domain/problem.ts';
-import type { Context } from './ports.ts';
 import type { MirroredCoupon, Reader, Transaction } from './tables.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
@@ -29,11 +28,7 @@ export function mirrorCoupons(
 }
 
 /** Keeps a coupon that was created upstream just now. */
-export function confirmCoupon(
-  transaction: Transaction,
-  mirrored: MirroredCoupon,
-  _: Context,
-): Result<MirroredCoupon> {
+export function confirmCoupon(transaction: Transaction, mirrored: MirroredCoupon): Result<MirroredCoupon> {
   transaction.mirror.put(mirrored);
   return done(mirrored);
 }

@@ -21,7 +21,7 @@ export class Rate {
   #tokens: number;
   #countedAt: number;
   #turn = 0;
-  #timer: Promise<void> | null = null;
+  #isTimed = false;
   readonly #lifetime: AbortSignal;
 
   constructor(clock: Clock, perSecond: () => number, lifetime: AbortSignal) {
@@ -63,7 +63,7 @@ export class Rate {
     this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
     this.#countedAt = now;
     for (let next = this.#next(); next !== null; next = this.#next()) next.go();
-    if (this.#anyWaiting()) this.#timer ??= this.#later();
+    if (this.#anyWaiting() && !this.#isTimed) void this.#later();
   }
 
   #next(): Waiter | null {
@@ -83,6 +83,7 @@ export class Rate {
   }
 
   async #later(): Promise<void> {
+    this.#isTimed = true;
     const missing = Math.max(0, 1 - this.#tokens);
     const waitMs = Math.max(1, Math.ceil((missing / this.#perSecond()) * 1000));
     try {
@@ -91,7 +92,7 @@ export class Rate {
       // The process is ending: those who wait are told by their own signals.
       return;
     }
-    this.#timer = null;
+    this.#isTimed = false;
     this.#letGo();
   }
 }
