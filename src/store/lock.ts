@@ -13,7 +13,8 @@ export function holdDirectory(directory: string): Disposable {
   // Two processes that ask at the very same instant would refuse each other if neither waited.
   const database = new DatabaseSync(path, { timeout: 250 });
   try {
-    database.exec('BEGIN EXCLUSIVE');
+    // A journal on disk would need room, and be left behind by a process that is killed.
+    database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     database.close();
     throw storageFault(error) === 'busy' ? new StateDirectoryHeld(directory, error) : error;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Observation } from '../domain/observation.ts';
 import type { ObservationReads, ObservationTable } from '../service/tables.ts';
-import { bit, prepareChange, prepareQuery, type Bit } from './statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
 type Row = {
   licenseKey: string;
@@ -23,17 +23,14 @@ type Row = {
   askedAt: number;
 };
 
+const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
+  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
+  many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt FROM observation`;
+
 /** Prepares the reads of what the upstream last said. */
 export function observationReads(database: DatabaseSync): ObservationReads {
-  const get = prepareQuery(
-    database,
-    `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses, enabled,
-       created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
-       local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
-       many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt
-     FROM observation WHERE license_key = ?`,
-    fromRow,
-  );
+  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
   const latest = prepareQuery(
     database,
     `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
@@ -43,7 +40,62 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   return {
     get: (licenseKey) => get.first(licenseKey),
     latest: (productKey) => latest.first(productKey),
+    toRefresh: refreshRead(database),
+    census: censusRead(database),
   };
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * Reads day by day, so that keys that nobody asks for any more, whose observations are the oldest, are
+ * not even looked at.
+ */
+function refreshRead(database: DatabaseSync): ObservationReads['toRefresh'] {
+  const days = prepareQuery(
+    database,
+    `WITH RECURSIVE asked (day) AS (
+       SELECT min(asked_at / 86400000) FROM observation WHERE asked_at / 86400000 >= ?
+       UNION ALL
+       SELECT (SELECT min(asked_at / 86400000) FROM observation WHERE asked_at / 86400000 > day)
+       FROM asked WHERE day IS NOT NULL
+     )
+     SELECT day FROM asked WHERE day IS NOT NULL`,
+    (row: { day: number }) => row.day,
+  );
+  const ofDay = prepareQuery(
+    database,
+    `${select} WHERE asked_at / 86400000 = ? AND confirmed_at < ? AND asked_at >= ?
+     ORDER BY confirmed_at LIMIT ?`,
+    fromRow,
+  );
+  return ({ askedSince, confirmedBefore }, limit) =>
+    days
+      .all(Math.floor(askedSince / dayMs))
+      .flatMap((day) => ofDay.all(day, confirmedBefore, askedSince, limit))
+      .sort((one, other) => one.confirmedAt - other.confirmedAt)
+      .slice(0, limit);
+}
+
+function censusRead(database: DatabaseSync): ObservationReads['census'] {
+  const enabled = prepareCount(
+    database,
+    `SELECT count(*) AS count FROM observation
+     WHERE gone = 0 AND local_enabled = 1 AND confirmed_at >= ? AND confirmed_at < ?`,
+  );
+  const disabled = prepareCount(
+    database,
+    'SELECT count(*) AS count FROM observation WHERE gone = 0 AND local_enabled = 0',
+  );
+  const first = Number.MIN_SAFE_INTEGER;
+  const last = Number.MAX_SAFE_INTEGER;
+  return ({ fresh, stale, grace }) => ({
+    fresh: enabled(fresh, last),
+    stale: enabled(stale, fresh),
+    grace: enabled(grace, stale),
+    expired: enabled(first, grace),
+    disabled: disabled(),
+  });
 }
 
 /** Prepares the table of what the upstream last said. */
@@ -57,10 +109,17 @@ export function observationTable(database: DatabaseSync): ObservationTable {
        :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
        :missingSince, :gone, :askedAt)`,
   );
+  const touch = prepareChange(
+    database,
+    'UPDATE observation SET asked_at = :askedAt WHERE license_key = :licenseKey',
+  );
   return {
     ...observationReads(database),
     put(observation) {
       put(toRow(observation));
+    },
+    touch(licenseKey, askedAt) {
+      touch({ licenseKey, askedAt });
     },
   };
 }

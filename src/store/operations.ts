@@ -7,10 +7,12 @@ import { prepareChange, prepareQuery, type Query } from './statements.ts';
 const select = `SELECT ${operationColumns} FROM outbox`;
 /** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
 const unfinished = "state IN ('pending', 'in_flight', 'uncertain')";
+const inLane = `${select} WHERE subject = ? AND lane = ? AND ${unfinished}`;
 
 /** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
 export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
+  const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const shown = prepareQuery(
     database,
     `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${unfinished}
@@ -31,6 +33,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
   );
   return {
     get: (id) => get.first(id),
+    head: (subject, lane) => head.first(subject, lane),
     shown: (licenseKey) => shown.all(licenseKey),
     list: (state, { limit, offset }) =>
       state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
@@ -110,33 +113,20 @@ function least(values: readonly (number | null)[]): number | null {
 
 /** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
-  const inLane = `${select} WHERE subject = ? AND lane = ? AND ${unfinished}`;
-  const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const tail = prepareQuery(database, `${inLane} ORDER BY seq DESC LIMIT 1`, operationFrom);
   const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
   const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
-  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
-  const endOutage = prepareChange(
-    database,
-    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
-  );
   return {
     ...operationReads(database),
-    ...operationChanges(database),
-    head: (subject, name) => head.first(subject, name),
+    ...singleChanges(database),
+    ...sweepingChanges(database),
     tail: (subject, name) => tail.first(subject, name),
     lane: (subject, name) => lane.all(subject, name),
     withState: (state) => withState.all(state),
-    endOutage(now) {
-      endOutage({ now });
-    },
-    prune(finishedBefore) {
-      prune({ finishedBefore });
-    },
   };
 }
 
-function operationChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put'> {
+function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put'> {
   const add = prepareChange(
     database,
     `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
@@ -160,6 +150,37 @@ function operationChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 
       const { seq, id } = operation;
       const { changes } = put({ seq, id, ...deliveryColumns(operation) });
       if (changes !== 1) throw new Error(`there is no operation ${id}`);
+    },
+  };
+}
+
+/** Changes of as many operations as there are; each finds them by an index of only those. */
+function sweepingChanges(
+  database: DatabaseSync,
+): Pick<OperationTable, 'endOutage' | 'hurry' | 'waitNoLonger' | 'prune'> {
+  const endOutage = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
+  );
+  // An uncertain head waits for its fence.
+  const hurry = prepareChange(
+    database,
+    "UPDATE outbox SET next_at = :now, outage = 0 WHERE next_at > :now AND state <> 'uncertain'",
+  );
+  const waitNoLonger = prepareChange(database, 'UPDATE outbox SET next_at = :until WHERE next_at > :until');
+  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
+  return {
+    endOutage(now) {
+      endOutage({ now });
+    },
+    hurry(now) {
+      hurry({ now });
+    },
+    waitNoLonger(until) {
+      waitNoLonger({ until });
+    },
+    prune(finishedBefore) {
+      prune({ finishedBefore });
     },
   };
 }

@@ -50,6 +50,7 @@ CREATE TABLE purchase (
   created_at INTEGER NOT NULL,
   refunded_at INTEGER
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX purchase_license ON purchase (license_key);
 
 CREATE TABLE coupon (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -69,6 +70,31 @@ CREATE TABLE coupon (
   UNIQUE (account_id, folded_code)
 ) STRICT;
 CREATE INDEX coupon_account ON coupon (account_id);
+
+-- The upstream's coupons, whose products and collections need not be known here.
+CREATE TABLE mirrored_coupon (
+  id INTEGER PRIMARY KEY,
+  code TEXT NOT NULL,
+  folded_code TEXT NOT NULL,
+  scope TEXT NOT NULL CHECK (scope IN ('single', 'multi', 'collection')),
+  product_key TEXT CHECK ((product_key IS NOT NULL) = (scope = 'single')),
+  collection_id TEXT CHECK ((collection_id IS NOT NULL) = (scope = 'collection')),
+  percent_off REAL,
+  amount_off INTEGER CHECK ((amount_off IS NULL) <> (percent_off IS NULL)),
+  start_at INTEGER,
+  end_at INTEGER,
+  minimum_purchase_amount INTEGER,
+  usage_limit INTEGER,
+  notes TEXT,
+  confirmed_at INTEGER CHECK ((confirmed_at IS NULL) = (id < 0))
+) STRICT;
+CREATE INDEX mirrored_coupon_code ON mirrored_coupon (folded_code);
+
+-- Every provisional id that was given, without its minus sign, and what it has come to mean.
+CREATE TABLE provisional_coupon (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  real_id INTEGER
+) STRICT;
 
 CREATE TABLE token (
   token_id TEXT PRIMARY KEY NOT NULL,
@@ -99,6 +125,9 @@ CREATE TABLE observation (
   asked_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX observation_latest ON observation (product_key, confirmed_at);
+-- By the day (of 86,400,000 ms) on which a key was last asked for.
+CREATE INDEX observation_asked ON observation (asked_at / 86400000, confirmed_at);
+CREATE INDEX observation_age ON observation (local_enabled, confirmed_at) WHERE gone = 0;
 
 CREATE TABLE outbox (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -6,6 +6,7 @@ import { collectionReads, collectionTable } from './collections.ts';
 import { couponReads, couponTable } from './coupons.ts';
 import { idempotencyReads, idempotencyTable } from './idempotency.ts';
 import { licenseReads, licenseTable } from './licenses.ts';
+import { mirrorReads, mirrorTable } from './mirror.ts';
 import { observationReads, observationTable } from './observations.ts';
 import { operationReads, operationTable } from './operations.ts';
 import { productReads, productTable } from './products.ts';
@@ -22,6 +23,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     purchases: purchaseReads(database),
     licenses: licenseReads(database),
     coupons: couponReads(database),
+    mirror: mirrorReads(database),
     tokens: tokenReads(database),
     observations: observationReads(database),
     operations: operationReads(database),
@@ -39,6 +41,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     purchases: purchaseTable(database),
     licenses: licenseTable(database),
     coupons: couponTable(database),
+    mirror: mirrorTable(database),
     tokens: tokenTable(database),
     observations: observationTable(database),
     operations: operationTable(database),

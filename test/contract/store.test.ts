@@ -131,6 +131,37 @@ test('a coupon keeps its scope and its discount', async () => {
   expect(coupons.list('default', page)).toStrictEqual(added);
 });
 
+test('a mirrored coupon is found by its id and by its code, in any letter case', async () => {
+  await using store = givenStore();
+  const { mirror } = store.writing.transaction;
+  const single = { ...terms, scope: { type: 'single', productKey: 'unknown here' } } as const;
+  const listed = { coupon: { ...single, id: 12 }, confirmedAt: at };
+  mirror.put({ coupon: { ...terms, id: 12 }, confirmedAt: at - 1 });
+  mirror.put(listed);
+  expect(mirror.get(12)).toStrictEqual(listed);
+  expect(mirror.byCode('SPRING')).toStrictEqual(listed);
+  expect(mirror.list(page)).toStrictEqual([listed]);
+  expect(mirror.count()).toBe(1);
+  mirror.remove(12);
+  expect(mirror.get(12)).toBeNull();
+});
+
+test('a provisional id goes on finding its coupon under the real one, and is never given again', async () => {
+  await using store = givenStore();
+  const { mirror } = store.writing.transaction;
+  const first = mirror.provisionalId();
+  mirror.put({ coupon: { ...terms, id: first }, confirmedAt: null });
+  expect(first).toBeLessThan(0);
+  expect(mirror.get(first)).toStrictEqual({ coupon: { ...terms, id: first }, confirmedAt: null });
+  mirror.remove(first);
+  expect(mirror.get(first)).toBeNull();
+  const real = { coupon: { ...terms, id: 12 }, confirmedAt: at };
+  mirror.put(real);
+  mirror.alias(first, 12);
+  expect(mirror.get(first)).toStrictEqual(real);
+  expect(mirror.provisionalId()).not.toBe(first);
+});
+
 test('a token is found by its digest until it is removed', async () => {
   await using store = givenStore();
   const { tokens } = store.writing.transaction;
@@ -169,6 +200,46 @@ test('the key that a product was confirmed by last is known', async () => {
   observations.put(givenObservation());
   expect(observations.latest('press')).toBe('KEY-2');
   expect(observations.latest('other')).toBeNull();
+});
+
+test('keys that were asked for are refreshed oldest observation first', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  const known = (licenseKey: string, confirmedAt: number, askedAt: number) => {
+    observations.put(givenObservation({ license: givenLicense({ licenseKey }), confirmedAt, askedAt }));
+  };
+  known('NEWER', 20, 100);
+  known('OLDER', 10, 100);
+  known('FRESH', 30, 100);
+  known('FORGOTTEN', 5, 50);
+  const keys = (limit: number) =>
+    observations
+      .toRefresh({ askedSince: 100, confirmedBefore: 30 }, limit)
+      .map(({ license }) => license.licenseKey);
+  expect(keys(10)).toEqual(['OLDER', 'NEWER']);
+  expect(keys(1)).toEqual(['OLDER']);
+  known('LATER', 15, 90 * 86_400_000);
+  expect(keys(10)).toEqual(['OLDER', 'LATER', 'NEWER']);
+  observations.touch('FORGOTTEN', 101);
+  expect(keys(10)).toEqual(['FORGOTTEN', 'OLDER', 'LATER', 'NEWER']);
+  expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
+});
+
+test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  const since = { fresh: 30, stale: 20, grace: 10 };
+  expect(observations.census(since)).toStrictEqual({ fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 });
+  const known = (confirmedAt: number, enabled: boolean, gone = false) => {
+    const license = givenLicense({ licenseKey: `KEY-${confirmedAt}-${enabled}-${gone}` });
+    observations.put(
+      givenObservation({ license, local: { uses: 0, enabled, pending: 0 }, confirmedAt, gone }),
+    );
+  };
+  for (const confirmedAt of [31, 30, 29, 10, 9, 8, 7]) known(confirmedAt, true);
+  for (const confirmedAt of [31, 1]) known(confirmedAt, false);
+  known(31, true, true);
+  expect(observations.census(since)).toStrictEqual({ fresh: 2, stale: 1, grace: 1, expired: 3, disabled: 2 });
 });
 
 test('the head of a lane is its first unfinished operation that nobody must decide', async () => {
@@ -235,6 +306,29 @@ test('the end of an outage lets only the lanes that it held up go on', async () 
   expect(operations.get(outage.id)).toStrictEqual({ ...outage, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual({ ...due, nextAt: 5, outage: false });
   expect(operations.get(fence.id)).toStrictEqual(fence);
+});
+
+test('hurrying ends every wait but that for a fence', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const uncertain = { state: 'uncertain', baseUses: null, held: false } as const;
+  const waiting = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const due = operations.add(givenOperation({ subject: 'B', nextAt: 5 }));
+  const fenced = operations.add(givenOperation({ subject: 'C', nextAt: 80, progress: uncertain }));
+  operations.hurry(10);
+  expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 10, outage: false });
+  expect(operations.get(due.id)).toStrictEqual(due);
+  expect(operations.get(fenced.id)).toStrictEqual(fenced);
+});
+
+test('no lane waits beyond the instant that it may wait for', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const late = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const soon = operations.add(givenOperation({ subject: 'B', nextAt: 5 }));
+  operations.waitNoLonger(10);
+  expect(operations.get(late.id)).toStrictEqual({ ...late, nextAt: 10 });
+  expect(operations.get(soon.id)).toStrictEqual(soon);
 });
 
 test('operations are listed by state, and all that are not finished without one', async () => {

@@ -1,0 +1,148 @@
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { StorageError } from '../../src/service/ports.ts';
+import type { Transaction } from '../../src/service/tables.ts';
+import { prepareCommitter, type CommandOutcome, type Committer } from '../../src/store/commit.ts';
+import { givenStore, type GivenStore } from './given.ts';
+
+type Command = (transaction: Transaction) => unknown;
+
+const done = { ok: true };
+const refused = { ok: false };
+
+function givenCommitter(store: GivenStore): Committer<Command> {
+  return prepareCommitter<Command>(store.writing, {
+    run: (transaction, command) => command(transaction),
+    isRefusal: (result) => result === refused,
+  });
+}
+
+function set(name: string): Command {
+  return ({ settings }) => {
+    settings.set(name, 'set');
+    return done;
+  };
+}
+
+function written(store: GivenStore, names: readonly string[]): string[] {
+  return names.filter((name) => store.reading.reader.settings.get(name) !== null);
+}
+
+function faults(outcomes: readonly CommandOutcome[]): (string | null)[] {
+  return outcomes.map((outcome) => {
+    if ('result' in outcome) return null;
+    return outcome.error instanceof StorageError ? outcome.error.fault : String(outcome.error);
+  });
+}
+
+/** An error as node:sqlite throws them. */
+function sqliteError(errcode: number): Error {
+  return Object.assign(new Error('from SQLite'), { code: 'ERR_SQLITE_ERROR', errcode });
+}
+
+test('the commands of a batch are committed together and answered in order', async () => {
+  await using store = givenStore();
+  const outcomes = givenCommitter(store).commitBatch([set('a'), () => written(store, ['a']), set('b')]);
+  // The second command looked from outside, while nothing was committed.
+  expect(outcomes).toEqual([{ result: done }, { result: [] }, { result: done }]);
+  expect(written(store, ['a', 'b'])).toEqual(['a', 'b']);
+});
+
+test('a refusal writes nothing and harms no other', async () => {
+  await using store = givenStore();
+  const refusing: Command = ({ settings }) => {
+    settings.set('b', 'set');
+    return refused;
+  };
+  const outcomes = givenCommitter(store).commitBatch([set('a'), refusing, set('c')]);
+  expect(outcomes).toEqual([{ result: done }, { result: refused }, { result: done }]);
+  expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
+});
+
+test('a command that throws writes nothing and harms no other', async () => {
+  await using store = givenStore();
+  const error = new TypeError('wrong');
+  const throwing: Command = ({ settings }) => {
+    settings.set('b', 'set');
+    throw error;
+  };
+  const outcomes = givenCommitter(store).commitBatch([set('a'), throwing, set('c')]);
+  expect(outcomes).toEqual([{ result: done }, { error }, { result: done }]);
+  expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
+});
+
+test('a command that breaks a rule of the schema is only its own error', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const breaking: Command = ({ licenses }) => {
+    licenses.put({
+      licenseKey: 'KEY',
+      productKey: 'none',
+      buyerEmail: '',
+      uses: 0.5,
+      enabled: true,
+      createdAt: 0,
+    });
+  };
+  expect(faults(committer.commitBatch([set('a'), breaking, set('c')]))).toEqual([
+    null,
+    expect.stringContaining('cannot store REAL value in INTEGER column'),
+    null,
+  ]);
+  expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
+  expect(committer.broken).toBeNull();
+});
+
+test('a batch that SQLite took back whole is done again one by one', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const filling: Command = () => {
+    store.writing.database.exec('ROLLBACK');
+    throw sqliteError(13);
+  };
+  const outcomes = committer.commitBatch([set('a'), filling, set('c')]);
+  expect(faults(outcomes)).toEqual([null, 'full', null]);
+  expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
+  expect(committer.broken).toBeNull();
+});
+
+test('a batch that was taken back behind the back of a command is done again one by one', async () => {
+  await using store = givenStore();
+  const swallowing: Command = () => {
+    store.writing.database.exec('ROLLBACK');
+    return done;
+  };
+  const outcomes = givenCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
+  expect(faults(outcomes)).toEqual([null, 'Error: the transaction was taken back', null]);
+  expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
+});
+
+test.for([10, 1034, 11, 26])('after the storage error %i nothing more is taken', async (errcode) => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const failing: Command = () => {
+    throw sqliteError(errcode);
+  };
+  expect(faults(committer.commitBatch([set('a'), failing, set('c')]))).toEqual([
+    'failed',
+    'failed',
+    'failed',
+  ]);
+  expect(committer.broken).toMatchObject({ fault: 'failed', cause: { errcode } });
+  let ran = false;
+  const outcomes = committer.commitBatch([() => (ran = true)]);
+  expect(outcomes).toEqual([{ error: committer.broken }]);
+  expect(ran).toBe(false);
+  expect(written(store, ['a', 'c'])).toEqual([]);
+});
+
+test('while another program holds the file writes fail, and go on when it lets go', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  using other = new DatabaseSync(store.databasePath);
+  other.exec('BEGIN IMMEDIATE');
+  expect(faults(committer.commitBatch([set('a'), set('b')]))).toEqual(['failed', 'failed']);
+  other.exec('ROLLBACK');
+  expect(committer.broken).toBeNull();
+  expect(faults(committer.commitBatch([set('a')]))).toEqual([null]);
+});

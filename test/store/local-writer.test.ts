@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { isRefusal } from '../../src/service/idempotency.ts';
+import type { Context } from '../../src/service/ports.ts';
+import { runUseCase } from '../../src/service/use-cases.ts';
+import { localWriter } from '../../src/store/local-writer.ts';
+import { at, givenStore } from './given.ts';
+
+const context: Context = {
+  now: at,
+  steady: at,
+  random: { bytes: (count) => new Uint8Array(count).fill(7), uuid: () => 'uuid', draw: () => 0.5 },
+  digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+};
+
+test('a use case runs in place, and its answer is stored under its idempotency key', async () => {
+  await using store = givenStore();
+  const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
+  const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+  const added = await writer.write('addAccount', { name: 'Default' }, idempotency);
+  expect(added.ok).toBe(true);
+  expect(store.reading.reader.accounts.count()).toBe(1);
+  expect(await writer.write('addAccount', { name: 'Default' }, idempotency)).toEqual(added);
+  expect(store.reading.reader.accounts.count()).toBe(1);
+});

@@ -1,0 +1,58 @@
+import { expect, test, vi } from 'vitest';
+import { prepareTransaction } from '../../src/store/tables.ts';
+import { givenStore, type GivenStore } from './given.ts';
+
+/** Every statement that a transaction prepares, the reader's among them. */
+function statementsOf(store: GivenStore): string[] {
+  const prepare = vi.spyOn(store.writing.database, 'prepare');
+  prepareTransaction(store.writing.database);
+  const statements = prepare.mock.calls.map(([sql]) => sql);
+  prepare.mockRestore();
+  return statements;
+}
+
+function planOf(store: GivenStore, sql: string): string[] {
+  const rows = store.writing.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return rows.map((row) => String(row['detail']));
+}
+
+/** Statements that walk a table or an index in its order and stop at a limit, or that are for people. */
+const walks: readonly RegExp[] = [
+  /ORDER BY (account_id|product_key|token_id|id|seq) LIMIT \? OFFSET \?$/,
+  /FROM license WHERE \(\?1 IS NULL/,
+  /^SELECT count\(\*\) AS count FROM (account|product|token|mirrored_coupon)$/,
+];
+
+/** Steps that read nothing besides what the statement is about. */
+const bounded: ReadonlySet<string> = new Set([
+  'SCAN waiting',
+  'SCAN asked',
+  'SCAN outbox_depth',
+  // Those that change every waiting lane, or every lane that an outage holds up.
+  'SCAN outbox USING INDEX outbox_due',
+  'SCAN outbox USING INDEX outbox_outage',
+]);
+
+test('no statement but those for people reads a whole table', async () => {
+  await using store = givenStore();
+  const statements = statementsOf(store);
+  expect(statements.length).toBeGreaterThan(50);
+  const scanning = statements
+    .filter((sql) => !walks.some((pattern) => pattern.test(sql)))
+    .filter((sql) => planOf(store, sql).some((step) => step.startsWith('SCAN') && !bounded.has(step)));
+  expect(scanning).toEqual([]);
+});
+
+test('the open operations are walked in their order', async () => {
+  await using store = givenStore();
+  const open = statementsOf(store).find((sql) => sql.includes('finished_at IS NULL'));
+  expect(planOf(store, open ?? '')).toEqual(['SCAN outbox USING INDEX outbox_open']);
+});
+
+test('only what one key shows is sorted after it was read', async () => {
+  await using store = givenStore();
+  const sorting = statementsOf(store).filter((sql) =>
+    planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
+  );
+  expect(sorting).toEqual([expect.stringContaining('UNION ALL')]);
+});
