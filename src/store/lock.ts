@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StateDirectoryHeld, storageFault } from './faults.ts';
@@ -10,6 +10,8 @@ import { StateDirectoryHeld, storageFault } from './faults.ts';
 export function holdDirectory(directory: string): Disposable {
   const path = join(directory, 'latchkey.lock');
   createOnce(path);
+  // SQLite opens what it may not write for reading, and then locks nothing.
+  accessSync(path, constants.R_OK | constants.W_OK);
   // Two processes that ask at the very same instant would refuse each other if neither waited.
   const database = new DatabaseSync(path, { timeout: 250 });
   try {

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
@@ -25,10 +25,12 @@ export function openStore({ directory }: { directory: string }): Store {
   const databasePath = join(directory, 'latchkey.db');
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     using starting = new DisposableStack();
     starting.use(holdDirectory(directory));
-    if (findDatabase(databasePath)) migrate(databasePath);
-    else createDatabase(databasePath);
+    if (!findDatabase(databasePath)) createDatabase(databasePath);
+    accessSync(databasePath, constants.R_OK | constants.W_OK);
+    migrate(databasePath);
     const held = starting.move();
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
   } catch (error) {
