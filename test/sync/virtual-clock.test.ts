@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
+
+const never = new AbortController().signal;
+const hour = 3_600_000;
+
+function givenClock(): { time: VirtualTime; clock: VirtualClock; woken: string[]; sleeper: Sleeper } {
+  const time = new VirtualTime();
+  const clock = time.clock({ wall: 0 });
+  const woken: string[] = [];
+  const sleeper = async (name: string, ms: number): Promise<void> => {
+    await clock.sleep(ms, never);
+    woken.push(`${name} at ${clock.steady()}`);
+  };
+  return { time, clock, woken, sleeper };
+}
+type Sleeper = (name: string, ms: number) => Promise<void>;
+
+describe('virtual time', () => {
+  it('wakes sleepers in the order of their time, then of their coming', async () => {
+    const { time, woken, sleeper } = givenClock();
+    void sleeper('third', 20);
+    void sleeper('first', 10);
+    void sleeper('second', 10);
+    await time.advance(19);
+    expect(woken).toEqual(['first at 10', 'second at 10']);
+    await time.advance(1);
+    expect(woken).toEqual(['first at 10', 'second at 10', 'third at 20']);
+  });
+
+  it('lets everything run that follows from a waking before the next one wakes', async () => {
+    const { time, clock, woken } = givenClock();
+    const loop = async (name: string, ms: number): Promise<void> => {
+      for (let turn = 0; turn < 2; turn += 1) {
+        await clock.sleep(ms, never);
+        for (let step = 0; step < 50; step += 1) await Promise.resolve();
+        woken.push(`${name} ${clock.steady()}`);
+      }
+    };
+    void loop('a', 10);
+    void loop('b', 15);
+    await time.advance(100);
+    expect(woken).toEqual(['a 10', 'b 15', 'a 20', 'b 30']);
+  });
+
+  it('ends at the instant asked for, whoever sleeps beyond it', async () => {
+    const { time, clock, woken, sleeper } = givenClock();
+    void sleeper('late', 101);
+    await time.advance(100);
+    expect(clock.steady()).toBe(100);
+    expect(woken).toEqual([]);
+    expect(time.sleeping).toBe(1);
+  });
+
+  it('passes even for a loop that sleeps for no time at all', async () => {
+    const { time, clock } = givenClock();
+    let turns = 0;
+    const loop = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(0, never);
+        turns += 1;
+      }
+    };
+    void loop();
+    await time.advance(5);
+    expect(turns).toBe(5);
+  });
+
+  it('ends a sleep with the reason of its signal', async () => {
+    const { time, clock } = givenClock();
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const sleep = clock.sleep(10, controller.signal);
+    controller.abort(reason);
+    await expect(sleep).rejects.toBe(reason);
+    await expect(clock.sleep(10, controller.signal)).rejects.toBe(reason);
+    expect(time.sleeping).toBe(0);
+  });
+
+  it('runs until a condition holds, and no longer', async () => {
+    const { time, clock, woken, sleeper } = givenClock();
+    void sleeper('one', 10);
+    void sleeper('two', 20);
+    await time.runUntil(() => woken.length === 1, 100);
+    expect(clock.steady()).toBe(10);
+    await expect(time.runUntil(() => woken.length === 3, 50)).rejects.toThrow('within 50 ms');
+    expect(clock.steady()).toBe(60);
+  });
+
+  it('runs until nobody sleeps any more, but for ever', async () => {
+    const { time, clock, woken, sleeper } = givenClock();
+    void sleeper('for ever', Infinity);
+    void sleeper('one', 10).then(() => sleeper('two', 15));
+    await time.runUntilIdle(hour);
+    expect(woken).toEqual(['one at 10', 'two at 25']);
+    expect(clock.steady()).toBe(25);
+    expect(time.nextAt()).toBeNull();
+    expect(time.sleeping).toBe(1);
+  });
+
+  it('refuses to pass twice at once', async () => {
+    const { time } = givenClock();
+    const first = time.advance(10);
+    await expect(time.advance(10)).rejects.toThrow('already');
+    await first;
+    expect(time.elapsed).toBe(10);
+  });
+});
+
+describe('the clock of a virtual machine', () => {
+  it('follows its wall clock forwards, never backwards, and its steady time not at all', async () => {
+    const { time, clock } = givenClock();
+    clock.jumpWall(hour);
+    expect(clock.now()).toBe(hour);
+    clock.mark();
+    clock.jumpWall(-2 * hour);
+    expect(clock.now()).toBe(hour);
+    await time.advance(10);
+    expect(clock.now()).toBe(hour + 10);
+    expect(clock.steady()).toBe(10);
+    expect(clock.reading()).toEqual({ wall: -hour + 10, monotonic: 10 });
+  });
+
+  it('wakes nobody of a process that is gone, and starts the next from the mark', async () => {
+    const { time, clock, woken, sleeper } = givenClock();
+    const ending = new AbortController();
+    void sleeper('gone', 10);
+    void clock.sleep(10, ending.signal).catch(() => woken.push('told'));
+    clock.jumpWall(hour);
+    const mark = clock.mark();
+    clock.jumpWall(-hour);
+    const next = clock.restarted(mark);
+    void sleeper('gone too', 10);
+    ending.abort();
+    await time.advance(20);
+    expect(woken).toEqual([]);
+    expect(next.now()).toBe(hour + 20);
+    expect(next.reading()).toEqual({ wall: 20, monotonic: 20 });
+  });
+});
