@@ -3,6 +3,7 @@ import type { SyncPolicy } from '../service/sync-policy.ts';
 import type { AgentCouponingParts } from '../service/agent-couponing.ts';
 import type { AgentLicensingParts } from '../service/agent-licensing.ts';
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
+import type { SyncSettings } from '../sync/sync.ts';
 import { sha256 } from './random.ts';
 
 /** The configuration in force, in the shapes that the parts ask for; SIGHUP puts another in its place. */
@@ -43,10 +44,27 @@ export class Current {
     return this.#configuration.products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
   }
 
+  sync(): SyncSettings {
+    const { sync, freshness } = this.#configuration;
+    const { rate, lanes, breaker } = sync;
+    const { unknownMs } = freshness;
+    const { probeMs } = this.upstream;
+    return {
+      rate,
+      lanes,
+      breaker,
+      unknownMs,
+      probeMs,
+      policy: this.policy(),
+      productKeys: this.productKeys(),
+    };
+  }
+
   policy(): SyncPolicy {
     const { sync, freshness } = this.#configuration;
     const { fenceMs, writers, onDoubt, backoff } = sync;
-    return { fenceMs, writers, onDoubt, backoff, goneMs: freshness.goneMs };
+    const { goneMs, refreshMs, graceMs } = freshness;
+    return { fenceMs, writers, onDoubt, backoff, goneMs, refreshMs, graceMs };
   }
 
   licensing(): ReturnType<AgentLicensingParts['settings']> {

@@ -14,7 +14,12 @@ export type OutcomeMessage =
 export type CommitMeasure = { durationMs: number; size: number };
 
 /** The answers to one batch, sent after its commit. */
-export type BatchMessage = { outcomes: readonly OutcomeMessage[]; commit: CommitMeasure };
+export type BatchMessage = {
+  outcomes: readonly OutcomeMessage[];
+  commit: CommitMeasure;
+  /** The storage failed for good: no write is taken any more. */
+  isBroken: boolean;
+};
 
 /** The message for an outcome. */
 export function outcomeMessage(

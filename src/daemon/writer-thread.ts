@@ -26,6 +26,7 @@ export class WriterThread implements Writer, AsyncDisposable {
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
+  #failure: StorageError | null = null;
   #isClosing = false;
   #lastId = 0;
 
@@ -52,6 +53,7 @@ export class WriterThread implements Writer, AsyncDisposable {
     command: Command<Name>,
     idempotency: Idempotency | null = null,
   ): Promise<CommandResult<Name>> {
+    if (this.#failure !== null) throw this.#failure;
     this.#lastId += 1;
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting.set(this.#lastId, waiting);
@@ -69,21 +71,21 @@ export class WriterThread implements Writer, AsyncDisposable {
     await this.#exited.promise;
   }
 
-  #settle({ outcomes, commit }: BatchMessage): void {
+  #settle({ outcomes, commit, isBroken }: BatchMessage): void {
     this.#onCommit(commit);
     for (const outcome of outcomes) {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);
       if ('result' in outcome) waiting?.resolve(outcome.result);
       else waiting?.reject(errorOf(outcome));
-      if ('storageFault' in outcome && outcome.storageFault === 'failed') this.#lost.reject(errorOf(outcome));
     }
+    if (isBroken) this.#lose(new Error('the storage takes no more writes'));
   }
 
   #lose(cause: unknown): void {
-    const error = new StorageError('failed', cause);
-    for (const waiting of this.#waiting.values()) waiting.reject(error);
+    this.#failure ??= new StorageError('failed', cause);
+    for (const waiting of this.#waiting.values()) waiting.reject(this.#failure);
     this.#waiting.clear();
-    this.#lost.reject(error);
+    this.#lost.reject(this.#failure);
   }
 }

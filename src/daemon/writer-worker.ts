@@ -35,6 +35,7 @@ function work(port: NonNullable<typeof parentPort>, databasePath: string): void 
         outcomeMessage(id, outcomes[index] ?? { error: new Error('the committer gave no outcome') }),
       ),
       commit,
+      isBroken: committer.broken !== null,
     };
     port.postMessage(message);
   });

@@ -20,6 +20,8 @@ export type Observation = {
   gone: boolean;
   /** When a caller last asked for it. */
   askedAt: number;
+  /** When it is to be asked for behind the callers (`Clock.steady`); null when nobody asks for it any more. */
+  refreshAt: number | null;
 };
 
 /** The members of a license that local changes move, and how many of those the upstream has not confirmed. */
@@ -62,4 +64,18 @@ export function addLocalChange(local: LocalState, { kind, progress }: Operation)
 export function observeMissing(observation: Observation, now: number, goneMs: number): Observation {
   const missingSince = observation.missingSince ?? now;
   return { ...observation, missingSince, gone: observation.gone || now - missingSince >= goneMs };
+}
+
+/** When a key is refreshed: `refresh` after its observation, ±20 %, as long as it was asked for within `grace`. */
+export type RefreshPolicy = { refreshMs: number; graceMs: number };
+
+/** `Observation.refreshAt` after a read; one that failed is tried again after a tenth of the time. */
+export function nextRefreshAt(
+  { askedAt }: Pick<Observation, 'askedAt'>,
+  { refreshMs, graceMs }: RefreshPolicy,
+  at: { now: number; steady: number; draw: number; isKnown: boolean },
+): number | null {
+  if (at.now - askedAt > graceMs) return null;
+  const waitMs = refreshMs * (0.8 + 0.4 * at.draw) * (at.isKnown ? 1 : 0.1);
+  return at.steady + Math.max(1, Math.round(waitMs));
 }

@@ -6,8 +6,8 @@ import type { Transaction } from './tables.ts';
 export function noteAsked(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },
-  { now }: Context,
+  { now, steady }: Context,
 ): Result<null> {
-  transaction.observations.touch(licenseKey, now);
+  transaction.observations.touch(licenseKey, now, steady);
   return done(null);
 }

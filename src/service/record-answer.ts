@@ -1,5 +1,5 @@
 import { countAfter, type License } from '../domain/license.ts';
-import { observeMissing, type Observation } from '../domain/observation.ts';
+import { nextRefreshAt, observeMissing, type Observation } from '../domain/observation.ts';
 import type { Operation } from '../domain/operation.ts';
 import { isOutage, type NotApplied, type Outcome } from '../domain/outcome.ts';
 import { done, refuse, type Result } from '../domain/problem.ts';
@@ -55,9 +55,10 @@ type Answered<Kind extends Outcome<License>['outcome']> = RecordAnswer & {
 function recordApplied(
   transaction: Transaction,
   operation: Operation,
-  { outcome, overlapped }: Answered<'applied'>,
-  { now, steady }: Context,
+  { outcome, overlapped, policy }: Answered<'applied'>,
+  context: Context,
 ): RecordedAnswer {
+  const { now, steady } = context;
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);
   scheduleHead(transaction, operation.subject, lane, { at: steady });
@@ -78,6 +79,7 @@ function recordApplied(
     manyWriters: observation.manyWriters || unexpected !== null,
     missingSince: null,
     gone: false,
+    refreshAt: nextRefreshAt(observation, policy, { ...context, draw: context.random.draw(), isKnown: true }),
   };
   const asShown =
     unexpected === null && lane === 'counter' && seen.license.enabled === observation.license.enabled;

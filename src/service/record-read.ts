@@ -1,6 +1,6 @@
 import { countApplied, type CounterKind } from '../domain/count.ts';
 import type { License } from '../domain/license.ts';
-import type { Observation } from '../domain/observation.ts';
+import { nextRefreshAt, type Observation } from '../domain/observation.ts';
 import type { Operation } from '../domain/operation.ts';
 import { isOutage, type Outcome } from '../domain/outcome.ts';
 import { done, type Result } from '../domain/problem.ts';
@@ -45,6 +45,7 @@ export function recordRead(
     return done({ observation: transaction.observations.get(licenseKey), unexpected: null });
   }
   const read = { ...outcome.value, licenseKey };
+  const askedAt = before?.askedAt ?? context.now;
   const seen: Observation = {
     license: read,
     local: { uses: read.uses, enabled: read.enabled, pending: 0 },
@@ -54,7 +55,8 @@ export function recordRead(
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
-    askedAt: before?.askedAt ?? context.now,
+    askedAt,
+    refreshAt: nextRefreshAt({ askedAt }, policy, { ...context, draw: context.random.draw(), isKnown: true }),
   };
   if (before === null) return done({ observation: putObservation(transaction, seen), unexpected: null });
   const settling = { observation: before, read, sentAt, policy };
@@ -164,6 +166,10 @@ function recordFailure(
   context: Context,
 ): void {
   if (outcome.outcome === 'applied') return;
+  const observation = transaction.observations.get(licenseKey);
+  if (observation === null) return;
+  const at = { ...context, draw: context.random.draw(), isKnown: false };
+  transaction.observations.put({ ...observation, refreshAt: nextRefreshAt(observation, policy, at) });
   if (outcome.outcome === 'not_applied' && outcome.reason === 'missing') {
     recordMissing(transaction, licenseKey, outcome, { policy, context });
     return;

@@ -13,6 +13,8 @@ export type StartCommand = {
   apiKeyDigest: string | null;
   /** `sync.fence`: what was in flight when the process ended may still be on its way. */
   fenceMs: number;
+  /** The longest that anything waits by itself: `sync.backoff.max`, `freshness.refresh`. */
+  longestWaitMs: number;
 };
 
 /** What this store is, and which start of the process this is. */
@@ -39,6 +41,9 @@ export function start(transaction: Transaction, command: StartCommand, context: 
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
     accounts.add(account, command.apiKeyDigest);
   }
-  doubtInFlight(transaction, context.steady + command.fenceMs);
+  const { steady } = context;
+  transaction.operations.waitNoLonger(steady + command.longestWaitMs);
+  transaction.observations.refreshBy(steady + command.longestWaitMs);
+  doubtInFlight(transaction, steady + command.fenceMs);
   return done({ instance, boot });
 }

@@ -1,4 +1,5 @@
 import type { BackoffPolicy } from '../domain/backoff.ts';
+import type { RefreshPolicy } from '../domain/observation.ts';
 
 /** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {
@@ -11,4 +12,4 @@ export type SyncPolicy = {
   backoff: BackoffPolicy;
   /** How far apart two 404s must be for the key to be gone. */
   goneMs: number;
-};
+} & RefreshPolicy;

@@ -104,15 +104,17 @@ export interface ObservationReads {
   get(licenseKey: string): Observation | null;
   /** The license key of a product that the upstream confirmed last; null when none is known. */
   latest(productKey: string): string | null;
-  /** Keys asked for since one instant and confirmed before another, oldest observation first. */
-  toRefresh(span: { askedSince: number; confirmedBefore: number }, limit: number): Observation[];
+  /** Those whose `refreshAt` has come, longest due first. */
+  toRefresh(now: number, limit: number): Observation[];
   /** How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are disabled. */
   census(since: { fresh: number; stale: number; grace: number }): RecordCounts;
 }
 export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
-  /** Notes that a key was asked for. */
-  touch(licenseKey: string, askedAt: number): void;
+  /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
+  touch(licenseKey: string, askedAt: number, refreshAt: number): void;
+  /** Lets no refresh wait beyond an instant: what a clock that ran ahead left behind. */
+  refreshBy(until: number): void;
 }
 
 /** A lane that has something to do: the subject, and which of its lanes. */

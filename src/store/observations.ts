@@ -21,12 +21,13 @@ type Row = {
   missingSince: number | null;
   gone: Bit;
   askedAt: number;
+  refreshAt: number | null;
 };
 
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
   local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
-  many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt FROM observation`;
+  many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
 
 /** Prepares the reads of what the upstream last said. */
 export function observationReads(database: DatabaseSync): ObservationReads {
@@ -37,44 +38,17 @@ export function observationReads(database: DatabaseSync): ObservationReads {
      ORDER BY confirmed_at DESC LIMIT 1`,
     (row: { licenseKey: string }) => row.licenseKey,
   );
+  const toRefresh = prepareQuery(
+    database,
+    `${select} WHERE refresh_at IS NOT NULL AND gone = 0 AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+    fromRow,
+  );
   return {
     get: (licenseKey) => get.first(licenseKey),
     latest: (productKey) => latest.first(productKey),
-    toRefresh: refreshRead(database),
+    toRefresh: (now, limit) => toRefresh.all(now, limit),
     census: censusRead(database),
   };
-}
-
-const dayMs = 86_400_000;
-
-/**
- * Reads day by day, so that keys that nobody asks for any more, whose observations are the oldest, are
- * not even looked at.
- */
-function refreshRead(database: DatabaseSync): ObservationReads['toRefresh'] {
-  const days = prepareQuery(
-    database,
-    `WITH RECURSIVE asked (day) AS (
-       SELECT min(asked_at / 86400000) FROM observation WHERE asked_at / 86400000 >= ?
-       UNION ALL
-       SELECT (SELECT min(asked_at / 86400000) FROM observation WHERE asked_at / 86400000 > day)
-       FROM asked WHERE day IS NOT NULL
-     )
-     SELECT day FROM asked WHERE day IS NOT NULL`,
-    (row: { day: number }) => row.day,
-  );
-  const ofDay = prepareQuery(
-    database,
-    `${select} WHERE asked_at / 86400000 = ? AND confirmed_at < ? AND asked_at >= ?
-     ORDER BY confirmed_at LIMIT ?`,
-    fromRow,
-  );
-  return ({ askedSince, confirmedBefore }, limit) =>
-    days
-      .all(Math.floor(askedSince / dayMs))
-      .flatMap((day) => ofDay.all(day, confirmedBefore, askedSince, limit))
-      .sort((one, other) => one.confirmedAt - other.confirmedAt)
-      .slice(0, limit);
 }
 
 function censusRead(database: DatabaseSync): ObservationReads['census'] {
@@ -104,22 +78,30 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     database,
     `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
        local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
-       missing_since, gone, asked_at)
+       missing_since, gone, asked_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
-       :missingSince, :gone, :askedAt)`,
+       :missingSince, :gone, :askedAt, :refreshAt)`,
   );
   const touch = prepareChange(
     database,
-    'UPDATE observation SET asked_at = :askedAt WHERE license_key = :licenseKey',
+    `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
+     WHERE license_key = :licenseKey`,
+  );
+  const refreshBy = prepareChange(
+    database,
+    'UPDATE observation SET refresh_at = :until WHERE refresh_at > :until AND gone = 0',
   );
   return {
     ...observationReads(database),
     put(observation) {
       put(toRow(observation));
     },
-    touch(licenseKey, askedAt) {
-      touch({ licenseKey, askedAt });
+    touch(licenseKey, askedAt, refreshAt) {
+      touch({ licenseKey, askedAt, refreshAt });
+    },
+    refreshBy(until) {
+      refreshBy({ until });
     },
   };
 }
@@ -142,6 +124,7 @@ function fromRow(row: Row): Observation {
     missingSince: row.missingSince,
     gone: row.gone === 1,
     askedAt: row.askedAt,
+    refreshAt: row.refreshAt,
   };
 }
 
@@ -163,5 +146,6 @@ function toRow({ license, local, ...rest }: Observation): Row {
     missingSince: rest.missingSince,
     gone: bit(rest.gone),
     askedAt: rest.askedAt,
+    refreshAt: rest.refreshAt,
   };
 }

@@ -23,6 +23,8 @@ export interface Store extends Disposable {
  */
 export function openStore({ directory }: { directory: string }): Store {
   const databasePath = join(directory, 'latchkey.db');
+  const sqlite = process.versions['sqlite'] ?? '';
+  if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -36,6 +38,12 @@ export function openStore({ directory }: { directory: string }): Store {
   } catch (error) {
     throw refusal(error, { directory, databasePath });
   }
+}
+
+/** Versions before 3.51.3 can damage a database in WAL mode (https://sqlite.org/wal.html, "The WAL-reset bug"). */
+function isRecent(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
 }
 
 const corrupt = 11;

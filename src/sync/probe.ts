@@ -16,22 +16,24 @@ export type ProbeParts = {
   uplink: Uplink;
   reads: LicenseReads;
   wake: Wake;
-  productKeys: () => readonly string[];
-  /** `upstream.probe` in ms: after this long without a request, a read is made. */
-  probeMs: () => number;
+  settings: () => {
+    productKeys: readonly string[];
+    /** After this long without a request, a read is made. */
+    probeMs: number;
+  };
   lifetime: AbortSignal;
 };
 
 /** Makes a read when the breaker or a paused product is due for one, or when nothing went up for a while. */
 export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<void> {
-  const { clock, uplink, wake, probeMs } = parts;
+  const { clock, uplink, wake, settings } = parts;
   while (!signal.aborted) {
-    const next = uplink.nextProbe(probeMs());
+    const next = uplink.nextProbe(settings().probeMs);
     const waitMs = next.at - clock.steady();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
     } else if (!(await probeOnce(parts, next.productKey, signal))) {
-      await wake.wait(probeMs(), signal);
+      await wake.wait(settings().probeMs, signal);
     }
   }
 }
@@ -41,8 +43,8 @@ async function probeOnce(
   productKey: string | null,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { reader, upstream, lanes, uplink, reads, productKeys, lifetime } = parts;
-  const product = productKey ?? productKeys()[0];
+  const { reader, upstream, lanes, uplink, reads, settings, lifetime } = parts;
+  const product = productKey ?? settings().productKeys[0];
   if (product === undefined) return false;
   const licenseKey = reader.observations.latest(product);
   if (licenseKey === null) {

@@ -13,29 +13,20 @@ export type RefreshParts = {
   clock: Clock;
   reads: LicenseReads;
   uplink: Uplink;
-  draw: () => number;
-  settings: () => { refreshMs: number; graceMs: number };
+  refreshMs: () => number;
 };
 
-/**
- * Refreshes every key that was asked for in the last `grace`, oldest observation first, once it is
- * `refresh` old (±20 %), as fast as the rate's share for refreshes allows.
- */
+/** Asks behind the callers for every key whose time has come, as fast as the rate's share for that allows. */
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
-  const { reader, clock, reads, uplink, draw, settings } = parts;
+  const { reader, clock, reads, uplink, refreshMs } = parts;
   while (!signal.aborted) {
-    const { refreshMs, graceMs } = settings();
-    const now = clock.now();
-    const confirmedBefore = now - refreshMs * (0.8 + 0.4 * draw());
-    const due = uplink.admission().admitted
-      ? reader.observations.toRefresh({ askedSince: now - graceMs, confirmedBefore }, batch)
-      : [];
-    const asked = due.map(({ productKey, license }) => reads.read(productKey, license.licenseKey, 'refresh'));
-    const outcomes = await Promise.all(asked);
-    const anyNews = outcomes.some(({ outcome }) => outcome === 'applied');
-    if (!anyNews) {
+    const due = uplink.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
+    await Promise.all(
+      due.map(({ productKey, license }) => reads.read(productKey, license.licenseKey, 'refresh')),
+    );
+    if (due.length < batch) {
       // Ended early only by the signal, which the loop looks at.
-      await clock.sleep(Math.max(1, refreshMs * restPart), signal).catch(() => undefined);
+      await clock.sleep(Math.max(1, refreshMs() * restPart), signal).catch(() => undefined);
     }
   }
 }

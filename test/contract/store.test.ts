@@ -202,27 +202,26 @@ test('the key that a product was confirmed by last is known', async () => {
   expect(observations.latest('other')).toBeNull();
 });
 
-test('keys that were asked for are refreshed oldest observation first', async () => {
+test('keys are refreshed when their time has come, longest due first, until nobody asks any more', async () => {
   await using store = givenStore();
   const { observations } = store.writing.transaction;
-  const known = (licenseKey: string, confirmedAt: number, askedAt: number) => {
-    observations.put(givenObservation({ license: givenLicense({ licenseKey }), confirmedAt, askedAt }));
+  const known = (licenseKey: string, refreshAt: number | null, gone = false) => {
+    observations.put(givenObservation({ license: givenLicense({ licenseKey }), refreshAt, gone }));
   };
-  known('NEWER', 20, 100);
-  known('OLDER', 10, 100);
-  known('FRESH', 30, 100);
-  known('FORGOTTEN', 5, 50);
-  const keys = (limit: number) =>
-    observations
-      .toRefresh({ askedSince: 100, confirmedBefore: 30 }, limit)
-      .map(({ license }) => license.licenseKey);
-  expect(keys(10)).toEqual(['OLDER', 'NEWER']);
-  expect(keys(1)).toEqual(['OLDER']);
-  known('LATER', 15, 90 * 86_400_000);
-  expect(keys(10)).toEqual(['OLDER', 'LATER', 'NEWER']);
-  observations.touch('FORGOTTEN', 101);
-  expect(keys(10)).toEqual(['FORGOTTEN', 'OLDER', 'LATER', 'NEWER']);
+  known('SOON', 20);
+  known('OVERDUE', 10);
+  known('LATER', 40);
+  known('FORGOTTEN', null);
+  known('GONE', 5, true);
+  const keys = (limit: number) => observations.toRefresh(30, limit).map(({ license }) => license.licenseKey);
+  expect(keys(10)).toEqual(['OVERDUE', 'SOON']);
+  expect(keys(1)).toEqual(['OVERDUE']);
+  observations.touch('FORGOTTEN', 101, 15);
+  observations.touch('SOON', 102, 5);
+  expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON']);
   expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
+  observations.refreshBy(30);
+  expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
 });
 
 test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {

@@ -39,6 +39,7 @@ export function givenObservation(with_: Partial<Observation> = {}): Observation 
     missingSince: null,
     gone: false,
     askedAt: at + 5,
+    refreshAt: at + 6,
     ...with_,
   };
 }

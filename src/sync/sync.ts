@@ -1,0 +1,97 @@
+import type { BreakerPolicy } from '../domain/breaker.ts';
+import type { Clock, Log, Upstream, Writer } from '../service/ports.ts';
+import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { Reader } from '../service/tables.ts';
+import { CouponSync } from './coupon-sync.ts';
+import type { KeyLanes } from './key-lanes.ts';
+import { probe } from './probe.ts';
+import { LicenseReads } from './pull.ts';
+import { Push } from './push.ts';
+import { refresh } from './refresh.ts';
+import { Uplink } from './uplink.ts';
+import { Wake } from './wake.ts';
+
+/** What is configured now. */
+export type SyncSettings = {
+  /** Requests a second. */
+  rate: number;
+  /** Concurrent lanes. */
+  lanes: number;
+  breaker: BreakerPolicy;
+  policy: SyncPolicy;
+  /** How long an unknown key is remembered, in ms. */
+  unknownMs: number;
+  /** After this long without a request, a read is made, in ms. */
+  probeMs: number;
+  /** The keys of the configured products. */
+  productKeys: readonly string[];
+};
+
+export type SyncParts = {
+  reader: Reader;
+  writer: Writer;
+  upstream: Upstream;
+  clock: Clock;
+  log: Log;
+  lanes: KeyLanes;
+  settings: () => SyncSettings;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};
+
+/** All that goes on between an agent and its upstream: pushes, reads, refreshes and probes. */
+export class Sync {
+  readonly uplink: Uplink;
+  readonly reads: LicenseReads;
+  readonly coupons: CouponSync;
+  readonly push: Push;
+  readonly #parts: SyncParts;
+  readonly #probeWake: Wake;
+
+  constructor(parts: SyncParts) {
+    const { settings, clock } = parts;
+    this.#parts = parts;
+    this.#probeWake = new Wake(clock);
+    this.uplink = new Uplink({
+      ...parts,
+      onChange: () => {
+        this.#wake();
+      },
+      onRecovery: () => {
+        void this.#recover();
+      },
+    });
+    const shared = { ...parts, uplink: this.uplink, policy: () => settings().policy };
+    this.reads = new LicenseReads({
+      ...shared,
+      unknownMs: () => settings().unknownMs,
+      onRead: () => {
+        this.push.wake();
+      },
+    });
+    this.coupons = new CouponSync(shared);
+    this.push = new Push({ ...shared, reads: this.reads, coupons: this.coupons });
+  }
+
+  /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { settings } = this.#parts;
+    const shared = { ...this.#parts, uplink: this.uplink, reads: this.reads };
+    await Promise.all([
+      this.push.run(signal),
+      probe({ ...shared, wake: this.#probeWake }, signal),
+      refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
+    ]);
+  }
+
+  async #recover(): Promise<void> {
+    // A fault here is one of the store, which the loops meet themselves.
+    await this.#parts.writer.write('endOutage', {}).catch(() => undefined);
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.push.wake();
+    this.#probeWake.up();
+  }
+}
