@@ -32,7 +32,8 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
     // The gate reads the query, strictly.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1_000 },
     frameworkErrors: (error, request, reply) => {
-      // Such a request has passed no hook.
+      // Such a request has passed no hook, and has nothing that servers are decorated with.
+      request.visit = null;
       sendError(desk, gateError(() => arrive(request)) ?? error, reply);
     },
     clientErrorHandler: answerBrokenRequest,

@@ -44,12 +44,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     digest,
   });
   const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
-  await writer.write('start', {
-    role: 'authority',
-    adminTokenDigest: digest(adminToken),
-    apiKeyDigest: digest(apiKey),
-    fenceMs: 0,
-  });
+  seed(writing.transaction);
   const lines: LogLine[] = [];
   const desk: Desk = {
     role: 'authority',
@@ -73,6 +68,13 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     transaction: writing.transaction,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** What a first start makes. */
+function seed({ accounts, tokens }: Transaction): void {
+  accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
+  const nothing = { productKey: null, accountId: null, label: null };
+  tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
 }
 
 function digest(secret: string): string {

@@ -107,6 +107,20 @@ export const texts: z.ZodType<readonly string[]> = kind(
   },
 );
 
+/** A parameter that has a value also when it is not sent. */
+export function orDefault<Value extends string | number | boolean>(
+  given: z.ZodType<Value>,
+  value: Value,
+): z.ZodType<Value> {
+  const describe = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void => {
+    jsonSchema['default'] = value;
+  };
+  return given
+    .optional()
+    .transform((sent): Value => sent ?? value)
+    .meta({ override: describe });
+}
+
 function numberOf(given: unknown, pattern: RegExp): number {
   if (typeof given === 'number') return given;
   return typeof given === 'string' && pattern.test(given) ? Number(given) : Number.NaN;

@@ -1,0 +1,337 @@
+import { expect, test } from 'vitest';
+import type { Desk, Readiness } from '../../src/http/desk.ts';
+import { done, refuse } from '../../src/domain/problem.ts';
+import type { LicenseChangeRequest, Licensing, Standing } from '../../src/service/licensing.ts';
+import { StorageError } from '../../src/service/ports.ts';
+import type { Status } from '../../src/service/status.ts';
+import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from './desk.ts';
+
+const admin = { authorization: `Bearer ${adminToken}` };
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+
+const license = {
+  licenseKey: 'KEY',
+  productKey: 'P',
+  buyerEmail: 'buyer@example.com',
+  uses: 3,
+  enabled: true,
+  createdAt: Date.parse('2024-02-22T11:23:05Z'),
+};
+
+/** Licensing that answers always the same, and keeps what it was asked. */
+function licensingOf(standing: Standing): Licensing & { asked: LicenseChangeRequest[] } {
+  const asked: LicenseChangeRequest[] = [];
+  return {
+    asked,
+    verify: () => Promise.resolve(done({ license, standing })),
+    change: (request) => {
+      asked.push(request);
+      return Promise.resolve(done({ license, standing }));
+    },
+  };
+}
+
+const stale: Standing = {
+  freshness: 'stale',
+  confirmedAt: Date.parse('2026-01-01T00:00:00Z'),
+  graceUntil: Date.parse('2026-01-15T00:00:00Z'),
+  pending: 2,
+  cache: 'hit',
+  ageMs: 61_999,
+};
+
+test('an agent says how much its answer is worth', async () => {
+  await using opened = await openDesk({ licensing: licensingOf(stale) });
+  const answer = await serverOf(opened.desk).inject({
+    url: '/api/v2/license/verify?license_key=KEY',
+    headers: admin,
+  });
+  expect(answer.headers).toMatchObject({
+    'latchkey-freshness': 'stale',
+    'latchkey-confirmed-at': '2026-01-01T00:00:00+00:00',
+    'latchkey-grace-until': '2026-01-15T00:00:00+00:00',
+    'latchkey-pending': '2',
+    age: '61',
+    'cache-status': 'latchkey; hit',
+  });
+  expect(answer.json()).toEqual({
+    data: {
+      license_key: 'KEY',
+      enabled: true,
+      product_link: 'P',
+      buyer_email: 'buyer@example.com',
+      uses: 3,
+      date: '2024-02-22T11:23:05+00:00',
+    },
+  });
+});
+
+test('an answer that was fetched first says so', async () => {
+  const fetched: Standing = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
+  await using opened = await openDesk({ licensing: licensingOf(fetched) });
+  const url = '/api/v2/license/verify?license_key=KEY';
+  const { headers } = await serverOf(opened.desk).inject({ url, headers: admin });
+  expect(headers).toMatchObject({ age: '0', 'cache-status': 'latchkey; fwd=miss' });
+  expect(headers).not.toHaveProperty('latchkey-grace-until');
+});
+
+test.each([
+  ['wait=5', 5_000],
+  ['respond-async, WAIT = "10"; x=y', 10_000],
+  ['wait=31', 30_000],
+  ['wait=999999999999', 0],
+  ['wait=-1', 0],
+  ['wait=soon', 0],
+  ['await=5', 0],
+  ['', 0],
+])('a caller that prefers %j waits %i ms', async (prefer, waitMs) => {
+  const licensing = licensingOf(stale);
+  await using opened = await openDesk({ licensing });
+  await serverOf(opened.desk).inject({
+    method: 'PUT',
+    url: '/api/v2/license/usage',
+    headers: { ...admin, ...form, prefer },
+    payload: 'license_key=KEY',
+  });
+  expect(licensing.asked.map((request) => request.waitMs)).toEqual([waitMs]);
+});
+
+test('a second write under an idempotency key is refused while the first is under way', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const licensing = licensingOf(stale);
+  const slow: Licensing = {
+    ...licensing,
+    change: async (request, signal) => {
+      await promise;
+      return await licensing.change(request, signal);
+    },
+  };
+  await using opened = await openDesk({ licensing: slow });
+  const servers = [serverOf(opened.desk), serverOf(opened.desk, { listener: 'socket' })] as const;
+  const write = {
+    method: 'PUT',
+    url: '/api/v2/license/usage',
+    headers: { ...admin, ...form, 'idempotency-key': 'k' },
+    payload: 'license_key=KEY',
+  } as const;
+  const first = servers[0].inject(write);
+  await expect.poll(() => opened.desk.inFlight.size).toBe(1);
+  const second = await servers[1].inject(write);
+  expect(second.statusCode).toBe(409);
+  expect(second.json()).toMatchObject({ code: 'idempotency_key_in_use' });
+  expect(second.headers['retry-after']).toBe('1');
+  resolve();
+  expect((await first).statusCode).toBe(200);
+  expect((await servers[1].inject(write)).statusCode).toBe(200);
+});
+
+test('the upstream’s refusal is passed on with its own status', async () => {
+  const refused = refuse('upstream_refused', 'The upstream says no.', { status: 402 });
+  const licensing = { ...licensingOf(stale), verify: () => Promise.resolve(refused) };
+  await using opened = await openDesk({ licensing });
+  const url = '/api/v2/license/verify?license_key=KEY';
+  const answer = await serverOf(opened.desk).inject({ url, headers: admin });
+  expect(answer.statusCode).toBe(402);
+  expect(answer.json()).toMatchObject({
+    status: 402,
+    code: 'upstream_refused',
+    detail: 'The upstream says no.',
+  });
+});
+
+test.each([
+  [new StorageError('full', null), 507, 'storage_full'],
+  [new StorageError('failed', null), 503, 'storage_failed'],
+  [new Error('CANARY'), 500, 'internal_error'],
+])('%s is told without what lies behind it', async (error, status, code) => {
+  const licensing = {
+    ...licensingOf(stale),
+    change: () => {
+      throw error;
+    },
+  };
+  await using opened = await openDesk({ licensing });
+  const answer = await serverOf(opened.desk).inject({
+    method: 'PUT',
+    url: '/api/v2/license/usage',
+    headers: { ...admin, ...form },
+    payload: 'license_key=KEY',
+  });
+  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([status, code]);
+  expect(answer.body).not.toContain('CANARY');
+  const line = opened.lines.find(({ level }) => level === 'error');
+  expect(line?.['request_id']).toBe(code === 'internal_error' ? answer.json()['request_id'] : undefined);
+});
+
+test('a verify leaves no line in the log, a change and a refusal one each, without key or secret', async () => {
+  await using opened = await openDesk({ licensing: licensingOf(stale) });
+  const server = serverOf(opened.desk);
+  await server.inject({ url: '/api/v2/license/verify?license_key=KEY-CANARY', headers: admin });
+  expect(opened.lines).toEqual([]);
+  await server.inject({
+    method: 'PUT',
+    url: '/api/v2/license/usage?x=CANARY',
+    headers: { ...admin, ...form },
+    payload: 'license_key=KEY-CANARY',
+  });
+  await server.inject({ url: '/api/v2/coupons/CANARY?x=CANARY', headers: { 'service-api-key': apiKey } });
+  await server.inject({ url: '/CANARY', headers: { 'service-api-key': 'CANARY' } });
+  const common = { level: 'info', request_id: expect.any(String), duration_ms: expect.any(Number) };
+  expect(opened.lines).toEqual([
+    { ...common, message: 'changed', method: 'PUT', route: '/api/v2/license/usage', status: 200, code: null },
+    {
+      ...common,
+      message: 'refused',
+      method: 'GET',
+      route: '/api/v2/coupons/:id',
+      status: 404,
+      code: 'coupon_not_found',
+    },
+    { ...common, message: 'refused', method: 'GET', route: null, status: 404, code: 'route_not_found' },
+  ]);
+});
+
+test('the catalogue of an agent lives upstream', async () => {
+  await using opened = await openDesk({ role: 'agent' });
+  const server = serverOf(opened.desk);
+  for (const path of ['accounts', 'products', 'licenses']) {
+    const answer = await server.inject({ url: `/admin/v1/${path}`, headers: admin });
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_the_authority']);
+    expect((await server.inject({ url: `/admin/v1/${path}` })).statusCode).toBe(401);
+  }
+});
+
+test('an agent leaves it to the upstream whether a coupon’s product exists', async () => {
+  const asked: unknown[] = [];
+  await using opened = await openDesk({ role: 'agent' });
+  const couponing: Desk['couponing'] = {
+    ...opened.desk.couponing,
+    create: (accountId, terms) => {
+      asked.push([accountId, terms.scope]);
+      return Promise.resolve(
+        done({ coupon: { ...terms, id: -1 }, standing: { ...stale, freshness: 'provisional' } }),
+      );
+    },
+  };
+  const answer = await serverOf({ ...opened.desk, couponing }).inject({
+    method: 'POST',
+    url: '/api/v2/coupons',
+    headers: { 'service-api-key': apiKey, ...form },
+    payload: 'coupon_type=single&product_key=above&amount_off=5&code=C',
+  });
+  expect([answer.statusCode, answer.headers['location']]).toEqual([201, '/api/v2/coupons/-1']);
+  expect(answer.headers['latchkey-freshness']).toBe('provisional');
+  expect(asked).toEqual([['default', { type: 'single', productKey: 'above' }]]);
+});
+
+const readinessOf = (state: Readiness['state'], reasons: readonly string[] = []) => ({
+  readiness: () => ({ state, reasons }),
+});
+
+test.each(['starting', 'draining'] as const)('while %s only the probes are answered', async (state) => {
+  await using opened = await openDesk(readinessOf(state));
+  const server = serverOf(opened.desk);
+  expect((await server.inject('/livez')).statusCode).toBe(200);
+  const ready = await server.inject('/readyz');
+  expect([ready.statusCode, ready.json()]).toEqual([503, { status: 'unavailable', reasons: [state] }]);
+  const answer = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': apiKey } });
+  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([503, state]);
+  expect(answer.headers['retry-after']).toBe('1');
+});
+
+test('a process whose storage failed is neither live nor ready', async () => {
+  await using opened = await openDesk(readinessOf('storage_failed', ['fsync']));
+  for (const url of ['/livez', '/readyz']) {
+    const answer = await serverOf(opened.desk).inject(url);
+    expect([answer.statusCode, answer.json()]).toEqual([503, { status: 'unavailable', reasons: ['fsync'] }]);
+  }
+});
+
+const agentStatus: Status = {
+  ...authorityStatus,
+  role: 'agent',
+  upstream: {
+    state: 'down',
+    since: Date.parse('2026-01-01T00:00:00Z'),
+    protocol: 'plain',
+    breaker: 'half_open',
+    lastSuccessAt: null,
+    lastError: 'refused',
+    pausedProducts: [],
+  },
+  outbox: {
+    depth: {
+      pending: 1,
+      in_flight: 2,
+      uncertain: 3,
+      inferred: 4,
+      conflicted: 5,
+      dead: 6,
+      delivered: 7,
+      cancelled: 8,
+      dropped: 9,
+    },
+    oldestAgeMs: 1_999,
+  },
+};
+
+test('an upstream that is away leaves an agent ready, unless freshness is asked for', async () => {
+  let status = agentStatus;
+  await using opened = await openDesk({ role: 'agent', status: () => status });
+  const server = serverOf(opened.desk);
+  expect((await server.inject('/readyz')).statusCode).toBe(200);
+  const away = await server.inject('/readyz?require=fresh');
+  expect([away.statusCode, away.json()]).toEqual([
+    503,
+    { status: 'unavailable', reasons: ['upstream_down'] },
+  ]);
+  status = { ...agentStatus, upstream: agentStatus.upstream && { ...agentStatus.upstream, state: 'up' } };
+  expect((await server.inject('/readyz?require=fresh')).statusCode).toBe(200);
+  expect((await server.inject('/readyz?require=much')).statusCode).toBe(422);
+});
+
+test('statusz tells of the upstream and of the outbox in its own shape', async () => {
+  await using opened = await openDesk({ role: 'agent', status: () => agentStatus });
+  const answer = await serverOf(opened.desk).inject({ url: '/statusz', headers: admin });
+  expect(answer.json()).toEqual({
+    role: 'agent',
+    version: '0.0.0',
+    instance: authorityStatus.instance,
+    uptime_s: 61,
+    listeners: { tcp: 'http://127.0.0.1:8787', socket: null },
+    upstream: {
+      state: 'down',
+      since: '2026-01-01T00:00:00+00:00',
+      protocol: 'plain',
+      breaker: 'half_open',
+      last_success_at: null,
+      last_error: 'refused',
+    },
+    outbox: {
+      pending: 1,
+      in_flight: 2,
+      uncertain: 3,
+      inferred: 4,
+      conflicted: 5,
+      dead: 6,
+      oldest_age_s: 1,
+    },
+    records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
+    clock: { suspect: false, high_water: '2026-02-22T11:23:05+00:00' },
+  });
+});
+
+test('credentials are also taken from the configured header names', async () => {
+  await using opened = await openDesk();
+  const server = serverOf(opened.desk, { headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] } });
+  const url = '/api/v2/coupons';
+  expect((await server.inject({ url, headers: { 'Payhip-Api-Key': apiKey } })).statusCode).toBe(200);
+  const both = await server.inject({ url, headers: { 'payhip-api-key': apiKey, 'service-api-key': apiKey } });
+  expect([both.statusCode, both.json<{ code: string }>().code]).toEqual([400, 'malformed_request']);
+});
+
+test('HEAD answers as GET does, without the body', async () => {
+  await using opened = await openDesk();
+  const answer = await serverOf(opened.desk).inject({ method: 'HEAD', url: '/livez' });
+  expect([answer.statusCode, answer.body, answer.headers['content-length']]).toEqual([200, '', '28']);
+});

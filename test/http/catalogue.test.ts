@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
+
+let opened: TestDesk;
+let server: FastifyInstance;
+beforeAll(async () => {
+  opened = await openDesk();
+  server = serverOf(opened.desk);
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+const headers = { authorization: `Bearer ${adminToken}` };
+const post = (path: string, payload?: object): Promise<LightMyRequestResponse> =>
+  server.inject({ method: 'POST', url: `/admin/v1/${path}`, headers, ...(payload && { payload }) });
+const get = (path: string): Promise<LightMyRequestResponse> =>
+  server.inject({ url: `/admin/v1/${path}`, headers });
+const codeOf = (answer: LightMyRequestResponse): string => answer.json<{ code: string }>().code;
+
+test('the account of the first start is listed, without its key', async () => {
+  const answer = await get('accounts');
+  expect(answer.json()).toEqual({ data: { accounts: [{ account_id: 'default', name: 'default' }] } });
+});
+
+test('a product is made as asked, its secret shown once', async () => {
+  const made = await post('products', {
+    name: 'Taken over',
+    product_key: 'RGsF',
+    secret: 'theirs',
+    recurring: true,
+  });
+  expect([made.statusCode, made.json()]).toEqual([
+    201,
+    { data: { product_key: 'RGsF', name: 'Taken over', recurring: true, secret: 'theirs' } },
+  ]);
+  const listed = await get('products');
+  expect(listed.json()).toEqual({
+    data: { products: [{ product_key: 'RGsF', name: 'Taken over', recurring: true }] },
+  });
+  expect(listed.headers['x-total-count']).toBe('1');
+  expect(codeOf(await post('products', { name: 'Again', product_key: 'RGsF' }))).toBe('product_key_taken');
+  const rolled = await post('products/RGsF/roll-secret');
+  expect([rolled.statusCode, rolled.json<{ data: { secret: string } }>().data.secret]).toEqual([
+    200,
+    expect.stringMatching(/^lk_prod_/),
+  ]);
+});
+
+test('a product of an account that does not exist is refused', async () => {
+  const answer = await post('products', { name: 'X', account_id: 'nobody' });
+  expect(answer.json()).toMatchObject({
+    code: 'parameters_invalid',
+    errors: [{ parameter: 'account_id', code: 'account_not_found' }],
+  });
+});
+
+test('what does not exist cannot be rolled or refunded', async () => {
+  expect(codeOf(await post('accounts/x/roll-key'))).toBe('account_not_found');
+  expect(codeOf(await post('products/x/roll-secret'))).toBe('product_not_found');
+  expect(codeOf(await post('purchases/x/refund'))).toBe('purchase_not_found');
+});
+
+test('every fault of a body is told at once', async () => {
+  const answer = await post('collections', { name: '', product_keys: 'RGsF', collection_id: 7 });
+  expect(answer.json<{ errors: { parameter: string; code: string }[] }>().errors).toMatchObject([
+    { parameter: 'name', code: 'required' },
+    { parameter: 'product_keys', code: 'not_a_list' },
+    { parameter: 'collection_id', code: 'not_text' },
+  ]);
+});
+
+test('licenses are listed by product, state and buyer, a page at a time', async () => {
+  const { product_key: productKey } = (await post('products', { name: 'Listed' })).json<{
+    data: { product_key: string };
+  }>().data;
+  const buyers = ['a@example.com', 'b@example.com', 'a@example.com'];
+  for (const buyer of buyers) await post('purchases', { product_key: productKey, buyer_email: buyer });
+  const refunded = (await post('purchases', { product_key: productKey, buyer_email: 'c@example.com' })).json<{
+    data: { purchase_id: string };
+  }>().data;
+  await post(`purchases/${refunded.purchase_id}/refund`);
+  const count = async (query: string): Promise<unknown> =>
+    (await get(`licenses?product_key=${productKey}&${query}`)).headers['x-total-count'];
+  expect(await count('')).toBe('4');
+  expect(await count('enabled=false')).toBe('1');
+  expect(await count('buyer_email=a%40example.com')).toBe('2');
+  const page = await get(`licenses?product_key=${productKey}&enabled=true&limit=2`);
+  expect(page.json<{ data: { licenses: object[] } }>().data.licenses).toHaveLength(2);
+  expect(page.headers['link']).toBe(
+    `</admin/v1/licenses?product_key=${productKey}&enabled=true&limit=2&offset=2>; rel="next"`,
+  );
+  expect((await get('licenses?enabled=maybe')).statusCode).toBe(422);
+});

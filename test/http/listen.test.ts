@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
+import { httpClient } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { openDesk, serverOf } from './desk.ts';
+
+const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
+
+test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (mode) => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const path = join(directory.path, 'run', 'latchkey.sock');
+  await listenSocket(server, { path, mode });
+  expect(statSync(path).mode & 0o777).toBe(mode);
+  expect(statSync(join(directory.path, 'run')).mode & 0o777).toBe(0o700);
+});
+
+test('a socket is its owner’s alone from the first moment', async () => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const path = join(directory.path, 'latchkey.sock');
+  let modeAtFirst = 0;
+  server.server.prependOnceListener('listening', () => {
+    modeAtFirst = statSync(path).mode & 0o777;
+  });
+  const before = process.umask();
+  await listenSocket(server, { path, mode: 0o666 });
+  expect(modeAtFirst).toBe(0o600);
+  expect(process.umask()).toBe(before);
+});
+
+test('the socket that a killed process left behind is replaced', async () => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const path = join(directory.path, 'latchkey.sock');
+  const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
+  const other = spawn(process.execPath, ['-e', script]);
+  await once(other.stdout, 'data');
+  await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toSatisfy(
+    (error) => faultOf(error) === 'in_use',
+  );
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+  expect(existsSync(path)).toBe(true);
+  await listenSocket(server, { path, mode: 0o600 });
+  await using http = httpClient({ socket: path });
+  expect((await http.get('/livez')).status).toBe(200);
+  await server.close();
+  expect(existsSync(path)).toBe(false);
+});
+
+test('another file at the path is left alone', async () => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const path = join(directory.path, 'latchkey.sock');
+  writeFileSync(path, 'precious');
+  await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toSatisfy(
+    (error) => faultOf(error) === 'not_a_socket',
+  );
+  expect(statSync(path).size).toBe(8);
+});
+
+test('a path of 107 bytes is taken, one of 108 refused', async () => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const longest = `${directory.path}/é`.padEnd(106, 'x');
+  expect(Buffer.byteLength(longest)).toBe(107);
+  await expect(listenSocket(server, { path: `${longest}x`, mode: 0o600 })).rejects.toSatisfy(
+    (error) => faultOf(error) === 'path_too_long',
+  );
+  await listenSocket(server, { path: longest, mode: 0o600 });
+  expect(existsSync(longest)).toBe(true);
+});
+
+test('a directory that cannot be made is refused with the reason', async () => {
+  await using opened = await openDesk();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.desk, { listener: 'socket' });
+  const file = join(directory.path, 'file');
+  writeFileSync(file, '');
+  await expect(listenSocket(server, { path: join(file, 'run', 'a.sock'), mode: 0o600 })).rejects.toSatisfy(
+    (error) => faultOf(error) === 'refused',
+  );
+});
+
+test('a free port is chosen and told; a busy one is refused', async () => {
+  await using opened = await openDesk();
+  await using first = serverOf(opened.desk);
+  await using second = serverOf(opened.desk);
+  const address = await listenTcp(first, { host: '127.0.0.1', port: 0 });
+  expect(address).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
+  const port = Number(new URL(address).port);
+  await expect(listenTcp(second, { host: '127.0.0.1', port })).rejects.toSatisfy(
+    (error) => faultOf(error) === 'in_use',
+  );
+});
+
+test('an IPv6 address is told in brackets', async () => {
+  await using opened = await openDesk();
+  await using server = serverOf(opened.desk);
+  const address = await listenTcp(server, { host: '::1', port: 0 });
+  await using http = httpClient({ tcp: address });
+  expect((await http.get('/livez')).status).toBe(200);
+});
