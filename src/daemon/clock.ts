@@ -1,13 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  advanceBase,
-  currentTime,
   isSuspect,
+  keepTime,
   learnDate,
   startTimeKeeping,
+  timeOf,
   type Reading,
   type TimeKeeping,
 } from '../domain/clock.ts';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */
@@ -24,11 +24,12 @@ export class KeptClock implements Clock {
     this.#read = read;
     const reading = read();
     this.#keeping = startTimeKeeping(mark, reading);
-    this.#steadyOffset = currentTime(this.#keeping, reading) - reading.monotonic;
+    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
-    return Math.round(currentTime(this.#keeping, this.#read()));
+    this.#keeping = keepTime(this.#keeping, this.#read());
+    return Math.round(timeOf(this.#keeping));
   }
 
   steady(): number {
@@ -44,17 +45,14 @@ export class KeptClock implements Clock {
     this.#keeping = learnDate(this.#keeping, date, this.#read());
   }
 
-  /** Moves the base on; gives the mark for the store to remember, in epoch ms. */
+  /** What the store is to remember as reached, in epoch ms. */
   mark(): number {
-    this.#keeping = advanceBase(this.#keeping, this.#read());
+    this.now();
     return Math.round(this.#keeping.base);
   }
 
   status(): { suspect: boolean; highWater: number } {
-    return {
-      suspect: isSuspect(this.#keeping, this.#read()),
-      highWater: Math.round(this.#keeping.base),
-    };
+    return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark() };
   }
 }
 

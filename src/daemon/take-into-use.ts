@@ -10,7 +10,7 @@ import { keepSecretFile } from './secret-files.ts';
  * instance id of the store.
  */
 export async function takeIntoUse(
-  { role, stateDir, sync, freshness }: Configuration,
+  { role, stateDir, sync }: Configuration,
   reader: Reader,
   writer: Writer,
 ): Promise<string> {
@@ -20,7 +20,6 @@ export async function takeIntoUse(
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'admin.token', 'lk_tok')),
     apiKeyDigest: isFirstOfAuthority ? sha256(keepSecretFile(stateDir, 'api.key', 'lk_api')) : null,
     fenceMs: sync.fenceMs,
-    longestWaitMs: Math.max(sync.backoff.maxMs, sync.fenceMs, freshness.refreshMs),
   });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;

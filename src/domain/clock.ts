@@ -3,7 +3,7 @@ const toleranceMs = 10 * 60_000;
 /** A jump forwards by more than this is not believed for ever until the upstream confirms it, in ms. */
 const believedJumpMs = 30 * 24 * 3_600_000;
 
-/** What the clock of the machine says at one instant. */
+/** What the clocks of the machine say at one instant. */
 export type Reading = {
   /** Epoch ms; people and attackers turn it. */
   wall: number;
@@ -11,54 +11,63 @@ export type Reading = {
   monotonic: number;
 };
 
-/**
- * What is known about the time beyond the wall clock: a base that time cannot be before, when it was
- * taken, and by how much the upstream's `Date` showed the wall clock to run ahead. Epoch ms and ms.
- */
-export type TimeKeeping = { base: number; takenAt: number; aheadMs: number };
+/** What is known about the time beyond the wall clock, as of `takenAt` (monotonic ms). */
+export type TimeKeeping = {
+  takenAt: number;
+  /** Epoch ms that have certainly been reached: what the store remembers. */
+  base: number;
+  /** A time shown by a jump too far to be believed: it counts, but is not remembered. Epoch ms, or null. */
+  unbelieved: number | null;
+  /** By how much the upstream's `Date` showed the wall clock to run ahead, in ms. */
+  aheadMs: number;
+};
 
 /** Starts from the mark kept in the store; null on a new one. */
-export function startTimeKeeping(mark: number | null, { wall, monotonic }: Reading): TimeKeeping {
-  return { base: mark ?? wall, takenAt: monotonic, aheadMs: 0 };
-}
-
-/** The time that has certainly been reached: the base and what has passed since. */
-export function reachedTime({ base, takenAt }: TimeKeeping, { monotonic }: Reading): number {
-  return base + monotonic - takenAt;
+export function startTimeKeeping(mark: number | null, reading: Reading): TimeKeeping {
+  const start = { takenAt: reading.monotonic, base: mark ?? reading.wall, unbelieved: null, aheadMs: 0 };
+  return keepTime(start, reading);
 }
 
 /**
- * The time by which verdicts are made: the wall clock, but never before what has certainly been reached,
- * so that turning it back wins nothing.
+ * Moves on to the present: to the wall clock, but never to before what has been reached or shown, so that
+ * turning it back wins nothing. A jump forwards by more than 30 days counts from now on, but stays out of
+ * the base until an answer confirms it.
  */
-export function currentTime(keeping: TimeKeeping, reading: Reading): number {
-  return Math.max(reading.wall - keeping.aheadMs, reachedTime(keeping, reading));
+export function keepTime(keeping: TimeKeeping, { wall, monotonic }: Reading): TimeKeeping {
+  const passed = monotonic - keeping.takenAt;
+  const reached = keeping.base + passed;
+  const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unbelieved ?? 0) + passed);
+  const isBelieved = shown - reached <= believedJumpMs;
+  return {
+    takenAt: monotonic,
+    base: isBelieved ? shown : reached,
+    unbelieved: isBelieved ? null : shown,
+    // A wall clock that was ahead and has come back is right again.
+    aheadMs: wall <= reached ? 0 : keeping.aheadMs,
+  };
 }
 
-/** Whether the wall clock runs behind what has certainly been reached, or ahead of the upstream's. */
-export function isSuspect(keeping: TimeKeeping, reading: Reading): boolean {
-  return keeping.aheadMs > 0 || reading.wall < reachedTime(keeping, reading) - toleranceMs;
+/** The time by which verdicts are made, as of the last `keepTime`. */
+export function timeOf({ base, unbelieved }: TimeKeeping): number {
+  return unbelieved ?? base;
 }
 
 /**
  * Learns from the `Date` of a parsed upstream answer: time has reached it, and a wall clock far ahead of
- * it is known to be wrong by that much. Only such an answer can take time back.
+ * it is known to be wrong by that much. Only such an answer takes time back.
  */
-export function learnDate(keeping: TimeKeeping, date: number, reading: Reading): TimeKeeping {
-  const base = Math.max(date, reachedTime({ ...keeping }, reading));
-  const aheadMs = reading.wall - base;
-  return { base, takenAt: reading.monotonic, aheadMs: aheadMs > toleranceMs ? aheadMs : 0 };
+export function learnDate(keeping: TimeKeeping, date: number, { wall, monotonic }: Reading): TimeKeeping {
+  const base = Math.max(date, keeping.base + monotonic - keeping.takenAt);
+  const aheadMs = wall - base;
+  return {
+    takenAt: monotonic,
+    base,
+    unbelieved: null,
+    aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
+  };
 }
 
-/**
- * Moves the base on to the present, so that it outlives a restart as the new mark. A jump of the wall
- * clock by more than 30 days counts for verdicts but is kept out of the base until an answer confirms it.
- */
-export function advanceBase(keeping: TimeKeeping, reading: Reading): TimeKeeping {
-  const reached = reachedTime(keeping, reading);
-  const current = currentTime(keeping, reading);
-  const base = current - reached > believedJumpMs ? reached : current;
-  // A wall clock that was ahead and has come back is right again.
-  const aheadMs = reading.wall <= reached ? 0 : keeping.aheadMs;
-  return { base, takenAt: reading.monotonic, aheadMs };
+/** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */
+export function isSuspect({ base, unbelieved, aheadMs }: TimeKeeping, { wall }: Reading): boolean {
+  return unbelieved !== null || aheadMs > 0 || wall < base - toleranceMs;
 }

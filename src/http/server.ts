@@ -34,7 +34,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
     frameworkErrors: (error, request, reply) => {
       // Such a request has passed no hook, and has nothing that servers are decorated with.
       request.visit = null;
-      sendError(desk, gateError(() => arrive(request)) ?? error, reply);
+      sendError(desk, errorOf(() => arrive(request)) ?? error, reply);
     },
     clientErrorHandler: answerBrokenRequest,
   });
@@ -49,7 +49,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
   server.setErrorHandler((error, _, reply) => sendError(desk, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
     done(
-      gateError(() => {
+      errorOf(() => {
         arrive(request);
         if (request.is404) throw unknownRoute(request, reply);
       }),
@@ -86,7 +86,7 @@ function arrival(desk: Desk, settings: ServerSettings): (request: FastifyRequest
   };
 }
 
-function gateError(pass: () => void): Error | undefined {
+function errorOf(pass: () => void): Error | undefined {
   try {
     pass();
     return undefined;
@@ -114,7 +114,7 @@ function matches(pattern: string, path: string): boolean {
 
 function addRoute(server: FastifyInstance, desk: Desk, route: Route): void {
   const onRequest: onRequestHookHandler = (request, _, done) => {
-    done(gateError(() => enter(desk, route, request)));
+    done(errorOf(() => enter(desk, route, request)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const exchange = readRequest(route, { desk, routes }, reply);

@@ -1,16 +1,28 @@
 import type { Observation } from '../domain/observation.ts';
-import { move, laneOfOperation, scheduleHead } from './lanes.ts';
+import { laneOf } from '../domain/operation.ts';
+import { move, scheduleHead } from './lanes.ts';
 import type { Transaction } from './tables.ts';
 
-/**
- * What was in flight when the process ended may or may not have been applied: it becomes uncertain,
- * to be read back at `settleAt` (epoch ms), once nothing of it can still be on its way.
- */
-export function doubtInFlight(transaction: Transaction, settleAt: number): void {
+/** What was in flight when the process ended may or may not have been applied: it becomes uncertain. */
+export function doubtInFlight(transaction: Transaction): void {
+  const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
-    move(transaction, operation, { type: 'ambiguous' });
-    const lastError = 'the process ended while this was in flight';
-    scheduleHead(transaction, operation.subject, laneOfOperation(operation), { at: settleAt, lastError });
+    move(transaction, { ...operation, lastError }, { type: 'ambiguous' });
+  }
+}
+
+/**
+ * Nothing in doubt is read back before `settleAt` (`Clock.steady`): after a start nobody knows how long
+ * ago it was sent, since the clock may have been turned in between.
+ */
+export function fenceDoubt(transaction: Transaction, settleAt: number): void {
+  for (const { subject, kind, progress } of transaction.operations.withState('uncertain')) {
+    if (progress.state === 'uncertain' && !progress.held) {
+      const lane = laneOf[kind];
+      const head = transaction.operations.head(subject, lane);
+      const at = Math.max(settleAt, head?.nextAt ?? settleAt);
+      scheduleHead(transaction, subject, lane, { at, failures: head?.failures ?? 0 });
+    }
   }
 }
 

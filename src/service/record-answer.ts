@@ -61,7 +61,9 @@ function recordApplied(
   const { now, steady } = context;
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);
-  scheduleHead(transaction, operation.subject, lane, { at: steady });
+  // A disable is repeated freely; an earlier attempt that is still on its way must not overtake what follows.
+  const mayLinger = operation.kind === 'disable' && operation.attempts > 1;
+  scheduleHead(transaction, operation.subject, lane, { at: mayLinger ? steady + policy.fenceMs : steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return { operation: delivered, unexpected: null };
   const unexpected = unexpectedCount(operation, outcome.value);

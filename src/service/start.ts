@@ -2,7 +2,8 @@ import { defaultAccountId } from '../domain/grant.ts';
 import { done, type Result } from '../domain/problem.ts';
 import type { Context } from './ports.ts';
 import { startOfBoot } from './boot.ts';
-import { doubtInFlight } from './doubt.ts';
+import { doubtInFlight, fenceDoubt } from './doubt.ts';
+import { resumeWaits } from './mark-time.ts';
 import type { Transaction } from './tables.ts';
 
 export type StartCommand = {
@@ -13,8 +14,6 @@ export type StartCommand = {
   apiKeyDigest: string | null;
   /** `sync.fence`: what was in flight when the process ended may still be on its way. */
   fenceMs: number;
-  /** The longest that anything waits by itself: `sync.backoff.max`, `freshness.refresh`. */
-  longestWaitMs: number;
 };
 
 /** What this store is, and which start of the process this is. */
@@ -41,9 +40,8 @@ export function start(transaction: Transaction, command: StartCommand, context: 
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
     accounts.add(account, command.apiKeyDigest);
   }
-  const { steady } = context;
-  transaction.operations.waitNoLonger(steady + command.longestWaitMs);
-  transaction.observations.refreshBy(steady + command.longestWaitMs);
-  doubtInFlight(transaction, steady + command.fenceMs);
+  resumeWaits(transaction, context.steady);
+  doubtInFlight(transaction);
+  fenceDoubt(transaction, context.steady + command.fenceMs);
   return done({ instance, boot });
 }

@@ -113,8 +113,8 @@ export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
-  /** Lets no refresh wait beyond an instant: what a clock that ran ahead left behind. */
-  refreshBy(until: number): void;
+  /** Moves the time of every refresh, when `Clock.steady` has begun anew. */
+  shiftRefreshes(byMs: number): void;
 }
 
 /** A lane that has something to do: the subject, and which of its lanes. */
@@ -149,8 +149,8 @@ export interface OperationTable extends OperationReads {
   endOutage(now: number): void;
   /** Lets every waiting lane go on at `now`, but for those whose head waits for a fence. */
   hurry(now: number): void;
-  /** Lets no lane wait beyond an instant: what a clock that ran ahead left behind. */
-  waitNoLonger(until: number): void;
+  /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
+  shiftWaits(byMs: number): void;
   /** Removes finished ones from before an instant. */
   prune(finishedBefore: number): void;
 }

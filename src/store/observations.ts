@@ -88,9 +88,9 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
      WHERE license_key = :licenseKey`,
   );
-  const refreshBy = prepareChange(
+  const shiftRefreshes = prepareChange(
     database,
-    'UPDATE observation SET refresh_at = :until WHERE refresh_at > :until AND gone = 0',
+    'UPDATE observation SET refresh_at = refresh_at + :byMs WHERE refresh_at IS NOT NULL',
   );
   return {
     ...observationReads(database),
@@ -100,8 +100,8 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
     },
-    refreshBy(until) {
-      refreshBy({ until });
+    shiftRefreshes(byMs) {
+      shiftRefreshes({ byMs });
     },
   };
 }

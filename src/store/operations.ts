@@ -157,7 +157,7 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
 /** Changes of as many operations as there are; each finds them by an index of only those. */
 function sweepingChanges(
   database: DatabaseSync,
-): Pick<OperationTable, 'endOutage' | 'hurry' | 'waitNoLonger' | 'prune'> {
+): Pick<OperationTable, 'endOutage' | 'hurry' | 'shiftWaits' | 'prune'> {
   const endOutage = prepareChange(
     database,
     'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
@@ -167,7 +167,10 @@ function sweepingChanges(
     database,
     "UPDATE outbox SET next_at = :now, outage = 0 WHERE next_at > :now AND state <> 'uncertain'",
   );
-  const waitNoLonger = prepareChange(database, 'UPDATE outbox SET next_at = :until WHERE next_at > :until');
+  const shiftWaits = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
+  );
   const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
   return {
     endOutage(now) {
@@ -176,8 +179,8 @@ function sweepingChanges(
     hurry(now) {
       hurry({ now });
     },
-    waitNoLonger(until) {
-      waitNoLonger({ until });
+    shiftWaits(byMs) {
+      shiftWaits({ byMs });
     },
     prune(finishedBefore) {
       prune({ finishedBefore });

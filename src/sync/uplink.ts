@@ -56,8 +56,8 @@ export class Uplink {
   admission(): Admission {
     if (this.#pausedByPerson) return { admitted: false, detail: 'sync is paused', againAt: null };
     if (this.#breaker.state !== 'closed') {
-      const againAt = this.#breaker.state === 'open' ? this.#breaker.probeAt : null;
-      return { admitted: false, detail: `the upstream is away (${this.#lastError ?? 'no answer'})`, againAt };
+      const detail = `the upstream is away (${this.#lastError ?? 'no answer'})`;
+      return { admitted: false, detail, againAt: null };
     }
     return this.#floor();
   }

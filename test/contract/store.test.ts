@@ -220,7 +220,7 @@ test('keys are refreshed when their time has come, longest due first, until nobo
   observations.touch('SOON', 102, 5);
   expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON']);
   expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
-  observations.refreshBy(30);
+  observations.shiftRefreshes(-10);
   expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
 });
 
@@ -320,14 +320,14 @@ test('hurrying ends every wait but that for a fence', async () => {
   expect(operations.get(fenced.id)).toStrictEqual(fenced);
 });
 
-test('no lane waits beyond the instant that it may wait for', async () => {
+test('waits move along with a clock that began anew', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
-  const late = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
-  const soon = operations.add(givenOperation({ subject: 'B', nextAt: 5 }));
-  operations.waitNoLonger(10);
-  expect(operations.get(late.id)).toStrictEqual({ ...late, nextAt: 10 });
-  expect(operations.get(soon.id)).toStrictEqual(soon);
+  const waiting = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
+  const behind = operations.add(givenOperation({ subject: 'A', nextAt: null }));
+  operations.shiftWaits(-60);
+  expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 30 });
+  expect(operations.get(behind.id)).toStrictEqual(behind);
 });
 
 test('operations are listed by state, and all that are not finished without one', async () => {

@@ -1,4 +1,4 @@
-import { advanceBase, currentTime, learnDate, startTimeKeeping } from '../../src/domain/clock.ts';
+import { keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
 import type { Reading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
@@ -145,11 +145,12 @@ export class VirtualClock implements Clock {
     this.#wallOffset = start.wall - time.elapsed;
     const reading = this.reading();
     this.#keeping = startTimeKeeping(start.mark, reading);
-    this.#steadyOffset = currentTime(this.#keeping, reading) - reading.monotonic;
+    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
-    return currentTime(this.#keeping, this.reading());
+    this.#keeping = keepTime(this.#keeping, this.reading());
+    return timeOf(this.#keeping);
   }
 
   steady(): number {
@@ -167,6 +168,11 @@ export class VirtualClock implements Clock {
     return { wall: this.#wallOffset + elapsed, monotonic: elapsed - this.#upSince };
   }
 
+  /** Whether it shows a time that is not believed, and so not remembered. */
+  get isUnbelieved(): boolean {
+    return this.#keeping.unbelieved !== null;
+  }
+
   /** Turns the wall clock, forwards or (a negative number) backwards. */
   jumpWall(byMs: number): void {
     this.#wallOffset += byMs;
@@ -179,7 +185,7 @@ export class VirtualClock implements Clock {
 
   /** Moves the base on; gives the mark for the store to remember, in epoch ms. */
   mark(): number {
-    this.#keeping = advanceBase(this.#keeping, this.reading());
+    this.now();
     return this.#keeping.base;
   }
 

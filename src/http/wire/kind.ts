@@ -75,10 +75,17 @@ export const percentage: z.ZodType<number> = kind(
   },
 );
 
+/** The years 1 to 9999: beyond them UTC cannot be written with four digits. */
+const earliest = -62_135_596_800_000;
+const latest = 253_402_300_799_999;
+
 /** An RFC 3339 datetime, as epoch ms. */
 export const datetime: z.ZodType<number> = kind({ type: 'string', format: 'date-time' }, (given, issues) => {
   const instant = typeof given === 'string' ? parseDatetime(given) : null;
-  return instant ?? refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
+  if (instant === null || instant < earliest || instant > latest) {
+    return refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
+  }
+  return instant;
 });
 
 /** `true` or `false`. */

@@ -1,0 +1,224 @@
+import { DatabaseSync } from 'node:sqlite';
+import { isRefusal } from '../../../src/service/idempotency.ts';
+import { agentCouponing } from '../../../src/service/agent-couponing.ts';
+import { agentLicensing } from '../../../src/service/agent-licensing.ts';
+import { rememberedTime } from '../../../src/service/mark-time.ts';
+import type { Couponing, Licensing } from '../../../src/service/licensing.ts';
+import type { Log, Upstream, Writer } from '../../../src/service/ports.ts';
+import type { SyncPolicy } from '../../../src/service/sync-policy.ts';
+import type { Transaction } from '../../../src/service/tables.ts';
+import { runUseCase } from '../../../src/service/use-cases.ts';
+import { localWriter } from '../../../src/store/local-writer.ts';
+import { migrations, takeSteps } from '../../../src/store/migrations.ts';
+import { prepareTransaction } from '../../../src/store/tables.ts';
+import { KeyLanes } from '../../../src/sync/key-lanes.ts';
+import { Sync, type SyncSettings } from '../../../src/sync/sync.ts';
+import type { VirtualClock } from '../../support/virtual-clock.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import { timeoutMs } from './simulated-upstream.ts';
+
+/** Ways to spoil the protocol, which the simulation must find. */
+export type Mutation =
+  | 'no_fence'
+  | 'blind_retry'
+  | 'mark_after_sending'
+  | 'reads_outside_the_lane'
+  | 'waits_kept_after_the_outage';
+
+export type AgentOptions = {
+  writers: SyncPolicy['writers'];
+  onDoubt: SyncPolicy['onDoubt'];
+  lanes: number;
+  mutation: Mutation | null;
+  /** The share of commits at which the process dies. */
+  crashes: number;
+};
+
+export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
+const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
+
+/** The store of one machine, which outlives its processes. */
+export class Machine implements Disposable {
+  readonly database: DatabaseSync;
+  readonly transaction: Transaction;
+
+  constructor() {
+    this.database = new DatabaseSync(':memory:');
+    takeSteps(this.database, 0, migrations);
+    this.transaction = prepareTransaction(this.database);
+  }
+
+  [Symbol.dispose](): void {
+    this.database.close();
+  }
+}
+
+/** One process of the agent: the real service, sync and store code, until it dies. */
+export class SimulatedAgent {
+  readonly licensing: Licensing;
+  readonly couponing: Couponing;
+  readonly sync: Sync;
+  readonly clock: VirtualClock;
+  isDead = false;
+  readonly #machine: Machine;
+  readonly #random: SeededRandom;
+  readonly #options: AgentOptions;
+  readonly #writer: Writer;
+  /** Called when the process has died. */
+  readonly #onDeath: () => void;
+  #ending = new AbortController();
+
+  constructor(parts: {
+    machine: Machine;
+    upstream: Upstream;
+    clock: VirtualClock;
+    random: SeededRandom;
+    options: AgentOptions;
+    onDeath: () => void;
+  }) {
+    const { machine, clock, random, options } = parts;
+    this.clock = clock;
+    this.#machine = machine;
+    this.#random = random;
+    this.#options = options;
+    this.#onDeath = parts.onDeath;
+    this.#writer = this.#dyingWriter();
+    const reader = machine.transaction;
+    const shared = { reader, writer: this.#writer, clock };
+    this.sync = new Sync({
+      ...shared,
+      upstream: options.mutation === 'blind_retry' ? blindly(parts.upstream) : parts.upstream,
+      log: silent,
+      lanes: options.mutation === 'reads_outside_the_lane' ? new LooseLanes() : new KeyLanes(),
+      settings: () => settingsOf(options),
+      lifetime: this.#ending.signal,
+    });
+    const settings = { freshness, maxPending: 10_000, timeoutMs, refreshMs: 600_000 };
+    this.licensing = agentLicensing({
+      ...shared,
+      pull: this.sync.reads,
+      deliveries: this.sync.push,
+      productKeys: () => ['product'],
+      settings: () => settings,
+    });
+    this.couponing = agentCouponing({
+      ...shared,
+      pull: this.sync.coupons,
+      isConfigured: () => true,
+      settings: () => ({ ...settings, fenceMs: settingsOf(options).policy.fenceMs }),
+    });
+  }
+
+  /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
+  async start(): Promise<void> {
+    if (this.#options.mutation === 'mark_after_sending') this.#unmark();
+    await this.#writer.write('start', {
+      role: 'agent',
+      adminTokenDigest: 'token',
+      apiKeyDigest: null,
+      fenceMs: settingsOf(this.#options).policy.fenceMs,
+    });
+    // A dead process is not missed: what it awaits never comes.
+    void this.sync.run(this.#ending.signal);
+  }
+
+  die(): void {
+    this.isDead = true;
+    this.clock.stop();
+    this.#onDeath();
+  }
+
+  async markTime(): Promise<void> {
+    await this.#writer.write('markTime', { mark: this.clock.mark() });
+  }
+
+  remembered(): number | null {
+    return rememberedTime(this.#machine.transaction);
+  }
+
+  /** A writer that dies at some commits: before, or just after, and then is silent for ever. */
+  #dyingWriter(): Writer {
+    const { clock } = this;
+    const writer = localWriter(this.#machine, {
+      run: runUseCase,
+      isRefusal,
+      context: () => ({
+        now: clock.now(),
+        steady: clock.steady(),
+        random: this.#random,
+        digest: (secret) => secret,
+      }),
+    });
+    return {
+      write: async (name, command, idempotency = null) => {
+        if (this.#options.mutation === 'waits_kept_after_the_outage' && name === 'endOutage') {
+          return await never();
+        }
+        const dies = !this.isDead && this.#random.chance(this.#options.crashes);
+        if (dies && this.#random.chance(0.5)) this.die();
+        if (this.isDead) return await never();
+        const result = await writer.write(name, command, idempotency);
+        if (dies) this.die();
+        return this.isDead ? await never() : result;
+      },
+    };
+  }
+
+  /** As if the mark had been written after sending: a crash in between leaves no trace of the attempt. */
+  #unmark(): void {
+    this.#machine.database.exec(
+      `UPDATE outbox SET state = 'pending', base_uses = NULL, sent_at = NULL, next_at = 0
+       WHERE state = 'in_flight'`,
+    );
+  }
+}
+
+function settingsOf({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncSettings {
+  return {
+    rate: 20,
+    lanes,
+    breaker: { failures: 5, openMs: 5_000 },
+    unknownMs: 10_000,
+    probeMs: 30_000,
+    productKeys: ['product'],
+    policy: {
+      fenceMs: mutation === 'no_fence' ? 0 : 10_000,
+      writers,
+      onDoubt,
+      backoff: { firstMs: 500, maxMs: mutation === 'waits_kept_after_the_outage' ? 900_000 : 60_000 },
+      goneMs: 60_000,
+      refreshMs: 600_000,
+      graceMs: freshness.graceMs,
+    },
+  };
+}
+
+/** A client that repeats a request whose answer it did not get, as a retry layer would. */
+function blindly(upstream: Upstream): Upstream {
+  return new Proxy(upstream, {
+    get(target, name) {
+      if (name !== 'change') return Reflect.get(target, name).bind(target) as unknown;
+      const change: Upstream['change'] = async (...parameters) => {
+        const first = await target.change(...parameters);
+        return first.outcome === 'ambiguous' ? await target.change(...parameters) : first;
+      };
+      return change;
+    },
+  });
+}
+
+/** Lanes that let reads pass whenever they like. */
+class LooseLanes extends KeyLanes {
+  override enter(...[subject, lanes, signal]: Parameters<KeyLanes['enter']>): ReturnType<KeyLanes['enter']> {
+    if (lanes.length === 1) return super.enter(subject, lanes, signal);
+    return Promise.resolve({ overlapped: false, [Symbol.dispose]: () => undefined });
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise<never>(noop);
+}
+
+function noop(): void {
+  // Nothing to do.
+}
