@@ -1,0 +1,105 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readJson } from '../../src/http/body.ts';
+import { readPairs } from '../../src/http/pairs.ts';
+import { ProblemError } from '../../src/http/problem-error.ts';
+import { routes } from '../../src/http/routes.ts';
+import { adminToken, openDesk, serverOf } from './desk.ts';
+
+const place = { malformed: 'malformed_body', maximum: 32 } as const;
+
+function codeOf(read: () => unknown): string | null {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    if (error instanceof ProblemError) return error.problem.code;
+    throw error;
+  }
+}
+
+const text = fc.string({ unit: 'binary' });
+
+test('what any client encodes as a form is read as it was meant; empty values are not sent', () => {
+  fc.assert(
+    fc.property(fc.dictionary(text, text, { maxKeys: 8 }), (sent) => {
+      const read = readPairs(new URLSearchParams(sent).toString(), place);
+      expect(Object.fromEntries(read)).toEqual(
+        Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== '')),
+      );
+    }),
+  );
+});
+
+test('any text is read as a form or refused, never more', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom('a', '=', '&', '%', '+', '2', 'f', '0', 'é') }),
+      (given) => {
+        expect([null, 'malformed_body', 'duplicate_parameter']).toContain(
+          codeOf(() => readPairs(given, place)),
+        );
+      },
+    ),
+  );
+});
+
+test('a JSON object is read as it is, whatever lies in its members; null is not sent', () => {
+  fc.assert(
+    fc.property(fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 8 }), (sent) => {
+      const spaced = JSON.stringify(sent, null, 2);
+      const expected = Object.entries(JSON.parse(spaced) as object).filter(([, value]) => value !== null);
+      expect([...readJson(spaced, 32)]).toEqual(expected);
+    }),
+  );
+});
+
+test('a member that is given twice is refused wherever the second one stands', () => {
+  const members = fc.uniqueArray(text, { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(members, fc.nat(), fc.nat(), fc.jsonValue(), (names, first, at, value) => {
+      const name = names[first % names.length] ?? '';
+      const all = names.toSpliced(at % (names.length + 1), 0, name);
+      const body = `{${all.map((each) => `${JSON.stringify(each)}:${JSON.stringify(value)}`).join(',')}}`;
+      expect(codeOf(() => readJson(body, 32))).toBe('duplicate_parameter');
+    }),
+  );
+});
+
+test('no body and no query makes a route fail', async () => {
+  await using opened = await openDesk();
+  const server = serverOf(opened.desk);
+  const names = [
+    'license_key',
+    'code',
+    'coupon_type',
+    'amount_off',
+    'percent_off',
+    'end_date',
+    'name',
+    'limit',
+  ];
+  const values = fc.oneof(
+    fc.jsonValue({ maxDepth: 1 }),
+    fc.constantFrom('multi', '5', 5, 1e308, -0, '\0', '\ud800', '9999-12-31T23:59:59-12:00', 2 ** 53),
+  );
+  const sent = fc.dictionary(fc.constantFrom(...names), values);
+  const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const asForm = (given: object): string =>
+    new URLSearchParams(Object.entries(given).map(([name, value]) => [name, written(value)])).toString();
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...routes), sent, fc.boolean(), async (route, given, json) => {
+      const answer = await server.inject({
+        method: route.method,
+        url: `${route.path.replace(/:\w+/, '1')}?${route.method === 'GET' ? asForm(given) : ''}`,
+        headers: {
+          authorization: `Bearer ${adminToken}`,
+          'content-type': json ? 'application/json' : 'application/x-www-form-urlencoded',
+        },
+        ...(route.method !== 'GET' && { payload: json ? JSON.stringify(given) : asForm(given) }),
+      });
+      expect(answer.statusCode).toBeLessThan(500);
+    }),
+    { numRuns: 400 },
+  );
+});
