@@ -1,0 +1,128 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const startMs = 15_000;
+
+export type LogLine = Record<string, unknown> & { msg?: string };
+
+/** A daemon as an operator runs it: a process of its own, started by the real command line. */
+export interface DaemonProcess extends AsyncDisposable {
+  readonly pid: number;
+  readonly tcp: string;
+  readonly socket: string | null;
+  /** Log lines so far. */
+  readonly lines: readonly LogLine[];
+  /** Everything that was written to standard error so far. */
+  readonly complaints: string;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves with the exit code once the process has ended, or null when a signal ended it. */
+  readonly ended: Promise<number | null>;
+  /** Kills it as a power cut would. */
+  kill(): Promise<void>;
+  /** Resolves with the first log line, past or to come, that says this. */
+  said(message: string): Promise<LogLine>;
+}
+
+/** Starts a daemon in a state directory with a configuration, and waits until it is ready. */
+export async function startDaemonProcess(
+  directory: string,
+  configuration: object,
+  environment: Record<string, string> = {},
+): Promise<DaemonProcess> {
+  const process_ = spawnDaemon(directory, configuration, environment);
+  const ready = await Promise.race([
+    process_.said('ready'),
+    process_.ended.then((code) => {
+      throw new Error(`the daemon ended with ${code}: ${process_.complaints}`);
+    }),
+  ]);
+  return Object.assign(process_, {
+    tcp: String(ready['tcp']),
+    socket: (ready['socket'] ?? null) as string | null,
+  });
+}
+
+/** Starts a daemon that may well refuse to start. */
+export function spawnDaemon(
+  directory: string,
+  configuration: object,
+  environment: Record<string, string> = {},
+): DaemonProcess {
+  const file = join(directory, 'config.yaml');
+  writeFileSync(file, JSON.stringify({ state_dir: join(directory, 'state'), ...configuration }));
+  const child = spawn(process.execPath, [program, 'serve', '--config', file], {
+    env: { PATH: process.env['PATH'], HOME: directory, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return watch(child);
+}
+
+function watch(child: ChildProcess): DaemonProcess {
+  const lines: LogLine[] = [];
+  let complaints = '';
+  const listeners = new Set<() => void>();
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      lines.push(parseLine(line));
+      for (const listen of listeners) listen();
+    });
+  }
+  child.stderr?.on('data', (chunk: Buffer) => {
+    complaints += chunk.toString();
+  });
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await ended;
+  };
+  return {
+    pid: child.pid ?? -1,
+    tcp: '',
+    socket: null,
+    lines,
+    get complaints() {
+      return complaints;
+    },
+    ended,
+    kill,
+    signal: (name) => {
+      child.kill(name);
+    },
+    said: (message) => waitFor(() => lines.find(({ msg }) => msg === message), listeners, message),
+    [Symbol.asyncDispose]: kill,
+  };
+}
+
+function parseLine(line: string): LogLine {
+  try {
+    return JSON.parse(line) as LogLine;
+  } catch {
+    return { msg: line };
+  }
+}
+
+async function waitFor<Value>(
+  find: () => Value | undefined,
+  listeners: Set<() => void>,
+  what: string,
+): Promise<Value> {
+  const { promise, resolve, reject } = Promise.withResolvers<Value>();
+  const look = (): void => {
+    const found = find();
+    if (found !== undefined) resolve(found);
+  };
+  const timer = setTimeout(() => {
+    reject(new Error(`the daemon did not say "${what}" within ${startMs} ms`));
+  }, startMs);
+  listeners.add(look);
+  look();
+  return await promise.finally(() => {
+    clearTimeout(timer);
+    listeners.delete(look);
+  });
+}
