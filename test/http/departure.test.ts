@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { done } from '../../src/domain/problem.ts';
+import type { Licensing } from '../../src/service/licensing.ts';
+import { httpClient } from '../support/raw-http.ts';
+import { adminToken } from './desk.ts';
+import { serveDesk } from './served.ts';
+
+const license = {
+  licenseKey: 'KEY',
+  productKey: 'P',
+  buyerEmail: 'buyer@example.com',
+  uses: 0,
+  enabled: true,
+  createdAt: 0,
+};
+const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { license_key: 'KEY' } };
+
+/** Licensing whose changes wait for `go`, and the signals that they were given. */
+function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: AbortSignal[] } {
+  const signals: AbortSignal[] = [];
+  const answer = done({ license, standing: { freshness: 'authoritative' as const } });
+  const licensing: Licensing = {
+    verify: () => Promise.resolve(answer),
+    async change(_, signal) {
+      signals.push(signal);
+      await go;
+      return answer;
+    },
+  };
+  return { licensing, signals };
+}
+
+test('a caller that waits is still there after its body has been read', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { licensing, signals } = waitingLicensing(promise);
+  await using served = await serveDesk({ licensing });
+  await using http = httpClient(served.listeners.tcp);
+  const answer = http.put('/api/v2/license/usage', request);
+  await expect.poll(() => signals.length).toBe(1);
+  await http.get('/livez');
+  expect(signals[0]?.aborted).toBe(false);
+  resolve();
+  expect((await answer).status).toBe(200);
+  await http.get('/livez');
+  expect(signals[0]?.aborted).toBe(false);
+});
+
+test('what is done for a caller that has left is told so', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { licensing, signals } = waitingLicensing(promise);
+  await using served = await serveDesk({ licensing });
+  await using http = httpClient(served.listeners.socket);
+  const leaving = new AbortController();
+  const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });
+  await expect.poll(() => signals.length).toBe(1);
+  leaving.abort();
+  await expect(answer).rejects.toThrow();
+  await expect.poll(() => signals[0]?.aborted).toBe(true);
+  resolve();
+});
