@@ -54,7 +54,7 @@ test('what is done for a caller that has left is told so', async () => {
   const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });
   await expect.poll(() => signals.length).toBe(1);
   leaving.abort();
-  await expect(answer).rejects.toThrow();
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
   await expect.poll(() => signals[0]?.aborted).toBe(true);
   resolve();
 });
