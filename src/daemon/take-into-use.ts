@@ -1,3 +1,4 @@
+import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
 import type { Writer } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
@@ -19,8 +20,23 @@ export async function takeIntoUse(
     role,
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'admin.token', 'lk_tok')),
     apiKeyDigest: isFirstOfAuthority ? sha256(keepSecretFile(stateDir, 'api.key', 'lk_api')) : null,
+    place: placeOf(stateDir),
     fenceMs: sync.fenceMs,
   });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;
+}
+
+/** Tells a copied state directory: the machine, as far as it has an id of its own, and the real path. */
+function placeOf(stateDir: string): string {
+  return `${machineId()} ${realpathSync(stateDir)}`;
+}
+
+function machineId(): string {
+  try {
+    return readFileSync('/etc/machine-id', 'utf8').trim();
+  } catch {
+    // Containers, and systems other than Linux, have none: the path must do.
+    return '';
+  }
 }

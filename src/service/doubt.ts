@@ -12,6 +12,26 @@ export function doubtInFlight(transaction: Transaction): void {
 }
 
 /**
+ * Another past may have delivered what this store still holds (a restored backup, a copied directory):
+ * every unfinished operation is read back against what was last seen.
+ */
+export function doubtAll(transaction: Transaction): void {
+  const { operations, observations } = transaction;
+  const lastError = 'this store was restored or copied: it may have been delivered before';
+  for (const state of ['in_flight', 'pending'] as const) {
+    for (let batch = operations.list(state, firstPage); batch.length > 0;) {
+      for (const operation of batch) {
+        const baseUses = observations.get(operation.subject)?.license.uses ?? null;
+        move(transaction, { ...operation, lastError }, { type: 'doubt', baseUses });
+      }
+      batch = operations.list(state, firstPage);
+    }
+  }
+}
+
+const firstPage = { limit: 1000, offset: 0 };
+
+/**
  * Nothing in doubt is read back before `settleAt` (`Clock.steady`): after a start nobody knows how long
  * ago it was sent, since the clock may have been turned in between.
  */

@@ -2,7 +2,7 @@ import { defaultAccountId } from '../domain/grant.ts';
 import { done, type Result } from '../domain/problem.ts';
 import type { Context } from './ports.ts';
 import { startOfBoot } from './boot.ts';
-import { doubtInFlight, fenceDoubt } from './doubt.ts';
+import { doubtAll, doubtInFlight, fenceDoubt } from './doubt.ts';
 import { resumeWaits } from './mark-time.ts';
 import type { Transaction } from './tables.ts';
 
@@ -12,6 +12,8 @@ export type StartCommand = {
   adminTokenDigest: string;
   /** The digest of `api.key` on the first start of an authority; null later. */
   apiKeyDigest: string | null;
+  /** The machine and the path of the state directory: a copy of it is told by them. */
+  place: string;
   /** `sync.fence`: what was in flight when the process ended may still be on its way. */
   fenceMs: number;
 };
@@ -21,9 +23,8 @@ export type Started = { instance: string; boot: number };
 
 /** Takes the store into use: counts the start, accepts the admin token, doubts what was in flight. */
 export function start(transaction: Transaction, command: StartCommand, context: Context): Result<Started> {
-  const { settings, tokens, accounts } = transaction;
-  const instance = settings.get('instance') ?? context.random.uuid(context.now);
-  settings.set('instance', instance);
+  const { tokens, accounts } = transaction;
+  const instance = takePlace(transaction, command.place, context);
   const boot = startOfBoot(transaction, context.now);
   if (tokens.byDigest(command.adminTokenDigest) === null) {
     const token = {
@@ -44,4 +45,17 @@ export function start(transaction: Transaction, command: StartCommand, context: 
   doubtInFlight(transaction);
   fenceDoubt(transaction, context.steady + command.fenceMs);
   return done({ instance, boot });
+}
+
+/** A store that is found elsewhere than it was left is another one, and nothing in it is certain. */
+function takePlace(transaction: Transaction, place: string, { now, random }: Context): string {
+  const { settings } = transaction;
+  const instance = settings.get('instance');
+  const before = settings.get('place');
+  settings.set('place', place);
+  if (instance !== null && (before === null || before === place)) return instance;
+  if (instance !== null) doubtAll(transaction);
+  const made = random.uuid(now);
+  settings.set('instance', made);
+  return made;
 }

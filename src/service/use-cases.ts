@@ -2,6 +2,7 @@ import { addAccount, rollApiKey } from './account.ts';
 import { addCollection } from './collection.ts';
 import { createCoupon } from './create-coupon.ts';
 import { changeLicense } from './change-license.ts';
+import { decideOperation } from './decide-operation.ts';
 import { keepAnswer, runOnce } from './idempotency.ts';
 import { addProduct, rollProductSecret } from './product.ts';
 import { markTime } from './mark-time.ts';
@@ -17,11 +18,17 @@ import { queueCoupon } from './queue-coupon.ts';
 import { endOutage, recordAnswer } from './record-answer.ts';
 import { recordCouponAnswer, recordCouponListing } from './record-coupon.ts';
 import { recordRead } from './record-read.ts';
+import { restore } from './restore.ts';
 import { start } from './start.ts';
+import { hurry, pauseSync } from './sync-control.ts';
 import type { Transaction } from './tables.ts';
 
 /** Every use case that writes, by the name under which a command asks for it. */
 export type UseCases = {
+  restore: typeof restore;
+  pauseSync: typeof pauseSync;
+  hurry: typeof hurry;
+  decideOperation: typeof decideOperation;
   recordCouponListing: typeof recordCouponListing;
   recordCouponAnswer: typeof recordCouponAnswer;
   queueCoupon: typeof queueCoupon;
@@ -54,6 +61,10 @@ export type Command<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
 export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
 
 const table: UseCases = {
+  restore,
+  pauseSync,
+  hurry,
+  decideOperation,
   recordCouponListing,
   recordCouponAnswer,
   queueCoupon,

@@ -115,6 +115,7 @@ export class SimulatedAgent {
     await this.#writer.write('start', {
       role: 'agent',
       adminTokenDigest: 'token',
+      place: 'here',
       apiKeyDigest: null,
       fenceMs: settingsOf(this.#options).policy.fenceMs,
     });
