@@ -11,14 +11,18 @@ export type History = {
   answered: Map<string, number>;
   /** By "key kind": changes that were asked for. */
   issued: Map<string, number>;
-  /** By key: `enabled` in the last answer of the upstream that reached the agent. */
+  /** By key: `enabled` in the last answer of the upstream that reached the store. */
   said: Map<string, boolean>;
-  /** How many answers of the upstream have reached the agent. */
+  /** How many answers of the upstream have reached the store. */
   answers: number;
   /** By key: how fresh the verdict was, and after how many answers. */
   ranks: Map<string, { rank: number; answers: number }>;
   /** Codes of coupons that were answered 201. */
   coupons: string[];
+  /** By idempotency key: what was answered, null before the first answer. */
+  once: Map<string, string | null>;
+  /** What was found broken at the moment of an answer. */
+  broken: string[];
 };
 
 /** Throws at the first invariant of the sync design that does not hold at this moment. */
@@ -30,6 +34,8 @@ export function checkStep(world: World): void {
     checkLocalState(world, key);
   }
   checkOrder(world);
+  const [broken] = world.history.broken;
+  if (broken !== undefined) throw new Error(broken);
 }
 
 /** Throws at the first invariant that does not hold once everything has healed. */

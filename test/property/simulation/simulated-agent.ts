@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { isRefusal } from '../../../src/service/idempotency.ts';
+import type { Coupon } from '../../../src/domain/coupon.ts';
+import type { License } from '../../../src/domain/license.ts';
 import { agentCouponing } from '../../../src/service/agent-couponing.ts';
 import { agentLicensing } from '../../../src/service/agent-licensing.ts';
 import { rememberedTime } from '../../../src/service/mark-time.ts';
@@ -64,8 +66,8 @@ export class SimulatedAgent {
   readonly #random: SeededRandom;
   readonly #options: AgentOptions;
   readonly #writer: Writer;
-  /** Called when the process has died. */
-  readonly #onDeath: () => void;
+  /** Called when an answer of the upstream about a key is in the store. */
+  readonly #onObserved: (license: License) => void;
   #ending = new AbortController();
 
   constructor(parts: {
@@ -74,14 +76,14 @@ export class SimulatedAgent {
     clock: VirtualClock;
     random: SeededRandom;
     options: AgentOptions;
-    onDeath: () => void;
+    onObserved: (license: License) => void;
   }) {
     const { machine, clock, random, options } = parts;
     this.clock = clock;
     this.#machine = machine;
     this.#random = random;
     this.#options = options;
-    this.#onDeath = parts.onDeath;
+    this.#onObserved = parts.onObserved;
     this.#writer = this.#dyingWriter();
     const reader = machine.transaction;
     const shared = { reader, writer: this.#writer, clock };
@@ -90,7 +92,7 @@ export class SimulatedAgent {
       upstream: options.mutation === 'blind_retry' ? blindly(parts.upstream) : parts.upstream,
       log: silent,
       lanes: options.mutation === 'reads_outside_the_lane' ? new LooseLanes() : new KeyLanes(),
-      settings: () => settingsOf(options),
+      settings: () => syncSettings(options),
       lifetime: this.#ending.signal,
     });
     const settings = { freshness, maxPending: 10_000, timeoutMs, refreshMs: 600_000 };
@@ -105,7 +107,7 @@ export class SimulatedAgent {
       ...shared,
       pull: this.sync.coupons,
       isConfigured: () => true,
-      settings: () => ({ ...settings, fenceMs: settingsOf(options).policy.fenceMs }),
+      settings: () => ({ ...settings, fenceMs: syncSettings(options).policy.fenceMs }),
     });
   }
 
@@ -117,7 +119,7 @@ export class SimulatedAgent {
       adminTokenDigest: 'token',
       place: 'here',
       apiKeyDigest: null,
-      fenceMs: settingsOf(this.#options).policy.fenceMs,
+      fenceMs: syncSettings(this.#options).policy.fenceMs,
     });
     // A dead process is not missed: what it awaits never comes.
     void this.sync.run(this.#ending.signal);
@@ -126,7 +128,6 @@ export class SimulatedAgent {
   die(): void {
     this.isDead = true;
     this.clock.stop();
-    this.#onDeath();
   }
 
   async markTime(): Promise<void> {
@@ -159,10 +160,16 @@ export class SimulatedAgent {
         if (dies && this.#random.chance(0.5)) this.die();
         if (this.isDead) return await never();
         const result = await writer.write(name, command, idempotency);
+        if ('outcome' in command && command.outcome.outcome === 'applied')
+          this.#observed(command.outcome.value);
         if (dies) this.die();
         return this.isDead ? await never() : result;
       },
     };
+  }
+
+  #observed(value: License | Coupon): void {
+    if ('licenseKey' in value) this.#onObserved(value);
   }
 
   /** As if the mark had been written after sending: a crash in between leaves no trace of the attempt. */
@@ -174,7 +181,8 @@ export class SimulatedAgent {
   }
 }
 
-function settingsOf({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncSettings {
+/** What the agent is configured with. */
+export function syncSettings({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncSettings {
   return {
     rate: 20,
     lanes,

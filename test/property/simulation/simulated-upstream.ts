@@ -53,6 +53,8 @@ const troubles: readonly [Fate, ...Fate[]] = [
 export class SimulatedUpstream implements Upstream {
   readonly arrivals: Arrival[] = [];
   readonly coupons: Coupon[] = [];
+  /** Everything that was sent, whether or not it got here: what, and when in epoch ms. */
+  readonly asked: { what: string; at: number }[] = [];
   /** The share of requests that meet trouble. */
   trouble = 0;
   /** Nothing gets there at all: refused, or silence. */
@@ -100,7 +102,7 @@ export class SimulatedUpstream implements Upstream {
   change(_: string, licenseKey: string, kind: LicenseOperationKind): Promise<Outcome<License>> {
     const seq = this.#seqOf(licenseKey, kind);
     return this.#ask(
-      licenseKey,
+      [kind, licenseKey],
       () => {
         this.arrivals.push({ licenseKey, kind, seq });
         this.#apply(licenseKey, kind);
@@ -112,7 +114,7 @@ export class SimulatedUpstream implements Upstream {
 
   verify(_: string, licenseKey: string): Promise<Outcome<License>> {
     return this.#ask(
-      licenseKey,
+      ['verify', licenseKey],
       () => this.#show(licenseKey),
       (body) => readLicense(body, licenseKey),
     );
@@ -120,7 +122,7 @@ export class SimulatedUpstream implements Upstream {
 
   createCoupon(terms: CouponTerms): Promise<Outcome<Coupon>> {
     return this.#ask(
-      terms.code,
+      ['create_coupon', terms.code],
       () => {
         const coupon = { ...terms, id: this.coupons.length + 1 };
         this.coupons.push(coupon);
@@ -132,7 +134,7 @@ export class SimulatedUpstream implements Upstream {
 
   listCoupons({ limit, offset }: Page): Promise<Outcome<Coupon[]>> {
     return this.#ask(
-      'coupons',
+      ['list_coupons', ''],
       () => ({
         status: 200,
         body: { data: { coupons: this.coupons.slice(offset, offset + limit).map(wireCoupon) } },
@@ -143,7 +145,7 @@ export class SimulatedUpstream implements Upstream {
 
   getCoupon(id: number): Promise<Outcome<Coupon>> {
     return this.#ask(
-      'coupon',
+      ['get_coupon', ''],
       () => {
         const coupon = this.coupons.find((one) => one.id === id);
         return coupon === undefined ? missing : { status: 200, body: { data: wireCoupon(coupon) } };
@@ -163,10 +165,11 @@ export class SimulatedUpstream implements Upstream {
   }
 
   async #ask<Value>(
-    hidden: string,
+    [what, hidden]: readonly [what: string, hidden: string],
     work: Work,
     read: (body: unknown) => Reading<Value>,
   ): Promise<Outcome<Value>> {
+    this.asked.push({ what, at: this.#clock.now() });
     const came = await this.#travel(work);
     return classify(came, { read, hidden: [hidden], now: this.#clock.now() });
   }

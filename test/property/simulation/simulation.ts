@@ -1,4 +1,6 @@
+import type { License } from '../../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../../src/domain/operation.ts';
+import type { Outcome } from '../../../src/domain/outcome.ts';
 import { laneOf } from '../../../src/domain/operation.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 import { VirtualTime } from '../../support/virtual-clock.ts';
@@ -44,6 +46,8 @@ export class World implements Disposable {
     answers: 0,
     ranks: new Map(),
     coupons: [],
+    once: new Map(),
+    broken: [],
   };
   agent: SimulatedAgent;
   /** Whether other programs change the counts of these keys too. */
@@ -93,7 +97,8 @@ export class World implements Disposable {
     if (this.agent.isDead) await this.#restart();
     const key = this.random.pick(this.keys as [string, ...string[]]);
     const dice = this.random.draw();
-    if (dice < 0.4) void this.#change(key, 'usage');
+    if (dice < 0.06) void this.#useOnce(key);
+    else if (dice < 0.4) void this.#change(key, 'usage');
     else if (dice < 0.5) void this.#change(key, 'decrease');
     else if (dice < 0.54) void this.#change(key, 'disable');
     else if (dice < 0.58) void this.#change(key, 'enable');
@@ -135,19 +140,17 @@ export class World implements Disposable {
 
   #process(): SimulatedAgent {
     const { machine, random, options, history } = this;
-    const agent: SimulatedAgent = new SimulatedAgent({
+    return new SimulatedAgent({
       machine,
-      upstream: watched(this.upstream, this.#clock, (key, enabled) => {
-        if (agent.isDead) return;
-        history.answers += 1;
-        history.said.set(key, enabled);
-      }),
+      upstream: timed(this.upstream, this.#clock),
       clock: this.#clock,
       random,
       options,
-      onDeath: () => undefined,
+      onObserved: ({ licenseKey, enabled }) => {
+        history.answers += 1;
+        history.said.set(licenseKey, enabled);
+      },
     });
-    return agent;
   }
 
   async #startAgent(): Promise<void> {
@@ -185,6 +188,27 @@ export class World implements Disposable {
     const request = { reach, licenseKey: key, trigger, idempotency: null, waitMs: 0 };
     const answer = await this.agent.licensing.change(request, forEver);
     if (answer.ok) answered.set(name, (answered.get(name) ?? 0) + 1);
+  }
+
+  /** A use under an idempotency key, often one that was asked for before: also by a process that died since. */
+  async #useOnce(key: string): Promise<void> {
+    const { once, issued, answered } = this.history;
+    const id = `${key} ${this.random.between(0, 5)}`;
+    const name = `${key} usage`;
+    if (!once.has(id)) {
+      once.set(id, null);
+      issued.set(name, (issued.get(name) ?? 0) + 1);
+    }
+    const reach = { accountId: 'default', productKey: 'product' };
+    const idempotency = { credential: 'product', key: id, fingerprint: id };
+    const request = { reach, licenseKey: key, trigger: 'usage', idempotency, waitMs: 0 } as const;
+    const answer = await this.agent.licensing.change(request, forEver);
+    if (!answer.ok) return;
+    const given = JSON.stringify(answer.value.license);
+    const before = once.get(id) ?? null;
+    if (before === null) answered.set(name, (answered.get(name) ?? 0) + 1);
+    else if (before !== given) this.history.broken.push(`invariant 7: ${id}: ${before}, then ${given}`);
+    once.set(id, given);
   }
 
   async #verify(key: string): Promise<void> {
@@ -227,25 +251,16 @@ const forEver: AbortSignal = new AbortController().signal;
 /** After this time the last late request has arrived. */
 const timeToForget = 20_000;
 
-/** The upstream as a process sees it: it notes what it was told, and learns the time from it. */
-function watched(
-  upstream: SimulatedUpstream,
-  clock: VirtualClock,
-  note: (licenseKey: string, enabled: boolean) => void,
-): SimulatedUpstream {
+/** The upstream as a process sees it: its answers tell the time. */
+function timed(upstream: SimulatedUpstream, clock: VirtualClock): SimulatedUpstream {
   return new Proxy(upstream, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
       if (name !== 'verify' && name !== 'change') return value.bind(target) as unknown;
-      return async (...parameters: [string, string, LicenseOperationKind]) => {
-        const outcome = await (name === 'verify'
-          ? target.verify(parameters[0], parameters[1])
-          : target.change(...parameters));
-        if (outcome.outcome === 'applied') {
-          clock.learn(target.now());
-          note(parameters[1], outcome.value.enabled);
-        }
+      return async (...parameters: unknown[]) => {
+        const outcome = (await value.apply(target, parameters)) as Outcome<License>;
+        if (outcome.outcome === 'applied') clock.learn(target.now());
         return outcome;
       };
     },
