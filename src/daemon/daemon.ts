@@ -102,7 +102,7 @@ export class Daemon {
   /** Puts another configuration in force: secrets, products, rates, freshness. */
   reload(configuration: Configuration): void {
     this.#parts.current.replace(configuration);
-    this.#role.upstream?.resume();
+    this.#role.upstream?.retryCredentials();
   }
 
   /** Answers what is in flight, then closes everything that was opened. */

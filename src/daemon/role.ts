@@ -14,8 +14,8 @@ export type Role = {
   /** Null on an authority. */
   upstream: {
     status(): UpstreamStatus;
-    /** Asks again what was refused: the credentials may be other ones now. */
-    resume(): void;
+    /** Asks again where a credential was refused: it may be another one now. */
+    retryCredentials(): void;
   } | null;
   /** Runs the loops until the signal; rejects when the store failed. */
   run(signal: AbortSignal): Promise<void>;

@@ -10,6 +10,8 @@ export type UpstreamStatus = {
   lastError: string | null;
   /** Products whose secret the upstream does not accept. */
   pausedProducts: readonly string[];
+  /** The upstream does not accept the API key. */
+  couponsPaused: boolean;
 };
 
 /** The outbox in numbers. */

@@ -132,8 +132,8 @@ export interface OperationReads {
   depth(): Record<OperationState, number>;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
-  /** Lanes whose head may take its next step, longest due first, leaving out those of some products. */
-  due(now: number, limit: number, exceptProducts: readonly string[]): LaneKey[];
+  /** Lanes whose head may take its next step, longest due first, without those of some products (null: of none). */
+  due(now: number, limit: number, exceptProducts: readonly (string | null)[]): LaneKey[];
   /** When the next lane is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
 }

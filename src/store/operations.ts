@@ -82,7 +82,7 @@ function dueReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDue
   return {
     due: (now, limit, exceptProducts) =>
       [null, ...waiting.all()]
-        .filter((productKey) => productKey === null || !exceptProducts.includes(productKey))
+        .filter((productKey) => !exceptProducts.includes(productKey))
         .flatMap((productKey) => due.all(productKey, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)

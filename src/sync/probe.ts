@@ -2,7 +2,7 @@ import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import type { LicenseReads } from './pull.ts';
-import type { Uplink } from './uplink.ts';
+import type { Probe, Uplink } from './uplink.ts';
 import type { Wake } from './wake.ts';
 
 /** Asked for when no license key is known here: any answer of the upstream shows that it is there. */
@@ -32,20 +32,18 @@ export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<voi
     const waitMs = next.at - clock.steady();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
-    } else if (!(await probeOnce(parts, next.productKey, signal))) {
+    } else if (!(await probeOnce(parts, next, signal))) {
       await wake.wait(settings().probeMs, signal);
     }
   }
 }
 
-async function probeOnce(
-  parts: ProbeParts,
-  productKey: string | null,
-  signal: AbortSignal,
-): Promise<boolean> {
+/** False when there was nothing to ask, or no way to. */
+async function probeOnce(parts: ProbeParts, next: Probe, signal: AbortSignal): Promise<boolean> {
   const { reader, upstream, lanes, uplink, reads, settings, lifetime } = parts;
-  const product = productKey ?? settings().productKeys[0];
-  if (product === undefined) return false;
+  if (next.of === 'credential' && next.owner === null) return probeCoupons(parts, signal);
+  const product = next.of === 'credential' ? next.owner : settings().productKeys[0];
+  if (product === undefined || product === null) return probeCoupons(parts, signal);
   const licenseKey = reader.observations.latest(product);
   if (licenseKey === null) {
     const admission = await uplink.admitProbe(signal);
@@ -57,5 +55,15 @@ async function probeOnce(
   const admission = await uplink.admitProbe(signal);
   if (!admission.admitted) return false;
   await reads.readNow(product, licenseKey);
+  return true;
+}
+
+async function probeCoupons(
+  { upstream, uplink, lifetime }: ProbeParts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const admission = await uplink.admitProbe(signal);
+  if (!admission.admitted) return false;
+  uplink.observe(await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime), null);
   return true;
 }

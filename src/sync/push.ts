@@ -85,7 +85,7 @@ export class Push implements Deliveries {
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
     const { uplink } = this.#parts;
-    const stuck = operation.productKey !== null && uplink.pausedProducts().includes(operation.productKey);
+    const stuck = uplink.refusedCredentials().includes(operation.productKey);
     return untilFailure && (operation.failures > 0 || stuck || !uplink.admission().admitted);
   }
 
@@ -97,7 +97,7 @@ export class Push implements Deliveries {
     if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
     const room = settings().lanes - this.#active.size;
     if (room <= 0) return Infinity;
-    const due = reader.operations.due(now, settings().lanes + this.#active.size, uplink.pausedProducts());
+    const due = reader.operations.due(now, settings().lanes + this.#active.size, uplink.refusedCredentials());
     const free = due.filter((lane) => !this.#active.has(nameOf(lane))).slice(0, room);
     for (const lane of free) this.#start(lane, signal, fail);
     const nextDueAt = reader.operations.nextDueAt(now);

@@ -4,8 +4,8 @@ import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamStatus } from '../service/status.ts';
 import { Rate, type Errand } from './rate.ts';
 
-/** How long a product rests after the upstream refused its credential, before a read asks again, in ms. */
-const productPauseMs = 15 * 60_000;
+/** How long what goes up under a refused credential rests before a read asks again, in ms. */
+const refusedPauseMs = 15 * 60_000;
 
 export type UplinkSettings = {
   /** Requests a second. */
@@ -27,8 +27,11 @@ export type UplinkParts = {
 /** Whether a request may go up now; if not, why, and when to ask again (`Clock.steady`; null: when told). */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
-/** A read that shows whether the upstream is there: when (`Clock.steady`), and for which product, if for one. */
-export type Probe = { at: number; productKey: string | null };
+/** Whose credential: a product's secret, or (null) the API key, by which coupons go up. */
+export type CredentialOwner = string | null;
+
+/** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
+export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
 /** The one way to the upstream: its rate, its breaker, the waits it asked for, and what is known of its state. */
 export class Uplink {
@@ -38,7 +41,8 @@ export class Uplink {
   #pausedByPerson = false;
   /** `Retry-After` is a floor for everything that is sent to this upstream. */
   #notBefore = 0;
-  #pausedProducts = new Map<string, { retryAt: number }>();
+  /** Whose credential was refused, and when a read may ask again. */
+  readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
   #state: 'up' | 'down' | 'unknown' = 'unknown';
   #since: number;
   #lastSuccessAt: number | null = null;
@@ -89,8 +93,8 @@ export class Uplink {
     this.#rate.giveBack();
   }
 
-  /** Takes note of what became of a request, sent under a product's secret where there is one. */
-  observe(outcome: Outcome<unknown>, productKey: string | null): void {
+  /** Takes note of what became of a request, sent under this credential. */
+  observe(outcome: Outcome<unknown>, owner: CredentialOwner): void {
     const { clock } = this.#parts;
     this.#lastRequestAt = clock.steady();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
@@ -98,20 +102,20 @@ export class Uplink {
     }
     if (isOutage(outcome)) this.#observeOutage(outcome);
     else this.#observeAnswer();
-    if (productKey !== null) this.#observeCredential(outcome, productKey);
+    this.#observeCredential(outcome, owner);
   }
 
-  /** The products whose operations wait for their credential to be accepted. */
-  pausedProducts(): readonly string[] {
-    return [...this.#pausedProducts.keys()];
+  /** Those whose operations wait for their credential to be accepted. */
+  refusedCredentials(): readonly CredentialOwner[] {
+    return [...this.#refused.keys()];
   }
 
   /** The next read to make when nothing else asks for one. */
   nextProbe(probeMs: number): Probe {
-    const idle: Probe = { at: this.#lastRequestAt + probeMs, productKey: null };
-    if (this.#breaker.state === 'open') return { at: this.#breaker.probeAt, productKey: null };
-    return [...this.#pausedProducts].reduce<Probe>(
-      (next, [productKey, { retryAt }]) => (retryAt < next.at ? { at: retryAt, productKey } : next),
+    const idle: Probe = { at: this.#lastRequestAt + probeMs, of: 'upstream' };
+    if (this.#breaker.state === 'open') return { at: this.#breaker.probeAt, of: 'upstream' };
+    return [...this.#refused].reduce<Probe>(
+      (next, [owner, { retryAt }]) => (retryAt < next.at ? { at: retryAt, of: 'credential', owner } : next),
       idle,
     );
   }
@@ -124,7 +128,12 @@ export class Uplink {
   /** Goes on after `pause`, and asks again where a credential was refused. */
   resume(): void {
     this.#pausedByPerson = false;
-    this.#pausedProducts.clear();
+    this.retryCredentials();
+  }
+
+  /** Asks again where a credential was refused: it may be another one now. */
+  retryCredentials(): void {
+    this.#refused.clear();
     this.#parts.onRecovery();
   }
 
@@ -142,7 +151,8 @@ export class Uplink {
       breaker: this.#breaker.state,
       lastSuccessAt: this.#lastSuccessAt,
       lastError: this.#lastError,
-      pausedProducts: this.pausedProducts(),
+      pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
+      couponsPaused: this.#refused.has(null),
     };
   }
 
@@ -174,18 +184,19 @@ export class Uplink {
     onRecovery();
   }
 
-  #observeCredential(outcome: Outcome<unknown>, productKey: string): void {
+  #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {
     const { clock, log, onRecovery, onChange } = this.#parts;
+    const whose = owner === null ? { coupons: true } : { product: owner };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
-      this.#lastError = `product ${productKey}: ${outcome.detail}`;
-      if (!this.#pausedProducts.has(productKey)) {
-        const hint = 'set the right secret in the configuration and reload, or run: latchkey sync resume';
-        log.error({ product: productKey, error: outcome.detail, hint }, 'the upstream refuses our secret');
+      this.#lastError = outcome.detail;
+      if (!this.#refused.has(owner)) {
+        const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
+        log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
-      this.#pausedProducts.set(productKey, { retryAt: clock.steady() + productPauseMs });
+      this.#refused.set(owner, { retryAt: clock.steady() + refusedPauseMs });
       onChange();
-    } else if (!isOutage(outcome) && this.#pausedProducts.delete(productKey)) {
-      log.info({ product: productKey }, 'the upstream accepts our secret again');
+    } else if (!isOutage(outcome) && this.#refused.delete(owner)) {
+      log.info(whose, 'the upstream accepts our credential again');
       onRecovery();
     }
   }

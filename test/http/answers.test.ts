@@ -258,6 +258,7 @@ const agentStatus: Status = {
     lastSuccessAt: null,
     lastError: 'refused',
     pausedProducts: [],
+    couponsPaused: false,
   },
   outbox: {
     depth: {

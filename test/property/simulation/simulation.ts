@@ -120,7 +120,7 @@ export class World implements Disposable {
     this.upstream.unauthorized = 0;
     this.options.crashes = 0;
     if (this.agent.isDead) await this.#restart();
-    if (this.agent.sync.uplink.pausedProducts().length > 0) this.agent.sync.uplink.resume();
+    if (this.agent.sync.uplink.refusedCredentials().length > 0) this.agent.sync.uplink.resume();
     const isDrained = (): boolean => {
       const { operations } = this.machine.transaction;
       const { pending, in_flight: inFlight } = operations.depth();
