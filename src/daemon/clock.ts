@@ -18,11 +18,13 @@ export class KeptClock implements Clock {
   readonly #read: () => Reading;
   readonly #steadyOffset: number;
   #keeping: TimeKeeping;
+  #lastReading: Reading;
 
   /** `mark`: epoch ms that the store remembers having reached; null on a new one. */
   constructor(mark: number | null, read: () => Reading = readSystem) {
     this.#read = read;
     const reading = read();
+    this.#lastReading = reading;
     this.#keeping = startTimeKeeping(mark, reading);
     this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
   }
@@ -38,6 +40,14 @@ export class KeptClock implements Clock {
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
+  }
+
+  /** For how long the machine slept since the last call, in ms: the wall clock went on, the other stood still. */
+  sleptMs(): number {
+    const before = this.#lastReading;
+    const reading = this.#read();
+    this.#lastReading = reading;
+    return Math.max(0, reading.wall - before.wall - (reading.monotonic - before.monotonic));
   }
 
   /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms. */

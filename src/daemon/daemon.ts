@@ -12,7 +12,7 @@ import { KeptClock } from './clock.ts';
 import { Current } from './current.ts';
 import { keepHouse } from './housekeeping.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
-import { sha256 } from './random.ts';
+import { sha256, systemRandom } from './random.ts';
 import type { Role, RoleParts } from './role.ts';
 import { statusOf } from './status.ts';
 import { takeIntoUse } from './take-into-use.ts';
@@ -79,7 +79,13 @@ export class Daemon {
     this.#listeners = await openListeners(current.configuration, this.#desk(), prepare);
     this.#owned = opening.move();
     const { signal } = this.#loops;
-    this.#running = Promise.all([this.#role.run(signal), keepHouse({ writer, clock }, signal)]);
+    this.#running = Promise.all([
+      this.#role.run(signal),
+      keepHouse(
+        { writer, clock, random: systemRandom, onSleep: () => this.#role.upstream?.probeNow() },
+        signal,
+      ),
+    ]);
     for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
     this.#readiness = { state: 'ready', reasons: [] };
     log.info({ role: current.configuration.role, version, ...this.addresses }, 'ready');

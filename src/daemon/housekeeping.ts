@@ -1,23 +1,46 @@
-import { StorageError, type Writer } from '../service/ports.ts';
+import { StorageError, type Random, type Writer } from '../service/ports.ts';
 import type { KeptClock } from './clock.ts';
 
-const minuteMs = 60_000;
-const minutesBetweenPrunes = 60;
+const tickMs = 10_000;
+const ticksPerMark = 6;
+const ticksPerPrune = 360;
+/** A shorter sleep of the machine changes nothing; nor does a wall clock that is set right by seconds. */
+const longSleepMs = 60_000;
+/** Agents that wake up together do not ask together, in ms. */
+const jitterMs = 5_000;
 
-/** Remembers the time reached every minute, and removes what is no longer kept every hour. */
-export async function keepHouse(
-  { writer, clock }: { writer: Writer; clock: KeptClock },
-  signal: AbortSignal,
-): Promise<void> {
-  for (let minute = 0; !signal.aborted; minute += 1) {
-    try {
-      await writer.write('markTime', { mark: clock.mark() });
-      if (minute % minutesBetweenPrunes === 0) await writer.write('prune', {});
-    } catch (error) {
-      // A full disk passes; the next minute tries again.
-      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+export type HouseParts = {
+  writer: Writer;
+  clock: KeptClock;
+  random: Random;
+  /** Called some seconds after the machine has slept. */
+  onSleep: () => void;
+};
+
+/** Remembers the time reached, removes what is no longer kept, and notices when the machine has slept. */
+export async function keepHouse(parts: HouseParts, signal: AbortSignal): Promise<void> {
+  const { clock, random, onSleep } = parts;
+  for (let tick = 0; !signal.aborted; tick += 1) {
+    if (clock.sleptMs() > longSleepMs) {
+      await rest(clock, random.draw() * jitterMs, signal);
+      onSleep();
     }
-    // Ended early only by the signal, which the loop looks at.
-    await clock.sleep(minuteMs, signal).catch(() => undefined);
+    await writeDown(parts, tick);
+    await rest(clock, tickMs, signal);
   }
+}
+
+async function writeDown({ writer, clock }: HouseParts, tick: number): Promise<void> {
+  try {
+    if (tick % ticksPerMark === 0) await writer.write('markTime', { mark: clock.mark() });
+    if (tick % ticksPerPrune === 0) await writer.write('prune', {});
+  } catch (error) {
+    // A full disk passes; the next time tries again.
+    if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+  }
+}
+
+async function rest(clock: KeptClock, ms: number, signal: AbortSignal): Promise<void> {
+  // Ended early only by the signal, which the loop looks at.
+  await clock.sleep(ms, signal).catch(() => undefined);
 }

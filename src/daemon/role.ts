@@ -16,6 +16,8 @@ export type Role = {
     status(): UpstreamStatus;
     /** Asks again where a credential was refused: it may be another one now. */
     retryCredentials(): void;
+    /** The machine slept: what was known of the upstream is old. */
+    probeNow(): void;
   } | null;
   /** Runs the loops until the signal; rejects when the store failed. */
   run(signal: AbortSignal): Promise<void>;

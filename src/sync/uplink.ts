@@ -137,6 +137,14 @@ export class Uplink {
     this.#parts.onRecovery();
   }
 
+  /** Makes the next probe due at once: the machine slept, and what was known of the upstream is old. */
+  probeNow(): void {
+    const { clock, onChange } = this.#parts;
+    this.#lastRequestAt = -Infinity;
+    if (this.#breaker.state === 'open') this.#breaker = { state: 'open', probeAt: clock.steady() };
+    onChange();
+  }
+
   /** Overrides the breaker; never a wait that the upstream asked for. */
   hurry(): void {
     this.#breaker = closedBreaker;

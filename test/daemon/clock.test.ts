@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { KeptClock } from '../../src/daemon/clock.ts';
+import type { Reading } from '../../src/domain/clock.ts';
+
+const start: Reading = { wall: 1_000_000_000_000, monotonic: 5_000 };
+
+function clockOf(machine: Reading, mark: number | null = null): KeptClock {
+  return new KeptClock(mark, () => ({ ...machine }));
+}
+
+test('the time that only passes is not moved by the wall clock', () => {
+  const machine = { ...start };
+  const clock = clockOf(machine);
+  const before = clock.steady();
+  machine.wall += 3_600_000;
+  machine.monotonic += 10;
+  expect(clock.steady()).toBe(before + 10);
+});
+
+test('a clock that was turned back goes on from what it had shown', () => {
+  const machine = { ...start };
+  const clock = clockOf(machine);
+  machine.wall += 3_600_000;
+  const shown = clock.now();
+  machine.wall -= 7_200_000;
+  machine.monotonic += 10;
+  expect(clock.now()).toBe(shown + 10);
+  expect(clock.status().suspect).toBe(true);
+});
+
+test('a sleep of the machine is what the wall clock went on alone', () => {
+  const machine = { ...start };
+  const clock = clockOf(machine);
+  machine.wall += 60_000;
+  machine.monotonic += 60_000;
+  expect(clock.sleptMs()).toBe(0);
+  machine.wall += 3_600_000;
+  machine.monotonic += 1_000;
+  expect(clock.sleptMs()).toBe(3_599_000);
+  expect(clock.sleptMs()).toBe(0);
+});
+
+test('the mark that the store remembers is where the next process begins', () => {
+  const machine = { ...start };
+  const first = clockOf(machine);
+  machine.wall += 3_600_000;
+  const mark = first.mark();
+  const second = clockOf({ wall: start.wall, monotonic: 0 }, mark);
+  expect(second.now()).toBe(mark);
+});
