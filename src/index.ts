@@ -1,0 +1,6 @@
+export { startDaemon, type Daemon, type DaemonOptions } from './daemon/daemon.ts';
+export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
+export { type Configuration } from './config/configuration.ts';
+export { formatFault, type Fault } from './config/fault.ts';
+export { StorageError, type Log } from './service/ports.ts';
+export { type Status } from './service/status.ts';

@@ -1,0 +1,130 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test, vi } from 'vitest';
+import { startPlainUpstream } from '../support/plain-upstream.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const program = join(root, 'src/cli/main.ts');
+const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const ciRun = readFileSync(join(root, '.ci/run'), 'utf8');
+const run = promisify(execFile);
+
+/** The commands of the README's shell blocks, continuation lines joined. */
+function commandsOf(text: string): string[] {
+  const blocks = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
+  return blocks.flatMap((block) =>
+    block
+      .replaceAll(/\\\n\s*/g, '')
+      .split('\n')
+      .filter((line) => line.trim() !== ''),
+  );
+}
+
+const commands = commandsOf(readme);
+const configuration = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
+const licenseKey = /license_key=([A-Z0-9-]+)/.exec(readme)?.[1] ?? '';
+const prefix = 'npm run latchkey -- ';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs a command of the README as a user would, in a folder of its own, on a port that is free here. */
+async function follow(command: string, folder: string, port: number): Promise<string> {
+  const here = command.replaceAll('127.0.0.1:8787', `127.0.0.1:${port}`);
+  const line = here.startsWith(prefix)
+    ? here.replace(prefix, `'${process.execPath}' '${program}' `)
+    : here.replace(/^curl /, 'curl -sS --fail-with-body ');
+  const environment = { PATH: process.env['PATH'], HOME: folder };
+  const { stdout } = await run('bash', ['-c', line], { cwd: folder, env: environment, timeout: 30_000 });
+  return stdout;
+}
+
+async function serving(
+  args: string,
+  folder: string,
+  stateDir: string,
+): Promise<ChildProcess & AsyncDisposable> {
+  const environment = { PATH: process.env['PATH'], HOME: folder };
+  const child = spawn(process.execPath, [program, ...args.split(' ')], { cwd: folder, env: environment });
+  await vi.waitFor(() => expect(existsSync(join(folder, stateDir, 'listen.json'))).toBe(true), {
+    timeout: 15_000,
+  });
+  return Object.assign(child, {
+    [Symbol.asyncDispose]: async () => {
+      const ended = once(child, 'close');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  });
+}
+
+test('the README has two commands for a fresh machine, and CI runs them', () => {
+  expect(commands.slice(0, 2)).toEqual(['npm ci && npm run demo', 'npm test']);
+  for (const part of ['npm ci', 'npm run demo', 'npm test']) expect(ciRun).toContain(part);
+});
+
+test('an agent configured, called and looked at as the README says does what it says', async () => {
+  await using folder = temporaryDirectory();
+  const port = await freePort();
+  await using upstream = await startPlainUpstream({
+    apiKey: 'api-key',
+    products: [{ productKey: 'RGsF', secret: 'the-product-secret' }],
+    licenses: [{ licenseKey, productKey: 'RGsF', buyerEmail: 'buyer@example.com' }],
+  });
+  const file = configuration
+    .replace('https://api.example.com', upstream.url)
+    .replace('127.0.0.1:8787', `127.0.0.1:${port}`);
+  writeFileSync(join(folder.path, 'latchkey.yaml'), file);
+  const serve = commands.find((command) => command.includes('serve --config latchkey.yaml')) ?? '';
+  await using _agent = await serving(serve.replace(prefix, ''), folder.path, 'latchkey-state');
+  const calls = commands.filter((command) => command.startsWith('curl'));
+  expect(calls).toHaveLength(3);
+  for (const call of calls) expect(await follow(call, folder.path, port)).toContain(licenseKey);
+  await upstream.until(() => upstream.countsOf(licenseKey).usages === 1);
+  const looks = commands.filter((command) => /-- (status|verify|outbox|config)/.test(command));
+  expect(looks).toHaveLength(4);
+  for (const look of looks) {
+    const answer = await follow(`${look} --config latchkey.yaml`, folder.path, port);
+    expect(answer.trim(), look).not.toBe('');
+  }
+}, 60_000);
+
+test('the central API run as the README says sells, refunds and discounts', async () => {
+  await using folder = temporaryDirectory();
+  const port = await freePort();
+  const steps = commands.filter((command) => command.endsWith('--state-dir ./store'));
+  const serve = steps.find((command) => command.includes(' serve ')) ?? '';
+  const args = `${serve.replace(prefix, '')} --listen 127.0.0.1:${port}`;
+  await using _authority = await serving(args, folder.path, 'store');
+  const known: Record<string, string> = {};
+  for (const step of steps.filter((command) => command !== serve)) {
+    const filled = step
+      .replace('--product KEY', `--product ${known['product_key']}`)
+      .replace('PURCHASE_ID', known['purchase_id'] ?? '');
+    const answer = JSON.parse(await follow(`${filled} --json`, folder.path, port)) as Record<string, string>;
+    Object.assign(known, answer);
+  }
+  expect(known).toMatchObject({ refunded: true, code: 'WELCOME' });
+}, 60_000);
+
+test('every other command of the README is run by a test or by CI', () => {
+  const proven = [
+    /^npm (ci|test)/,
+    /^curl /,
+    /-- (serve|status|verify|outbox|config) ?/,
+    /--state-dir \.\/store$/,
+  ];
+  expect(commands.filter((command) => !proven.some((pattern) => pattern.test(command)))).toEqual([]);
+});
