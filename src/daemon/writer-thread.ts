@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { StorageError, type Clock, type Idempotency, type Writer } from '../service/ports.ts';
+import { StorageError, type Asked, type Clock, type Writer } from '../service/ports.ts';
 import type { Command, CommandResult, UseCaseName } from '../service/use-cases.ts';
 import { errorOf, type BatchMessage, type CommitMeasure, type WriteMessage } from './writer-message.ts';
 
@@ -51,13 +51,13 @@ export class WriterThread implements Writer, AsyncDisposable {
   async write<Name extends UseCaseName>(
     name: Name,
     command: Command<Name>,
-    idempotency: Idempotency | null = null,
+    asked: Partial<Asked> = {},
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
     this.#lastId += 1;
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting.set(this.#lastId, waiting);
-    const request = { name, command, idempotency };
+    const request = { name, command, asked };
     const [now, steady] = [this.#clock.now(), this.#clock.steady()];
     const message: WriteMessage = { id: this.#lastId, request, now, steady };
     this.#worker.postMessage(message);

@@ -20,8 +20,8 @@ const accounts: readonly Route[] = [
     answersSecret,
     body: wire.accountParameters,
     answers: { 201: enveloped(wire.accountObject) },
-    async handle({ desk, body }) {
-      const added = await desk.writer.write('addAccount', body);
+    async handle({ desk, body, asked }) {
+      const added = await desk.writer.write('addAccount', body, asked);
       return added.ok ? made(wire.presentAccountKey(added.value)) : added;
     },
   }),
@@ -46,8 +46,8 @@ const accounts: readonly Route[] = [
     authorityOnly,
     answersSecret,
     answers: { 200: enveloped(wire.accountObject) },
-    async handle({ desk, path: { id } }) {
-      const rolled = await desk.writer.write('rollApiKey', { accountId: id });
+    async handle({ desk, path: { id }, asked }) {
+      const rolled = await desk.writer.write('rollApiKey', { accountId: id }, asked);
       return rolled.ok ? found(wire.presentAccountKey(rolled.value)) : rolled;
     },
   }),
@@ -63,7 +63,7 @@ const products: readonly Route[] = [
     answersSecret,
     body: wire.productParameters,
     answers: { 201: enveloped(wire.productObject) },
-    async handle({ desk, body }) {
+    async handle({ desk, body, asked }) {
       const {
         name,
         recurring = false,
@@ -72,7 +72,7 @@ const products: readonly Route[] = [
         secret = null,
       } = body;
       const command = { name, recurring, accountId, productKey, secret };
-      const added = await desk.writer.write('addProduct', command);
+      const added = await desk.writer.write('addProduct', command, asked);
       return added.ok ? made(wire.presentProductSecret(added.value)) : added;
     },
   }),
@@ -97,8 +97,8 @@ const products: readonly Route[] = [
     authorityOnly,
     answersSecret,
     answers: { 200: enveloped(wire.productObject) },
-    async handle({ desk, path: { id } }) {
-      const rolled = await desk.writer.write('rollProductSecret', { productKey: id });
+    async handle({ desk, path: { id }, asked }) {
+      const rolled = await desk.writer.write('rollProductSecret', { productKey: id }, asked);
       return rolled.ok ? found(wire.presentProductSecret(rolled.value)) : rolled;
     },
   }),
@@ -113,10 +113,10 @@ const collections: readonly Route[] = [
     authorityOnly,
     body: wire.collectionParameters,
     answers: { 201: enveloped(wire.collectionObject) },
-    async handle({ desk, body, idempotency }) {
+    async handle({ desk, body, asked }) {
       const { name, productKeys, collectionId = null, accountId = defaultAccountId } = body;
       const command = { name, productKeys, collectionId, accountId };
-      const added = await desk.writer.write('addCollection', command, idempotency);
+      const added = await desk.writer.write('addCollection', command, asked);
       return added.ok ? made(wire.presentCollection(added.value)) : added;
     },
   }),
@@ -131,9 +131,9 @@ const purchases: readonly Route[] = [
     authorityOnly,
     body: wire.purchaseParameters,
     answers: { 201: enveloped(wire.purchaseObject) },
-    async handle({ desk, body: { productKey, buyerEmail, licenseKey = null }, idempotency }) {
+    async handle({ desk, body: { productKey, buyerEmail, licenseKey = null }, asked }) {
       const command = { productKey, buyerEmail, licenseKey };
-      const added = await desk.writer.write('addPurchase', command, idempotency);
+      const added = await desk.writer.write('addPurchase', command, asked);
       return added.ok ? made(wire.presentPurchase(added.value)) : added;
     },
   }),
@@ -144,8 +144,8 @@ const purchases: readonly Route[] = [
     access,
     authorityOnly,
     answers: { 200: enveloped(wire.purchaseObject) },
-    async handle({ desk, path: { id }, idempotency }) {
-      const refunded = await desk.writer.write('refundPurchase', { purchaseId: id }, idempotency);
+    async handle({ desk, path: { id }, asked }) {
+      const refunded = await desk.writer.write('refundPurchase', { purchaseId: id }, asked);
       return refunded.ok ? found(wire.presentPurchase(refunded.value)) : refunded;
     },
   }),

@@ -21,7 +21,7 @@ const create = route({
     if (role === 'agent' || scope === undefined) return [];
     return couponScopeFaults(reader, reach.accountId, scope);
   },
-  async handle({ desk, grant, body, idempotency, signal }) {
+  async handle({ desk, grant, body, asked: { idempotency }, signal }) {
     const created = await desk.couponing.create(grant.reach.accountId, body, idempotency, signal);
     if (!created.ok) return created;
     const { coupon, standing } = created.value;

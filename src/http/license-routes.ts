@@ -35,7 +35,7 @@ function change(
     access: { credential: 'product_secret', scope },
     body: licenseParameters,
     answers,
-    async handle({ desk, grant, body, idempotency, waitMs, signal }) {
+    async handle({ desk, grant, body, asked: { idempotency }, waitMs, signal }) {
       if (body.licenseKey === null) return licenseNotFound();
       const { licenseKey } = body;
       const request = { reach: grant.reach, licenseKey, trigger, idempotency, waitMs };

@@ -36,7 +36,10 @@ export function readRequest(
     query: query.values,
     body: body.values,
     sentTo: { path, query: visit.query },
-    idempotency: idempotencyOf(route, desk, request, [path, query.values, body.values]),
+    asked: {
+      actor: visit.grant?.credential ?? null,
+      idempotency: idempotencyOf(route, desk, request, [path, query.values, body.values]),
+    },
     waitMs: readWait(visit.head.prefer),
     signal: departure(reply),
   });

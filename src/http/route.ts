@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Grant } from '../domain/grant.ts';
 import type { ParameterFault, Result } from '../domain/problem.ts';
-import type { Idempotency } from '../service/ports.ts';
+import type { Asked } from '../service/ports.ts';
 import type { Answer } from './answer.ts';
 import type { Access } from './credential.ts';
 import type { Desk } from './desk.ts';
@@ -18,7 +18,8 @@ export type Exchange<Path extends string, HasGrant, Query, Body> = {
   body: Body;
   /** Where the request was sent, for links: the path, and the query as sent. */
   sentTo: { path: string; query: RawParameters };
-  idempotency: Idempotency | null;
+  /** For the writer: on whose behalf it writes. */
+  asked: Asked;
   /** `Prefer: wait`, in ms. */
   waitMs: number;
   /** Aborts when the caller goes away. */

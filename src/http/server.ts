@@ -6,6 +6,7 @@ import {
   type FastifyRequest,
   type onRequestHookHandler,
 } from 'fastify';
+import type { Grant } from '../domain/grant.ts';
 import { answerBrokenRequest, refuseConnect } from './broken-request.ts';
 import { readBodies } from './body.ts';
 import { admit } from './credential.ts';
@@ -55,7 +56,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
       }),
     );
   });
-  for (const route of routes) addRoute(server, desk, route);
+  for (const route of routes) addRoute(server, { desk, ofSocket: settings.grant }, route);
   return server;
 }
 
@@ -112,17 +113,20 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-function addRoute(server: FastifyInstance, desk: Desk, route: Route): void {
+type Entrance = { desk: Desk; ofSocket: Grant | null };
+
+function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
+  const { desk } = entrance;
   const onRequest: onRequestHookHandler = (request, _, done) => {
-    done(errorOf(() => enter(desk, route, request)));
+    done(errorOf(() => enter(entrance, route, request)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const exchange = readRequest(route, { desk, routes }, reply);
     if (!exchange.ok) return sendProblem(desk, reply, exchange.problem);
-    const { idempotency } = exchange.value;
-    const stored = route.answersSecret === true ? null : idempotency;
-    const result = await runAlone(desk.inFlight, idempotency, async () =>
-      route.handle({ ...exchange.value, idempotency: stored }),
+    const { asked } = exchange.value;
+    const stored = route.answersSecret === true ? null : asked.idempotency;
+    const result = await runAlone(desk.inFlight, asked.idempotency, async () =>
+      route.handle({ ...exchange.value, asked: { ...asked, idempotency: stored } }),
     );
     if (!result.ok) return sendProblem(desk, reply, result.problem);
     const { status, headers, body } = result.value;
@@ -134,13 +138,13 @@ function addRoute(server: FastifyInstance, desk: Desk, route: Route): void {
 }
 
 /** What must hold before a route reads the body: open for business, admitted, the right role, plain bytes. */
-function enter(desk: Desk, route: Route, request: FastifyRequest): void {
+function enter({ desk, ofSocket }: Entrance, route: Route, request: FastifyRequest): void {
   const visit = visitOf(request);
   const { state } = desk.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
-  if (route.access !== 'anyone') visit.grant = admit(route.access, visit.head, desk.credentials);
+  if (route.access !== 'anyone') visit.grant = admit(route.access, visit.head, desk, ofSocket);
   if (route.authorityOnly === true && desk.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }

@@ -48,7 +48,7 @@ async function create(
       ? await writer.write(
           'confirmCoupon',
           { coupon: outcome.value, confirmedAt: outcome.confirmedAt },
-          idempotency,
+          { idempotency },
         )
       : await writer.write(
           'queueCoupon',
@@ -60,7 +60,7 @@ async function create(
                 : null,
             maxPending: settings().maxPending,
           },
-          idempotency,
+          { idempotency },
         );
   return kept.ok ? done(answer(parts, kept.value, 'miss')) : kept;
 }

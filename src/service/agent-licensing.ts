@@ -124,7 +124,7 @@ async function queue(
   return parts.writer.write(
     'queueChange',
     { productKey, licenseKey, trigger, freshness, maxPending },
-    idempotency,
+    { idempotency },
   );
 }
 

@@ -14,7 +14,7 @@ export function authorityLicensing(reader: Reader, writer: Writer): Licensing {
       return Promise.resolve(license === null ? licenseNotFound() : done({ license, standing }));
     },
     async change({ reach, licenseKey, trigger, idempotency }): Promise<Result<LicenseAnswer>> {
-      const changed = await writer.write('changeLicense', { reach, licenseKey, trigger }, idempotency);
+      const changed = await writer.write('changeLicense', { reach, licenseKey, trigger }, { idempotency });
       return changed.ok ? done({ license: changed.value, standing }) : changed;
     },
   };
@@ -24,7 +24,7 @@ export function authorityLicensing(reader: Reader, writer: Writer): Licensing {
 export function authorityCouponing(reader: Reader, writer: Writer): Couponing {
   return {
     async create(accountId, terms, idempotency): Promise<Result<CouponAnswer>> {
-      const created = await writer.write('createCoupon', { accountId, terms }, idempotency);
+      const created = await writer.write('createCoupon', { accountId, terms }, { idempotency });
       return created.ok ? done({ coupon: created.value, standing }) : created;
     },
     list: (accountId, page) => {

@@ -1,6 +1,11 @@
-import { nextProgress, laneOf, type Operation, type OperationEvent } from '../domain/operation.ts';
+import {
+  laneOf,
+  nextProgress,
+  type Operation,
+  type OperationEvent,
+  type OperationState,
+} from '../domain/operation.ts';
 import { done, refuse, type Result } from '../domain/problem.ts';
-import { audit } from './audit.ts';
 import { provisionalCoupon } from './coupon-payload.ts';
 import { move, putObservation, scheduleHead } from './lanes.ts';
 import type { Context } from './ports.ts';
@@ -9,14 +14,17 @@ import type { Transaction } from './tables.ts';
 /** What a person decides about an operation: send it again, give it up, or say that it was applied. */
 export type Decision = 'retry' | 'drop' | 'confirm';
 
-export type DecideOperation = { operationId: string; decision: Decision; actor: string };
+export type DecideOperation = { operationId: string; decision: Decision };
 
-/** Carries out a person's decision about an operation, and puts it on record (sync design, section 1). */
+/** The operation as it stands now, and the state that was decided about. */
+export type DecidedOperation = { operation: Operation; was: OperationState };
+
+/** Carries out a person's decision about an operation (sync design, section 1). */
 export function decideOperation(
   transaction: Transaction,
-  { operationId, decision, actor }: DecideOperation,
+  { operationId, decision }: DecideOperation,
   context: Context,
-): Result<Operation> {
+): Result<DecidedOperation> {
   const operation = transaction.operations.get(operationId);
   if (operation === null) return refuse('operation_not_found', 'There is no such operation.');
   const event = eventOf(decision, context.now);
@@ -36,20 +44,12 @@ export function decideOperation(
   const at = isFenced ? Math.max(operation.nextAt ?? 0, context.steady) : context.steady;
   scheduleHead(transaction, operation.subject, lane, { at });
   followUp(transaction, decided, decision);
-  audit(
-    transaction,
-    { actor, act: `outbox.${decision}`, subject: operationId, detail: detailOf(operation) },
-    context,
-  );
-  return done(transaction.operations.get(operationId) ?? decided);
+  const after = transaction.operations.get(operationId) ?? decided;
+  return done({ operation: after, was: operation.progress.state });
 }
 
 function eventOf(decision: Decision, at: number): OperationEvent {
   return decision === 'retry' ? { type: 'retry' } : { type: decision, at };
-}
-
-function detailOf({ kind, progress, attempts }: Operation): string {
-  return `${kind}, was ${progress.state} after ${attempts} attempts`;
 }
 
 /** What callers see follows the decision. */

@@ -40,16 +40,20 @@ export type Context = {
 /** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
 export type Idempotency = { credential: string; key: string; fingerprint: string };
 
+/** Who asks for a write (`Grant.credential`; null: this process itself), and under which idempotency key. */
+export type Asked = { actor: string | null; idempotency: Idempotency | null };
+
 /** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
 export interface Writer {
   /**
    * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
-   * Under an idempotency key the first successful result is kept and given again.
+   * Under an idempotency key the first successful result is kept and given again. An act of a person is
+   * put on record with whoever asked for it.
    */
   write<Name extends UseCaseName>(
     name: Name,
     command: Command<Name>,
-    idempotency?: Idempotency | null,
+    asked?: Partial<Asked>,
   ): Promise<CommandResult<Name>>;
 }
 

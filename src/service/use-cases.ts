@@ -1,5 +1,6 @@
 import { addAccount, rollApiKey } from './account.ts';
 import { addCollection } from './collection.ts';
+import { putOnRecord } from './acts.ts';
 import { createCoupon } from './create-coupon.ts';
 import { changeLicense } from './change-license.ts';
 import { decideOperation } from './decide-operation.ts';
@@ -9,7 +10,7 @@ import { markTime } from './mark-time.ts';
 import { confirmCoupon, forgetCoupon, mirrorCoupons } from './mirror.ts';
 import { noteAsked } from './note-asked.ts';
 import { planStep } from './plan-step.ts';
-import type { Context, Idempotency } from './ports.ts';
+import type { Asked, Context } from './ports.ts';
 import { postpone } from './postpone.ts';
 import { prune } from './prune.ts';
 import { addPurchase, refundPurchase } from './purchase.ts';
@@ -93,21 +94,29 @@ const table: UseCases = {
   start,
 };
 
-/** Runs one use case: synchronous, whole, in the transaction it is given; under its idempotency key, once. */
+/**
+ * Runs one use case: synchronous, whole, in the transaction it is given; under its idempotency key, once.
+ * What it did is put on record there too, if it is an act of a person.
+ */
 export function runUseCase<Name extends UseCaseName>(
   transaction: Transaction,
   request: WriteRequest<Name>,
   context: Context,
 ): CommandResult<Name> {
-  const { name, command, idempotency } = request;
+  const { name, command, asked } = request;
   // A name and its command belong together, which the compiler cannot follow through the table.
   const useCase = table[name] as (
     transaction: Transaction,
     command: Command<Name>,
     context: Context,
   ) => CommandResult<Name>;
-  const run = (): CommandResult<Name> => useCase(transaction, command, context);
-  if (idempotency === null) return run();
+  const run = (): CommandResult<Name> => {
+    const result = useCase(transaction, command, context);
+    putOnRecord(transaction, request, result, context);
+    return result;
+  };
+  const { idempotency } = asked;
+  if (idempotency === undefined || idempotency === null) return run();
   return runOnce(transaction, idempotency, context, run) as CommandResult<Name>;
 }
 
@@ -115,5 +124,5 @@ export function runUseCase<Name extends UseCaseName>(
 export type WriteRequest<Name extends UseCaseName = UseCaseName> = {
   name: Name;
   command: Command<Name>;
-  idempotency: Idempotency | null;
+  asked: Partial<Asked>;
 };

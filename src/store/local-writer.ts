@@ -19,8 +19,8 @@ export function localWriter(connection: WritingConnection, { run, isRefusal, con
     isRefusal,
   });
   return {
-    async write(name, command, idempotency = null) {
-      const [outcome] = committer.commitBatch([{ name, command, idempotency }]);
+    async write(name, command, asked = {}) {
+      const [outcome] = committer.commitBatch([{ name, command, asked }]);
       if (outcome === undefined) throw new Error('the committer gave no outcome');
       if ('error' in outcome) throw outcome.error;
       // The name asked for decides what its use case gives back.

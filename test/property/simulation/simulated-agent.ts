@@ -152,14 +152,14 @@ export class SimulatedAgent {
       }),
     });
     return {
-      write: async (name, command, idempotency = null) => {
+      write: async (name, command, asked = {}) => {
         if (this.#options.mutation === 'waits_kept_after_the_outage' && name === 'endOutage') {
           return await never();
         }
         const dies = !this.isDead && this.#random.chance(this.#options.crashes);
         if (dies && this.#random.chance(0.5)) this.die();
         if (this.isDead) return await never();
-        const result = await writer.write(name, command, idempotency);
+        const result = await writer.write(name, command, asked);
         if ('outcome' in command && command.outcome.outcome === 'applied')
           this.#observed(command.outcome.value);
         if (dies) this.die();
