@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest';
+import { setStage, type Agent, type AgentStage, type LicenseChangeKind } from '../support/agent-stage.ts';
+import {
+  cutBody,
+  delayAnswer,
+  delayRequest,
+  emptyAnswer,
+  firewallPage,
+  hang,
+  loseAnswer,
+  loseRequest,
+  rateLimited,
+  redirect,
+  refusal,
+  serverError,
+  spoilBody,
+  truncateBody,
+  type Fault,
+  type LedgerEntryDraft,
+} from '../support/plain-upstream.ts';
+
+const faults: Readonly<Record<string, () => Fault>> = {
+  'the request is lost': () => loseRequest,
+  'the answer is lost': () => loseAnswer,
+  'no answer comes, and it counted': () => hang(true),
+  'no answer comes, and it did not count': () => hang(false),
+  'the request arrives after its caller gave up': () => delayRequest(400),
+  'the answer comes after its caller gave up': () => delayAnswer(400),
+  'a gateway answers 503 in HTML': () => serverError(503),
+  'a gateway answers 500 in HTML though it counted': () => serverError(500, true),
+  'a firewall answers 403 in HTML': () => firewallPage(403),
+  'a 404 comes without a body': () => emptyAnswer(404),
+  'a 200 carries a welcome page': () => spoilBody(),
+  'a 200 carries JSON of another shape': () => spoilBody('{"data":[]}', 'application/json'),
+  'a 200 carries half of its body': () => truncateBody,
+  'the connection ends within the body': () => cutBody,
+  'a redirect comes': () => redirect('/api/v2/elsewhere'),
+  'a 429 asks to wait a second': () => rateLimited(1),
+  'a 409 comes as JSON': () => refusal(409),
+};
+
+const changes = ['usage', 'decrease', 'disable', 'enable'] as const;
+const usesBefore = 5;
+/** So many requests of an operation meet the fault before one gets through; a 429 makes all others wait too. */
+const faultyAttempts = (circumstance: string): number => (circumstance.includes('429') ? 1 : 2);
+
+type Cell = {
+  kind: LicenseChangeKind | 'create_coupon';
+  circumstance: string;
+  /** The license key or coupon code that no other cell has. */
+  subject: string;
+};
+
+const cells: readonly Cell[] = Object.keys(faults).flatMap((circumstance, index) =>
+  [...changes, 'create_coupon' as const].map((kind) => ({ kind, circumstance, subject: `${kind}-${index}` })),
+);
+
+async function stageWithCells(configuration: object): Promise<AgentStage> {
+  const licenses = cells
+    .filter(({ kind }) => kind !== 'create_coupon')
+    .map(({ kind, subject }) => ({ licenseKey: subject, uses: usesBefore, enabled: kind !== 'enable' }));
+  const stage = await setStage({ licenses, configuration });
+  const agent = await stage.startAgent();
+  for (const { licenseKey } of licenses) expect((await agent.verify(licenseKey)).status).toBe(200);
+  return stage;
+}
+
+/** The first attempts of every cell meet its fault; gives how often each did. */
+function spoil({ upstream }: AgentStage): Map<string, number> {
+  const met = new Map<string, number>();
+  const bySubject = new Map(cells.map((cell) => [cell.subject, cell]));
+  upstream.fault = (request: LedgerEntryDraft): Fault | undefined => {
+    const cell = bySubject.get(request.licenseKey ?? request.parameters['code'] ?? '');
+    const before = met.get(cell?.subject ?? '') ?? 0;
+    if (cell === undefined || cell.kind !== request.kind) return undefined;
+    if (before >= faultyAttempts(cell.circumstance)) return undefined;
+    met.set(cell.subject, before + 1);
+    return faults[cell.circumstance]?.();
+  };
+  return met;
+}
+
+/** Asks for every cell twice where it counts; gives how many times each was answered 2xx. */
+async function askForAll(agent: Agent): Promise<Map<string, number>> {
+  const answered = new Map<string, number>();
+  const ask = async ({ kind, subject }: Cell): Promise<void> => {
+    const { status } = await (kind === 'create_coupon'
+      ? agent.createCoupon({ code: subject })
+      : agent.change(kind, subject));
+    if (status < 300) answered.set(subject, (answered.get(subject) ?? 0) + 1);
+  };
+  const again = cells.filter(({ kind }) => kind === 'usage' || kind === 'decrease');
+  await Promise.all([...cells, ...again].map(ask));
+  return answered;
+}
+
+type Upshot = { uses: number; enabled: boolean } | { coupons: number };
+
+/** By cell: what the upstream has in the end. */
+function upshots({ upstream }: AgentStage): Record<string, Upshot> {
+  const upshotOf = ({ kind, subject }: Cell): Upshot => {
+    if (kind === 'create_coupon') {
+      return { coupons: upstream.coupons.filter(({ code }) => code === subject).length };
+    }
+    const { uses, enabled } = upstream.license(subject);
+    return { uses, enabled };
+  };
+  return Object.fromEntries(cells.map((cell) => [nameOf(cell), upshotOf(cell)]));
+}
+
+/** By cell: what the callers were told. */
+function promises(answered: Map<string, number>): Record<string, Upshot> {
+  const promiseOf = ({ kind, subject }: Cell): Upshot => {
+    const count = answered.get(subject) ?? 0;
+    if (kind === 'create_coupon') return { coupons: count };
+    const sign = { usage: 1, decrease: -1, disable: 0, enable: 0 }[kind];
+    return { uses: usesBefore + sign * count, enabled: kind !== 'disable' };
+  };
+  return Object.fromEntries(cells.map((cell) => [nameOf(cell), promiseOf(cell)]));
+}
+
+function nameOf({ kind, circumstance }: Cell): string {
+  return `${kind}, when ${circumstance}`;
+}
+
+/** Nobody waits for a breaker here: what one operation meets must not keep another from its own fault. */
+const oneByOne = { sync: { breaker: { failures: 100_000 }, lanes: 32 } };
+
+test.concurrent(
+  'every fault of the upstream × every operation, asked for while it is there: each counts once',
+  async () => {
+    await using stage = await stageWithCells(oneByOne);
+    const met = spoil(stage);
+    const answered = await askForAll(stage.agent);
+    await stage.agent.atRest();
+    expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
+    const refused = cells.filter(({ subject }) => !answered.has(subject)).map(nameOf);
+    expect(refused).toEqual([
+      'create_coupon, when a 429 asks to wait a second',
+      'create_coupon, when a 409 comes as JSON',
+    ]);
+    expect(upshots(stage)).toEqual(promises(answered));
+    expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
+    expect(stage.upstream.ledger.filter(({ kind }) => kind === 'other')).toEqual([]);
+  },
+  40_000,
+);
+
+test.concurrent(
+  'every fault of the upstream × every operation, recorded while it was away: each counts once',
+  async () => {
+    await using stage = await stageWithCells(oneByOne);
+    await stage.proxy.become({ kind: 'refuse' });
+    const answered = await askForAll(stage.agent);
+    expect(cells.filter(({ subject }) => !answered.has(subject)).map(nameOf)).toEqual([]);
+    const met = spoil(stage);
+    await stage.proxy.become({ kind: 'pass' });
+    await stage.agent.atRest();
+    expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
+    // What the upstream refuses for good never comes to be, and waits for a person with its reason.
+    const dead = await stage.agent.operations('dead');
+    expect(dead).toMatchObject([{ kind: 'create_coupon', last_error: 'HTTP 409: Refused' }]);
+    const refused = cells.find((cell) => nameOf(cell) === 'create_coupon, when a 409 comes as JSON');
+    answered.delete(refused?.subject ?? '');
+    expect(upshots(stage)).toEqual(promises(answered));
+    expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 1 });
+  },
+  40_000,
+);

@@ -1,0 +1,260 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { startDaemonProcess, type DaemonProcess } from './daemon-process.ts';
+import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import {
+  startPlainUpstream,
+  type LicenseSeed,
+  type PlainUpstream,
+  type PlainUpstreamOptions,
+} from './plain-upstream.ts';
+import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } from './raw-http.ts';
+import { temporaryDirectory, type TemporaryDirectory } from './temporary.ts';
+
+export const productKey = 'product';
+export const secret = 'product-secret';
+export const apiKey = 'api-key';
+
+/** The headers that existing software sends: both credentials at once. */
+export const credentials: Readonly<Record<string, string>> = {
+  'service-api-key': apiKey,
+  'product-secret-key': secret,
+};
+
+export type LicenseChangeKind = 'usage' | 'decrease' | 'disable' | 'enable';
+
+/** Parts of a configuration, each laid over that of the stage. */
+export interface Configuration {
+  readonly listen?: object;
+  readonly upstream?: object;
+  readonly products?: readonly object[];
+  readonly freshness?: object;
+  readonly sync?: object;
+  readonly limits?: object;
+}
+
+export interface StageOptions {
+  /** A key alone is an enabled license without uses. */
+  readonly licenses?: readonly (string | (Partial<LicenseSeed> & { licenseKey: string }))[];
+  readonly upstream?: Partial<PlainUpstreamOptions>;
+  readonly configuration?: Configuration;
+}
+
+/** One operation as the outbox lists it. */
+export interface ListedOperation {
+  readonly id: string;
+  readonly kind: string;
+  readonly license_key: string | null;
+  readonly state: string;
+  readonly attempts: number;
+  readonly last_error: string | null;
+}
+
+export interface Statusz {
+  readonly upstream: { state: string; breaker: string; last_error: string | null };
+  readonly outbox: Record<'pending' | 'in_flight' | 'uncertain' | 'inferred' | 'conflicted' | 'dead', number>;
+  readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
+  readonly clock: { suspect: boolean };
+}
+
+/** An agent process with a client of each kind; disposing of it kills it as a power cut would. */
+export class Agent implements AsyncDisposable {
+  readonly process: DaemonProcess;
+  readonly client: HttpClient;
+  readonly #admin: Record<string, string>;
+
+  constructor(running: DaemonProcess, directory: string) {
+    const token = readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim();
+    this.process = running;
+    this.client = httpClient(running.socket === null ? { tcp: running.tcp } : { socket: running.socket });
+    this.#admin = { authorization: `Bearer ${token}` };
+  }
+
+  verify(licenseKey: string, headers: RequestOptions['headers'] = {}): Promise<HttpAnswer> {
+    const query = new URLSearchParams({ license_key: licenseKey });
+    return this.client.get(`/api/v2/license/verify?${query.toString()}`, {
+      headers: { ...credentials, ...headers },
+    });
+  }
+
+  change(
+    kind: LicenseChangeKind,
+    licenseKey: string,
+    headers: RequestOptions['headers'] = {},
+  ): Promise<HttpAnswer> {
+    const form = { license_key: licenseKey };
+    return this.client.put(`/api/v2/license/${kind}`, { headers: { ...credentials, ...headers }, form });
+  }
+
+  createCoupon(
+    form: Record<string, string> & { code: string },
+    headers: RequestOptions['headers'] = {},
+  ): Promise<HttpAnswer> {
+    const whole = { coupon_type: 'multi', percent_off: '20', ...form };
+    return this.client.post('/api/v2/coupons', { headers: { ...credentials, ...headers }, form: whole });
+  }
+
+  /** Asks the part of the interface that people use. */
+  async ask(path: string, method: 'get' | 'post' = 'get'): Promise<unknown> {
+    const answer = await this.client[method](path, { headers: this.#admin });
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+    return answer.body;
+  }
+
+  async status(): Promise<Statusz> {
+    return (await this.ask('/statusz')) as Statusz;
+  }
+
+  /** The operations in a state; without one, all that are not finished. */
+  async operations(state?: string): Promise<readonly ListedOperation[]> {
+    const query = state === undefined ? '' : `&state=${state}`;
+    const body = await this.ask(`/admin/v1/outbox?limit=100${query}`);
+    return (body as { data: { operations: ListedOperation[] } }).data.operations;
+  }
+
+  /** Waits until nothing is left in the outbox that moves by itself. */
+  async atRest(timeoutMs = 20_000): Promise<void> {
+    await eventually(async () => {
+      const { pending, in_flight: inFlight, uncertain } = (await this.status()).outbox;
+      return pending + inFlight + uncertain === 0;
+    }, timeoutMs);
+  }
+
+  async kill(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.kill();
+    await this.client[Symbol.asyncDispose]();
+  }
+}
+
+/** An upstream with a ledger, a network before it that can be broken, and a place for an agent to live in. */
+export class AgentStage implements AsyncDisposable {
+  readonly upstream: PlainUpstream;
+  readonly proxy: FaultProxy;
+  readonly #home: TemporaryDirectory;
+  #configuration: Configuration;
+  #agent: Agent | null = null;
+
+  /** Use `setStage`. */
+  constructor(parts: {
+    home: TemporaryDirectory;
+    upstream: PlainUpstream;
+    proxy: FaultProxy;
+    configuration: Configuration;
+  }) {
+    this.upstream = parts.upstream;
+    this.proxy = parts.proxy;
+    this.#home = parts.home;
+    this.#configuration = parts.configuration;
+  }
+
+  get directory(): string {
+    return this.#home.path;
+  }
+
+  get configuration(): object {
+    return laidOver(defaultConfiguration(this.proxy.url), this.#configuration);
+  }
+
+  /** The agent that runs now; throws when there is none. */
+  get agent(): Agent {
+    if (this.#agent === null) throw new Error('no agent runs on this stage');
+    return this.#agent;
+  }
+
+  /** Starts the agent, or another one in the place of the one that runs, which is killed. */
+  async startAgent(changes: Configuration = {}, environment: Record<string, string> = {}): Promise<Agent> {
+    await this.#agent?.kill();
+    this.#agent = null;
+    this.#configuration = laidOver(this.#configuration, changes);
+    const running = await startDaemonProcess(this.directory, this.configuration, environment);
+    this.#agent = new Agent(running, this.directory);
+    return this.#agent;
+  }
+
+  /** Changes the configuration of the agent that runs, which reads it again on SIGHUP. */
+  async reconfigure(changes: Configuration): Promise<void> {
+    this.#configuration = laidOver(this.#configuration, changes);
+    const whole = { state_dir: join(this.directory, 'state'), ...this.configuration };
+    writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(whole));
+    const { process: running } = this.agent;
+    const readings = (): number =>
+      running.lines.filter(({ msg }) => msg === 'the configuration was read again').length;
+    const before = readings();
+    running.signal('SIGHUP');
+    await eventually(() => readings() > before);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent?.kill();
+    await this.proxy[Symbol.asyncDispose]();
+    await this.upstream[Symbol.asyncDispose]();
+    await this.#home[Symbol.asyncDispose]();
+  }
+}
+
+/** Sets up an upstream, the network and a directory; no agent runs yet. */
+export async function setStage(options: StageOptions = {}): Promise<AgentStage> {
+  const { licenses = [], configuration = {} } = options;
+  const buyer = { productKey, buyerEmail: 'buyer@example.com' };
+  const upstream = await startPlainUpstream({
+    apiKey,
+    products: [{ productKey, secret }],
+    licenses: licenses.map((given) => ({
+      ...buyer,
+      ...(typeof given === 'string' ? { licenseKey: given } : given),
+    })),
+    ...options.upstream,
+  });
+  const proxy = await startFaultProxy(upstream.port);
+  return new AgentStage({ home: temporaryDirectory(), upstream, proxy, configuration });
+}
+
+/** Waits that let a test live through outages in seconds. */
+function defaultConfiguration(upstreamUrl: string): Configuration {
+  return {
+    listen: { tcp: '127.0.0.1:0' },
+    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '250ms', probe: '200ms' },
+    products: [{ key: productKey, secret }],
+    sync: {
+      rate: 1000,
+      lanes: 8,
+      fence: '400ms',
+      writers: 'single',
+      backoff: { first: '20ms', max: '200ms' },
+      breaker: { failures: 5, open: '200ms' },
+    },
+  };
+}
+
+function laidOver(below: Configuration, above: Configuration): Configuration {
+  const isSection = (value: unknown): value is object => typeof value === 'object' && !Array.isArray(value);
+  const merged: Record<string, unknown> = { ...below };
+  for (const [name, value] of Object.entries(above)) {
+    const under = merged[name];
+    merged[name] = isSection(under) && isSection(value) ? { ...under, ...value } : value;
+  }
+  return merged;
+}
+
+/** Waits until `holds` does, looking again every few milliseconds. */
+export async function eventually(holds: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
+  const look = async (): Promise<void> => {
+    if (!(await holds())) throw new Error(`it never came to be within ${timeoutMs} ms: ${String(holds)}`);
+  };
+  await vi.waitFor(look, { timeout: timeoutMs, interval: 20 });
+}
+
+/** The stable code of a problem answer. */
+export function codeOf({ body }: HttpAnswer): unknown {
+  return (body as { code?: unknown }).code;
+}
+
+/** The object inside an answer's `data`. */
+export function dataOf({ body }: HttpAnswer): Record<string, unknown> {
+  return (body as { data: Record<string, unknown> }).data;
+}
