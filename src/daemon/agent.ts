@@ -5,7 +5,7 @@ import { agentCredentials } from '../service/credentials.ts';
 import { KeyLanes } from '../sync/key-lanes.ts';
 import { Sync } from '../sync/sync.ts';
 import { plainUpstream } from '../upstream/plain-upstream.ts';
-import { sha256 } from './random.ts';
+import { isSameDigest, sha256 } from './random.ts';
 import type { Role, RoleParts } from './role.ts';
 
 /** Builds the agent: its client of the upstream, the loops that carry the outbox, and what answers callers. */
@@ -28,7 +28,9 @@ export function agentRole(parts: RoleParts): Role {
       isConfigured: () => current.upstream.apiKey !== null,
       settings: () => current.couponing(),
     }),
-    credentials: agentCredentials(reader, sha256, () => current.credentials()),
+    credentials: agentCredentials(reader, { digest: sha256, isSame: isSameDigest }, () =>
+      current.credentials(),
+    ),
     upstream: sync.uplink,
     async run(signal) {
       await using _ = upstream;

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import type { Desk, Readiness } from '../http/desk.ts';
+import { Rates } from '../http/rates.ts';
 import { rememberedTime } from '../service/mark-time.ts';
 import type { Log } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
@@ -139,6 +140,11 @@ export class Daemon {
       licensing,
       couponing,
       credentials,
+      rates: new Rates(
+        () => current.configuration.limits,
+        () => clock.steady(),
+      ),
+      configuredProducts: () => (current.configuration.role === 'agent' ? current.productKeys() : null),
       reader,
       writer,
       digest: sha256,

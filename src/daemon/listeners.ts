@@ -2,9 +2,12 @@ import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
+import type { Grant } from '../domain/grant.ts';
 import type { Desk, ServerSettings } from '../http/desk.ts';
 import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
+import { socketGrant } from '../service/credentials.ts';
+import { groupNumber } from './group.ts';
 import { writeWhole } from './secret-files.ts';
 
 /** Where this process listens: `http://127.0.0.1:8787`, and the path of the Unix socket. */
@@ -22,9 +25,9 @@ export async function openListeners(
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
-  const open = (listener: 'tcp' | 'socket'): FastifyInstance => {
+  const open = (listener: 'tcp' | 'socket', grant: Grant | null = null): FastifyInstance => {
     const { headerAliases, allowedHosts } = listen;
-    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits };
+    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, grant };
     const server = buildServer(desk, settings);
     prepare(server);
     opening.defer(() => server.close());
@@ -33,6 +36,10 @@ export async function openListeners(
   const tcp = listen.tcp === null ? null : await listenTcp(open('tcp'), listen.tcp);
   if (listen.socket !== null) {
     await listenSocket(open('socket'), { path: listen.socket, mode: listen.socketMode });
+  }
+  for (const { path, mode, group, grant } of listen.sockets) {
+    const place = { path, mode, group: group === null ? null : groupNumber(group) };
+    await listenSocket(open('socket', grant === null ? null : socketGrant(path, grant)), place);
   }
   const addresses = { tcp, socket: listen.socket };
   const file = join(stateDir, 'listen.json');

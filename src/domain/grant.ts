@@ -28,6 +28,12 @@ export const defaultAccountId = 'default';
 export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write'];
 export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
 
+/** What a token for one product may carry: coupons belong to the account, and `admin` is for all there is. */
+export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'ops'];
+
+/** The token in the file `admin.token`. */
+export const adminTokenId = 'admin.token';
+
 /** Whether a grant carries a scope. */
 export function allows(grant: Grant, scope: Scope): boolean {
   return grant.scopes.includes(scope) || grant.scopes.includes('admin');

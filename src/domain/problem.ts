@@ -28,6 +28,7 @@ const table = {
   product_key_taken: { status: 409, title: 'The product key is taken' },
   collection_id_taken: { status: 409, title: 'The collection id is taken' },
   coupon_not_redeemable: { status: 409, title: 'The coupon cannot be redeemed' },
+  token_of_the_file: { status: 409, title: 'The token is kept in a file' },
   operation_not_open: { status: 409, title: 'The operation is not open to this' },
   not_the_authority: { status: 409, title: 'This is an agent: the catalogue lives upstream' },
   idempotency_key_in_use: { status: 409, title: 'A request with this idempotency key is in flight' },

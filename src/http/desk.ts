@@ -1,8 +1,10 @@
+import type { Grant } from '../domain/grant.ts';
 import type { Credentials } from '../service/credentials.ts';
 import type { Couponing, Licensing } from '../service/licensing.ts';
 import type { Digest, Log, Writer } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
+import type { Rates } from './rates.ts';
 
 /** Whether this process takes requests; `reasons` are short codes for people and probes. */
 export type Readiness = {
@@ -19,6 +21,9 @@ export interface Desk {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly credentials: Credentials;
+  readonly rates: Rates;
+  /** The keys of an agent's products; null on an authority, which keeps its own. */
+  configuredProducts(): readonly string[] | null;
   readonly digest: Digest;
   readonly log: Log;
   /** Idempotency keys of the writes under way; starts empty. */
@@ -50,4 +55,6 @@ export type ServerSettings = {
   /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
   readonly allowedHosts: readonly string[];
   readonly limits: HttpLimits;
+  /** What whoever may open this socket may do without a credential; null: nothing. */
+  readonly grant: Grant | null;
 };

@@ -1,9 +1,12 @@
-import type { Scope } from '../domain/grant.ts';
+import type { Grant, Reach, Scope } from '../domain/grant.ts';
 import type { LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { LicenseAnswer } from '../service/licensing.ts';
 import { licenseNotFound } from '../service/reach.ts';
+import type { Reader } from '../service/tables.ts';
 import { found, type Answer } from './answer.ts';
+import type { Desk } from './desk.ts';
+import { rateLimited } from './rates.ts';
 import { route, type Route } from './route.ts';
 import { standingHeaders } from './standing.ts';
 import { licenseObject, licenseParameters, presentLicense } from './wire/license.ts';
@@ -19,8 +22,11 @@ const verify = route({
   query: licenseParameters,
   answers,
   async handle({ desk, grant, query, signal }) {
-    if (query.licenseKey === null) return licenseNotFound();
-    return present(await desk.licensing.verify(grant.reach, query.licenseKey, signal));
+    const { licenseKey } = query;
+    if (licenseKey === null) return licenseNotFound();
+    return await withoutGuessing({ desk, grant, licenseKey }, () =>
+      desk.licensing.verify(grant.reach, licenseKey, signal),
+    );
   },
 });
 
@@ -39,9 +45,36 @@ function change(
       if (body.licenseKey === null) return licenseNotFound();
       const { licenseKey } = body;
       const request = { reach: grant.reach, licenseKey, trigger, idempotency, waitMs };
-      return present(await desk.licensing.change(request, signal));
+      return await withoutGuessing({ desk, grant, licenseKey }, () => desk.licensing.change(request, signal));
     },
   });
+}
+
+type Question = { desk: Desk; grant: Grant; licenseKey: string };
+
+/**
+ * Lets a credential ask an agent for keys that are not known here only as long as few of them turn out
+ * unknown (`limits.misses`): guessing must not spend the upstream's rate, and a new key is no guess.
+ */
+async function withoutGuessing(
+  { desk, grant, licenseKey }: Question,
+  ask: () => Promise<Result<LicenseAnswer>>,
+): Promise<Result<Answer>> {
+  if (desk.role === 'authority') return present(await ask());
+  const { misses } = desk.rates;
+  const waitMs = misses.waitOf(grant.credential);
+  if (waitMs > 0 && !isKnown(desk.reader, grant.reach, licenseKey)) {
+    throw rateLimited('This credential asks for too many unknown keys.', waitMs);
+  }
+  const result = await ask();
+  if (!result.ok && result.problem.code === 'license_not_found') misses.charge(grant.credential);
+  return present(result);
+}
+
+/** A key of another product is as unknown as any, or the answer would tell them apart. */
+function isKnown({ observations }: Reader, { productKey }: Reach, licenseKey: string): boolean {
+  const observation = observations.get(licenseKey);
+  return observation !== null && (productKey === null || observation.productKey === productKey);
 }
 
 function present(result: Result<LicenseAnswer>): Result<Answer> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs';
 import { connect, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
@@ -40,11 +40,15 @@ export async function listenTcp(
 
 const longestPathBytes = 107;
 const ownerOnly = 0o600;
+const sameOwner = -1;
 
-/** Listens on a Unix socket with the permission bits `mode`; a stale one is replaced, a live one never. */
+/** Where to listen: `mode` is permission bits, `group` the number of the owning group, null: as it comes. */
+export type SocketPlace = { path: string; mode: number; group?: number | null };
+
+/** Listens on a Unix socket; a stale one is replaced, a live one never. */
 export async function listenSocket(
   server: FastifyInstance,
-  { path, mode }: { path: string; mode: number },
+  { path, mode, group = null }: SocketPlace,
 ): Promise<void> {
   if (Buffer.byteLength(path) > longestPathBytes) {
     throw new ListenError('path_too_long', `${path}: a socket's path has at most ${longestPathBytes} bytes`);
@@ -53,7 +57,17 @@ export async function listenSocket(
   makeDirectory(path);
   await removeStale(path);
   await listening(server.server, path, () => listenPrivately(server.server, { path }));
+  // Before the mode is widened: until then it would be for another group.
+  if (group !== null) changeGroup(path, group);
   if (mode !== ownerOnly) chmodSync(path, mode);
+}
+
+function changeGroup(path: string, group: number): void {
+  try {
+    chownSync(path, sameOwner, group);
+  } catch (error) {
+    throw new ListenError('refused', `cannot give ${path} to group ${group}: ${messageOf(error)}`, error);
+  }
 }
 
 /** The socket exists from `bind` on: only the umask keeps others out from the first moment. */

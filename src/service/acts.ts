@@ -1,3 +1,4 @@
+import type { Token } from '../domain/catalogue.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Context } from './ports.ts';
 import type { Transaction } from './tables.ts';
@@ -29,6 +30,8 @@ const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command<Na
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
   }),
+  issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: powersOf(token) }),
+  revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: powersOf(token) }),
   decideOperation: ({ operation, was }, { decision }) => ({
     act: `outbox.${decision}`,
     subject: operation.id,
@@ -42,6 +45,10 @@ const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command<Na
     detail: `${unfinished} unfinished operations to read back`,
   }),
 };
+
+function powersOf({ scopes, productKey }: Token): string {
+  return `${scopes.join(' ')}${productKey === null ? '' : ` of product ${productKey}`}`;
+}
 
 /** Whom the record names for what this process did of itself. */
 const ourselves = 'latchkey';

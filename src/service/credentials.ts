@@ -6,7 +6,7 @@ import {
   type Grant,
   type Scope,
 } from '../domain/grant.ts';
-import type { Digest } from './ports.ts';
+import type { Digest, SameDigest } from './ports.ts';
 import type { Reader } from './tables.ts';
 
 /** Which header a credential came in: the endpoint's kind decides. */
@@ -47,7 +47,7 @@ export type UpstreamCredentials = {
 /** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
 export function agentCredentials(
   reader: Reader,
-  digest: Digest,
+  { digest, isSame }: { digest: Digest; isSame: SameDigest },
   configured: () => UpstreamCredentials,
 ): Credentials {
   return {
@@ -56,13 +56,27 @@ export function agentCredentials(
       const token = tokenGrant(reader, hashed);
       if (token !== null) return token;
       const { apiKeyDigest, products } = configured();
-      if (kind === 'api_key') return hashed === apiKeyDigest ? accountGrant(defaultAccountId) : null;
+      if (kind === 'api_key') {
+        return apiKeyDigest !== null && isSame(hashed, apiKeyDigest) ? accountGrant(defaultAccountId) : null;
+      }
       if (kind === 'product_secret') {
-        const product = products.find(({ secretDigest }) => secretDigest === hashed);
+        const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
         return product === undefined ? null : productGrant(defaultAccountId, product.productKey);
       }
       return null;
     },
+  };
+}
+
+/** What whoever may open a socket may do there without a credential (contract section 6). */
+export function socketGrant(
+  path: string,
+  given: { scopes: readonly Scope[]; product: string | null },
+): Grant {
+  return {
+    credential: `socket:${path}`,
+    scopes: given.scopes,
+    reach: { accountId: defaultAccountId, productKey: given.product },
   };
 }
 

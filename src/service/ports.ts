@@ -27,6 +27,9 @@ export interface Random {
 /** SHA-256 as lower-case hexadecimal: secrets that we check are kept only so. */
 export type Digest = (secret: string) => string;
 
+/** Compares two digests in a time that tells nothing about either. */
+export type SameDigest = (left: string, right: string) => boolean;
+
 /** What a write use case has besides its transaction. */
 export type Context = {
   /** `Clock.now` when the command was posted. */

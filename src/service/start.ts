@@ -1,4 +1,4 @@
-import { defaultAccountId } from '../domain/grant.ts';
+import { adminTokenId, defaultAccountId } from '../domain/grant.ts';
 import { done, type Result } from '../domain/problem.ts';
 import type { Context } from './ports.ts';
 import { startOfBoot } from './boot.ts';
@@ -27,12 +27,14 @@ export function start(transaction: Transaction, command: StartCommand, context: 
   const instance = takePlace(transaction, command.place, context);
   const boot = startOfBoot(transaction, context.now);
   if (tokens.byDigest(command.adminTokenDigest) === null) {
+    // Whoever removed or replaced the file wants the old one to stop.
+    tokens.remove(adminTokenId);
     const token = {
-      tokenId: context.random.uuid(context.now),
+      tokenId: adminTokenId,
       scopes: ['admin'],
       productKey: null,
       accountId: null,
-      label: 'admin.token',
+      label: null,
       createdAt: context.now,
     };
     tokens.add(token, command.adminTokenDigest);

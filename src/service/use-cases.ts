@@ -23,9 +23,12 @@ import { restore } from './restore.ts';
 import { start } from './start.ts';
 import { hurry, pauseSync } from './sync-control.ts';
 import type { Transaction } from './tables.ts';
+import { issueToken, revokeToken } from './token.ts';
 
 /** Every use case that writes, by the name under which a command asks for it. */
 export type UseCases = {
+  issueToken: typeof issueToken;
+  revokeToken: typeof revokeToken;
   restore: typeof restore;
   pauseSync: typeof pauseSync;
   hurry: typeof hurry;
@@ -62,6 +65,8 @@ export type Command<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
 export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
 
 const table: UseCases = {
+  issueToken,
+  revokeToken,
   restore,
   pauseSync,
   hurry,

@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Desk, HttpLimits, ServerSettings } from '../../src/http/desk.ts';
+import { Rates } from '../../src/http/rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority.ts';
 import { authorityCredentials } from '../../src/service/credentials.ts';
@@ -54,6 +55,11 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     reader,
     writer,
     credentials: authorityCredentials(reader, digest),
+    rates: new Rates(
+      () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
+      () => 0,
+    ),
+    configuredProducts: () => null,
     digest,
     log: keepLines(lines),
     inFlight: new Set(),
@@ -115,6 +121,7 @@ export const tcpSettings: ServerSettings = {
   headerAliases: { apiKey: [], productSecret: [] },
   allowedHosts: [],
   limits,
+  grant: null,
 };
 
 /** A server that is asked by `inject()`. */

@@ -114,6 +114,19 @@ export const texts: z.ZodType<readonly string[]> = kind(
   },
 );
 
+/** A JSON list of a few words, at least one of them. */
+export function someOf<Word extends string>(words: readonly Word[]): z.ZodType<readonly Word[]> {
+  const schema: Schema = { type: 'array', items: { type: 'string', enum: [...words] }, minItems: 1 };
+  return kind(schema, (given, issues) => {
+    if (!Array.isArray(given)) return refuse(issues, 'not_a_list', 'must be a list of words');
+    if (given.length === 0) return refuse(issues, 'required', 'must name at least one');
+    const found = words.filter((word) => given.includes(word));
+    return given.every((item) => words.some((word) => word === item))
+      ? found
+      : refuse(issues, 'not_one_of', `must hold only ${words.join(', ')}`);
+  });
+}
+
 /** A parameter that has a value also when it is not sent. */
 export function orDefault<Value extends string | number | boolean>(
   given: z.ZodType<Value>,
