@@ -78,6 +78,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./purchase.ts')).purchaseCommands,
   },
   {
+    usage: 'token',
+    summary: 'Issue, list and revoke tokens',
+    load: async () => (await import('./token.ts')).tokenCommands,
+  },
+  {
     usage: 'outbox',
     summary: 'See the local changes on their way to the upstream',
     load: async () => (await import('./outbox.ts')).outboxCommands,

@@ -4,7 +4,7 @@ import type { GlobalOptions } from './command.ts';
 import { distrust, findEndpoints, formatEndpoint } from './endpoint.ts';
 import { exitCode } from './exit-code.ts';
 import { formatFaults, toLoadOptions } from './settings.ts';
-import { readToken } from './token.ts';
+import { readToken } from './credential.ts';
 
 /** Why a command ends without an answer. */
 interface Failure {

@@ -1,39 +1,71 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { formatReason } from '../config/fault.ts';
-import { exitCode } from './exit-code.ts';
+import { ask } from './ask.ts';
+import { type CommandEntry, defineCommand, entry, operand, textOption } from './command.ts';
+import { formatFields } from './layout.ts';
+import { formatPage, takePage } from './page.ts';
+import { type Token, token, tokenList } from './wire.ts';
 
-/** The token that this command may send, or why there is none and the exit code for it. */
-export type TokenResult =
-  | { readonly ok: true; readonly token: string }
-  | { readonly ok: false; readonly code: number; readonly lines: readonly string[] };
+const path = '/admin/v1/tokens';
 
-/** Reads the admin token that the daemon left in its state directory; `LATCHKEY_TOKEN` goes before it. */
-export function readToken(stateDir: string): TokenResult {
-  const given = process.env['LATCHKEY_TOKEN'] || undefined;
-  const path = join(stateDir, 'admin.token');
-  try {
-    const token = (given ?? readFileSync(path, 'utf8')).trim();
-    if (/^[!-~]+$/.test(token)) return { ok: true, token };
-    const source = given === undefined ? path : 'LATCHKEY_TOKEN';
-    return { ok: false, code: exitCode.failed, lines: [`latchkey: there is no token in ${source}`] };
-  } catch (error) {
-    return explain(path, error);
-  }
+const issue = defineCommand(
+  (yargs) =>
+    yargs
+      .options({
+        scope: { ...textOption('What it may do: words joined by commas'), demandOption: true },
+        product: textOption('Product key; without it, every product of the account'),
+        account: textOption('Account id'),
+        label: textOption('For yourself'),
+      })
+      .example('$0 token issue --scope verify,use --product RGsF', 'for one piece of software')
+      .example('$0 token issue --scope ops --label prometheus', 'for /metrics and /statusz')
+      .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, ops, admin (all of them)'),
+  (args, output) => {
+    const scopes = args.scope.split(',').map((scope) => scope.trim());
+    const json = { scopes, product_key: args.product, account_id: args.account, label: args.label };
+    return ask(args, output, { method: 'POST', path, json }, { schema: token, show: formatNewToken });
+  },
+);
+
+const list = defineCommand(takePage, (args, output) =>
+  ask(
+    args,
+    output,
+    { path, query: { limit: args.limit, offset: args.offset } },
+    {
+      schema: tokenList,
+      show: ({ tokens }, answer) => formatPage(tokens.map(summarize), answer, args.offset),
+    },
+  ),
+);
+
+const revoke = defineCommand(
+  (yargs) => yargs.positional('token', operand('Token id, as in token list')),
+  (args, output) =>
+    ask(
+      args,
+      output,
+      { method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` },
+      { schema: token, show: (revoked) => `revoked\n${formatFields(summarize(revoked))}` },
+    ),
+);
+
+/** `token …`. */
+export const tokenCommands: readonly CommandEntry[] = [
+  entry('issue', 'Issue a token for a piece of software', issue),
+  entry('list', 'List tokens, without what is sent as a credential', list),
+  entry('revoke <token>', 'Revoke a token: it stops at once', revoke),
+];
+
+function summarize({ token_id, scopes, product_key, account_id, label }: Token): {
+  id: string;
+  scopes: string;
+  product: string | null;
+  account: string | null;
+  label: string | null;
+} {
+  return { id: token_id, scopes: scopes.join(','), product: product_key, account: account_id, label };
 }
 
-function explain(path: string, error: unknown): TokenResult {
-  const first = `latchkey: cannot read the admin token ${path}: ${formatReason(error)}`;
-  const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-  return isAbsent
-    ? {
-        ok: false,
-        code: exitCode.unreachable,
-        lines: [first, 'No daemon was started on this state directory. Start one: latchkey serve'],
-      }
-    : {
-        ok: false,
-        code: exitCode.failed,
-        lines: [first, 'Run this as the user whose daemon it is, or give a token in LATCHKEY_TOKEN.'],
-      };
+function formatNewToken(issued: Token): string {
+  const fields = formatFields({ token: issued.token, ...summarize(issued) });
+  return `${fields}\n\nThe token is shown only this once.`;
 }

@@ -125,6 +125,29 @@ export const productList: z.ZodType<{ readonly products: readonly Product[] }> =
   products: z.array(product),
 });
 
+export interface Token {
+  readonly token_id: string;
+  /** Only when it was just issued. */
+  readonly token?: string | undefined;
+  readonly scopes: readonly string[];
+  readonly product_key: string | null;
+  readonly account_id: string | null;
+  readonly label: string | null;
+}
+
+export const token: z.ZodType<Token> = z.object({
+  token_id: text,
+  token: text.optional(),
+  scopes: z.array(text),
+  product_key: text.nullable(),
+  account_id: text.nullable(),
+  label: text.nullable(),
+});
+
+export const tokenList: z.ZodType<{ readonly tokens: readonly Token[] }> = z.object({
+  tokens: z.array(token),
+});
+
 export interface Collection {
   readonly collection_id: string;
   readonly name: string;
