@@ -2,17 +2,20 @@ import { readFileSync } from 'node:fs';
 import { agentCouponing } from '../service/agent-couponing.ts';
 import { agentLicensing } from '../service/agent-licensing.ts';
 import { agentCredentials } from '../service/credentials.ts';
+import { isPaused } from '../service/sync-control.ts';
 import { KeyLanes } from '../sync/key-lanes.ts';
 import { Sync } from '../sync/sync.ts';
 import { plainUpstream } from '../upstream/plain-upstream.ts';
 import { isSameDigest, sha256 } from './random.ts';
 import type { Role, RoleParts } from './role.ts';
+import { syncControl } from './sync-control.ts';
 
 /** Builds the agent: its client of the upstream, the loops that carry the outbox, and what answers callers. */
 export function agentRole(parts: RoleParts): Role {
   const { current, reader } = parts;
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
+  if (isPaused(reader)) sync.uplink.pause();
   const productKeys = (): readonly string[] => current.productKeys();
   return {
     licensing: agentLicensing({
@@ -32,6 +35,7 @@ export function agentRole(parts: RoleParts): Role {
       current.credentials(),
     ),
     upstream: sync.uplink,
+    sync: syncControl(parts, sync),
     async run(signal) {
       await using _ = upstream;
       await sync.run(signal);

@@ -10,6 +10,7 @@ export function authorityRole({ reader, writer }: RoleParts): Role {
     couponing: authorityCouponing(reader, writer),
     credentials: authorityCredentials(reader, sha256),
     upstream: null,
+    sync: null,
     run: (signal) => untilAborted(signal),
   };
 }

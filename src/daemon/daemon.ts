@@ -133,7 +133,7 @@ export class Daemon {
 
   #desk(): Desk {
     const { current, reader, writer, log, clock } = this.#parts;
-    const { licensing, couponing, credentials } = this.#role;
+    const { licensing, couponing, credentials, sync } = this.#role;
     return {
       role: current.configuration.role,
       version,
@@ -147,6 +147,7 @@ export class Daemon {
       configuredProducts: () => (current.configuration.role === 'agent' ? current.productKeys() : null),
       reader,
       writer,
+      sync,
       digest: sha256,
       log,
       inFlight: new Set(),

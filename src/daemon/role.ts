@@ -1,6 +1,6 @@
 import type { Credentials } from '../service/credentials.ts';
 import type { Couponing, Licensing } from '../service/licensing.ts';
-import type { Log, Writer } from '../service/ports.ts';
+import type { Log, SyncControl, Writer } from '../service/ports.ts';
 import type { UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeptClock } from './clock.ts';
@@ -19,6 +19,8 @@ export type Role = {
     /** The machine slept: what was known of the upstream is old. */
     probeNow(): void;
   } | null;
+  /** Null on an authority. */
+  sync: SyncControl | null;
   /** Runs the loops until the signal; rejects when the store failed. */
   run(signal: AbortSignal): Promise<void>;
 };

@@ -32,6 +32,7 @@ export function statusOf(parts: StatusParts): Status {
         ? null
         : {
             depth: reader.operations.depth(),
+            held: reader.operations.heldCount(),
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
     records: recordCounts(parts),

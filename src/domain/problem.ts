@@ -30,6 +30,7 @@ const table = {
   coupon_not_redeemable: { status: 409, title: 'The coupon cannot be redeemed' },
   token_of_the_file: { status: 409, title: 'The token is kept in a file' },
   operation_not_open: { status: 409, title: 'The operation is not open to this' },
+  not_an_agent: { status: 409, title: 'This is the authority: nothing goes up from here' },
   not_the_authority: { status: 409, title: 'This is an agent: the catalogue lives upstream' },
   idempotency_key_in_use: { status: 409, title: 'A request with this idempotency key is in flight' },
   backup_running: { status: 409, title: 'A backup is running' },

@@ -1,5 +1,6 @@
 import type { OperationState } from '../domain/operation.ts';
 import { refuse } from '../domain/problem.ts';
+import type { Decision } from '../service/decide-operation.ts';
 import type { OperationReads } from '../service/tables.ts';
 import { found, listHeaders } from './answer.ts';
 import { route, type Route } from './route.ts';
@@ -44,5 +45,27 @@ const show = route({
   },
 });
 
-/** The outbox as a person sees it (contract section 5). */
-export const adminOutboxRoutes: readonly Route[] = [list, show];
+function decisionRoute(decision: Decision, summary: string): Route {
+  return route({
+    method: 'POST',
+    path: `${path}/:id/${decision}`,
+    summary,
+    access,
+    answers: { 200: enveloped(operationObject) },
+    async handle({ desk, path: { id }, asked }) {
+      const decided = await desk.writer.write('decideOperation', { operationId: id, decision }, asked);
+      if (!decided.ok) return decided;
+      desk.sync?.wake();
+      return found(presentOperation(decided.value.operation));
+    },
+  });
+}
+
+/** The outbox as a person sees it, and decides about it (contract section 5). */
+export const adminOutboxRoutes: readonly Route[] = [
+  list,
+  show,
+  decisionRoute('retry', 'Send an operation again'),
+  decisionRoute('drop', 'Give an operation up'),
+  decisionRoute('confirm', 'Say that an operation was applied'),
+];

@@ -1,7 +1,7 @@
 import type { Grant } from '../domain/grant.ts';
 import type { Credentials } from '../service/credentials.ts';
 import type { Couponing, Licensing } from '../service/licensing.ts';
-import type { Digest, Log, Writer } from '../service/ports.ts';
+import type { Digest, Log, SyncControl, Writer } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Rates } from './rates.ts';
@@ -20,6 +20,8 @@ export interface Desk {
   readonly couponing: Couponing;
   readonly reader: Reader;
   readonly writer: Writer;
+  /** Null on an authority: nothing goes up from there. */
+  readonly sync: SyncControl | null;
   readonly credentials: Credentials;
   readonly rates: Rates;
   /** The keys of an agent's products; null on an authority, which keeps its own. */

@@ -1,5 +1,7 @@
 import { adminCatalogueRoutes } from './admin-catalogue-routes.ts';
 import { adminOutboxRoutes } from './admin-outbox-routes.ts';
+import { adminSyncRoutes } from './admin-sync-routes.ts';
+import { adminTokenRoutes } from './admin-token-routes.ts';
 import { couponRoutes } from './coupon-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { licenseRoutes } from './license-routes.ts';
@@ -11,5 +13,7 @@ export const routes: readonly Route[] = [
   ...couponRoutes,
   ...adminCatalogueRoutes,
   ...adminOutboxRoutes,
+  ...adminSyncRoutes,
+  ...adminTokenRoutes,
   ...healthRoutes,
 ];

@@ -2,6 +2,7 @@ import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
+import type { Result } from '../domain/problem.ts';
 import type { Page } from './tables.ts';
 import type { Command, CommandResult, UseCaseName } from './use-cases.ts';
 
@@ -129,6 +130,18 @@ export interface Deliveries {
     signal: AbortSignal,
   ): Promise<void>;
   /** There is something new in the outbox. */
+  wake(): void;
+}
+
+/** What a person does about the way up; each is an act on record, and its result is for one answer only. */
+export interface SyncControl {
+  /** Lets everything go on at once that waits for anything but the upstream's own wish, a fence or the rate. */
+  now(asked: Asked): Promise<Result<unknown>>;
+  /** Lets nothing go up, across restarts, until `resume`. */
+  pause(asked: Asked): Promise<Result<unknown>>;
+  /** Ends a pause, and asks again where a credential was refused. */
+  resume(asked: Asked): Promise<Result<unknown>>;
+  /** There may be something to do in the outbox. */
   wake(): void;
 }
 

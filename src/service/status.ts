@@ -17,6 +17,8 @@ export type UpstreamStatus = {
 /** The outbox in numbers. */
 export type OutboxStatus = {
   depth: Readonly<Record<OperationState, number>>;
+  /** Of the uncertain: those that only a person can decide. */
+  held: number;
   oldestAgeMs: number | null;
 };
 

@@ -130,6 +130,8 @@ export interface OperationReads {
   list(state: OperationState | null, page: Page): Operation[];
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
+  /** How many are held for a person to decide. */
+  heldCount(): number;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
   /** Lanes whose head may take its next step, longest due first, without those of some products (null: of none). */

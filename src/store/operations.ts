@@ -31,6 +31,11 @@ export function operationReads(database: DatabaseSync): OperationReads {
     `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
     operationFrom,
   );
+  const held = prepareQuery(
+    database,
+    'SELECT count(*) AS count FROM outbox WHERE held = 1',
+    (row: { count: number }) => row.count,
+  );
   return {
     get: (id) => get.first(id),
     head: (subject, lane) => head.first(subject, lane),
@@ -38,6 +43,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     list: (state, { limit, offset }) =>
       state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
     depth: depthRead(database),
+    heldCount: () => held.first() ?? 0,
     oldestAt: oldestRead(database),
     ...dueReads(database),
   };

@@ -158,6 +158,7 @@ CREATE TABLE outbox (
     CHECK ((finished_at IS NOT NULL) = (state IN ('delivered', 'inferred', 'cancelled', 'dropped')))
 ) STRICT;
 CREATE INDEX outbox_state ON outbox (state);
+CREATE INDEX outbox_held ON outbox (seq) WHERE held = 1;
 CREATE INDEX outbox_open ON outbox (seq) WHERE finished_at IS NULL;
 CREATE INDEX outbox_lane ON outbox (subject, lane) WHERE state IN ('pending', 'in_flight', 'uncertain');
 CREATE INDEX outbox_standing ON outbox (subject) WHERE kind = 'disable' AND state IN ('conflicted', 'dead');

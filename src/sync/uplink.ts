@@ -38,7 +38,8 @@ export class Uplink {
   readonly #parts: UplinkParts;
   readonly #rate: Rate;
   #breaker: Breaker = closedBreaker;
-  #pausedByPerson = false;
+  /** Epoch ms since when a person has paused everything; null when not. */
+  #pausedAt: number | null = null;
   /** `Retry-After` is a floor for everything that is sent to this upstream. */
   #notBefore = 0;
   /** Whose credential was refused, and when a read may ask again. */
@@ -58,7 +59,7 @@ export class Uplink {
 
   /** Whether anything but a probe may go up at this moment. */
   admission(): Admission {
-    if (this.#pausedByPerson) return { admitted: false, detail: 'sync is paused', againAt: null };
+    if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
     if (this.#breaker.state !== 'closed') {
       const detail = `the upstream is away (${this.#lastError ?? 'no answer'})`;
       return { admitted: false, detail, againAt: null };
@@ -81,7 +82,7 @@ export class Uplink {
     const { clock, settings } = this.#parts;
     const event = { type: 'probe', at: clock.steady() } as const;
     this.#breaker = nextBreaker(this.#breaker, event, settings().breaker);
-    if (this.#pausedByPerson || this.#breaker.state === 'open') return this.admission();
+    if (this.#pausedAt !== null || this.#breaker.state === 'open') return this.admission();
     const floor = this.#floor();
     if (!floor.admitted) return floor;
     await this.#rate.turn('push', signal);
@@ -97,6 +98,7 @@ export class Uplink {
   observe(outcome: Outcome<unknown>, owner: CredentialOwner): void {
     const { clock } = this.#parts;
     this.#lastRequestAt = clock.steady();
+    if (isSuccess(outcome)) this.#lastSuccessAt = clock.now();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
       this.#notBefore = Math.max(this.#notBefore, clock.steady() + outcome.retryAfterMs);
     }
@@ -122,12 +124,12 @@ export class Uplink {
 
   /** Stops everything upward until `resume`. */
   pause(): void {
-    this.#pausedByPerson = true;
+    this.#pausedAt ??= this.#parts.clock.now();
   }
 
   /** Goes on after `pause`, and asks again where a credential was refused. */
   resume(): void {
-    this.#pausedByPerson = false;
+    this.#pausedAt = null;
     this.retryCredentials();
   }
 
@@ -153,8 +155,8 @@ export class Uplink {
 
   status(): UpstreamStatus {
     return {
-      state: this.#pausedByPerson ? 'paused' : this.#state,
-      since: this.#since,
+      state: this.#pausedAt === null ? this.#state : 'paused',
+      since: this.#pausedAt ?? this.#since,
       protocol: 'plain',
       breaker: this.#breaker.state,
       lastSuccessAt: this.#lastSuccessAt,
@@ -182,9 +184,8 @@ export class Uplink {
   }
 
   #observeAnswer(): void {
-    const { clock, settings, log, onRecovery } = this.#parts;
+    const { settings, log, onRecovery } = this.#parts;
     const wasAway = this.#state === 'down' || this.#breaker.state !== 'closed';
-    this.#lastSuccessAt = clock.now();
     this.#breaker = nextBreaker(this.#breaker, { type: 'success' }, settings().breaker);
     if (this.#state !== 'up') this.#become('up');
     if (!wasAway) return;
@@ -213,4 +214,11 @@ export class Uplink {
     this.#state = state;
     this.#since = this.#parts.clock.now();
   }
+}
+
+/** The upstream did what was asked, or knows that there is no such thing. */
+function isSuccess(outcome: Outcome<unknown>): boolean {
+  return (
+    outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
+  );
 }

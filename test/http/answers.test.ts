@@ -257,7 +257,7 @@ const agentStatus: Status = {
     breaker: 'half_open',
     lastSuccessAt: null,
     lastError: 'refused',
-    pausedProducts: [],
+    pausedProducts: ['RGsF'],
     couponsPaused: false,
   },
   outbox: {
@@ -272,6 +272,7 @@ const agentStatus: Status = {
       cancelled: 8,
       dropped: 9,
     },
+    held: 1,
     oldestAgeMs: 1_999,
   },
 };
@@ -307,11 +308,14 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
       breaker: 'half_open',
       last_success_at: null,
       last_error: 'refused',
+      paused_products: ['RGsF'],
+      coupons_paused: false,
     },
     outbox: {
       pending: 1,
       in_flight: 2,
       uncertain: 3,
+      held: 1,
       inferred: 4,
       conflicted: 5,
       dead: 6,

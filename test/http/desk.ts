@@ -54,6 +54,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     couponing: authorityCouponing(reader, writer),
     reader,
     writer,
+    sync: null,
     credentials: authorityCredentials(reader, digest),
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),

@@ -53,6 +53,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       kind: 'usage',
       license_key: 'KEY',
       state: 'uncertain',
+      held: false,
       attempts: 1,
       base_uses: 7,
       created_at: '2026-01-01T00:00:00+00:00',

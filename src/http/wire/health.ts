@@ -20,6 +20,35 @@ export const readinessQuery: ParameterSet<{ require?: 'fresh' | undefined }> = p
 const instant = z.iso.datetime({ offset: true });
 const count = z.int().min(0);
 
+const upstreamObject = z.object({
+  state: z.enum(['up', 'down', 'paused', 'unknown']),
+  since: instant,
+  protocol: z.enum(['plain', 'latchkey']),
+  breaker: z.enum(['closed', 'open', 'half_open']),
+  last_success_at: instant.nullable(),
+  last_error: z.string().nullable(),
+  // Whose secret, and whether the API key, the upstream refuses: their operations wait.
+  paused_products: z.array(z.string()),
+  coupons_paused: z.boolean(),
+});
+
+const outboxObject = z.object({
+  pending: count,
+  in_flight: count,
+  uncertain: count,
+  // Of the uncertain: those that only a person can decide.
+  held: count,
+  inferred: count,
+  conflicted: count,
+  dead: count,
+  oldest_age_s: count.nullable(),
+});
+
+/** The schema of what `/admin/v1/sync/…` answer: two parts of `/statusz`. */
+export const syncObject: z.ZodType = z
+  .object({ upstream: upstreamObject, outbox: outboxObject })
+  .meta({ id: 'Sync' });
+
 /** The schema of `/statusz`, which is answered bare. */
 export const statusObject: z.ZodType = z
   .object({
@@ -28,27 +57,8 @@ export const statusObject: z.ZodType = z
     instance: z.string(),
     uptime_s: count,
     listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
-    upstream: z
-      .object({
-        state: z.enum(['up', 'down', 'paused', 'unknown']),
-        since: instant,
-        protocol: z.enum(['plain', 'latchkey']),
-        breaker: z.enum(['closed', 'open', 'half_open']),
-        last_success_at: instant.nullable(),
-        last_error: z.string().nullable(),
-      })
-      .nullable(),
-    outbox: z
-      .object({
-        pending: count,
-        in_flight: count,
-        uncertain: count,
-        inferred: count,
-        conflicted: count,
-        dead: count,
-        oldest_age_s: count.nullable(),
-      })
-      .nullable(),
+    upstream: upstreamObject.nullable(),
+    outbox: outboxObject.nullable(),
     records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
     clock: z.object({ suspect: z.boolean(), high_water: instant }),
   })
@@ -62,10 +72,17 @@ export function presentStatus(status: Status): Record<string, unknown> {
     instance: status.instance,
     uptime_s: seconds(status.uptimeMs),
     listeners: status.listeners,
-    upstream: status.upstream === null ? null : presentUpstream(status.upstream),
-    outbox: status.outbox === null ? null : presentOutbox(status.outbox),
+    ...presentSync(status),
     records: status.records,
     clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
+  };
+}
+
+/** Writes how the way up stands; both are null on an authority. */
+export function presentSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
+  return {
+    upstream: upstream === null ? null : presentUpstream(upstream),
+    outbox: outbox === null ? null : presentOutbox(outbox),
   };
 }
 
@@ -77,14 +94,17 @@ function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
     breaker: upstream.breaker,
     last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
     last_error: upstream.lastError,
+    paused_products: upstream.pausedProducts,
+    coupons_paused: upstream.couponsPaused,
   };
 }
 
-function presentOutbox({ depth, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
+function presentOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
   return {
     pending: depth.pending,
     in_flight: depth.in_flight,
     uncertain: depth.uncertain,
+    held,
     inferred: depth.inferred,
     conflicted: depth.conflicted,
     dead: depth.dead,

@@ -12,6 +12,8 @@ export type OperationObject = {
   kind: string;
   license_key: string | null;
   state: OperationState;
+  /** Only a person can decide it. */
+  held: boolean;
   attempts: number;
   base_uses: number | null;
   created_at: string;
@@ -25,6 +27,7 @@ export const operationObject: z.ZodType<OperationObject> = z
     kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon', 'redeem', 'void']),
     license_key: z.string().nullable(),
     state: z.enum(operationStates),
+    held: z.boolean(),
     attempts: z.int(),
     base_uses: z.int().nullable(),
     created_at: z.iso.datetime({ offset: true }),
@@ -51,6 +54,7 @@ export function presentOperation(operation: Operation): OperationObject {
     // Only what is about a license key has a product.
     license_key: operation.productKey === null ? null : operation.subject,
     state: progress.state,
+    held: progress.state === 'uncertain' && progress.held,
     attempts: operation.attempts,
     base_uses: 'baseUses' in progress ? progress.baseUses : null,
     created_at: formatDatetime(operation.createdAt),
