@@ -1,11 +1,17 @@
 import { pino, type Logger } from 'pino';
 import pretty from 'pino-pretty';
+import { allowedFields } from './log-fields.ts';
 
 export type LogSettings = { level: string; format: 'json' | 'pretty' };
 
 /** Makes the log: JSON lines on standard output, or readable ones for a terminal. */
 export function makeLog({ level, format }: LogSettings): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { log: allowedFields },
+  };
   // In this thread: pino's transports hang in bundles.
   return format === 'pretty'
     ? pino(options, pretty({ sync: true, colorize: process.stdout.isTTY }))

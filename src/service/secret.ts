@@ -1,7 +1,7 @@
 import type { Random } from './ports.ts';
 
 /** Makes a secret of 256 bits; the prefix tells people, and secret scanners, what it is. */
-export function newSecret(prefix: 'lk_api' | 'lk_prod' | 'lk_tok', random: Random): string {
+export function newSecret(prefix: 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log', random: Random): string {
   return `${prefix}_${hexadecimal(random.bytes(32))}`;
 }
 

@@ -3,6 +3,7 @@ import { done, type Result } from '../domain/problem.ts';
 import type { Context } from './ports.ts';
 import { startOfBoot } from './boot.ts';
 import { doubtAll, doubtInFlight, fenceDoubt } from './doubt.ts';
+import { keepLogKey } from './log-key.ts';
 import { resumeWaits } from './mark-time.ts';
 import type { Transaction } from './tables.ts';
 
@@ -43,6 +44,7 @@ export function start(transaction: Transaction, command: StartCommand, context: 
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
     accounts.add(account, command.apiKeyDigest);
   }
+  keepLogKey(transaction, context.random);
   resumeWaits(transaction, context.steady);
   doubtInFlight(transaction);
   fenceDoubt(transaction, context.steady + command.fenceMs);

@@ -31,8 +31,19 @@ export function messageOf(body: Readonly<Record<string, unknown>>, hidden: reado
 }
 
 function masked(text: string, hidden: readonly string[]): string {
-  const patterns = hidden.filter((word) => word !== '').map((word) => RegExp.escape(word));
+  const words = hidden.filter((word) => word !== '').flatMap((word) => [word, ...writtenForms(word)]);
+  const patterns = words.map((word) => RegExp.escape(word));
   return patterns.length === 0 ? text : text.replaceAll(new RegExp(patterns.join('|'), 'giu'), '***');
+}
+
+/** As a word stands in a query and in JSON: an upstream may quote the request itself. */
+function writtenForms(word: string): string[] {
+  return [
+    new URLSearchParams([['', word]]).toString().slice(1),
+    encodeURIComponent(word.toWellFormed()),
+    encodeURI(word.toWellFormed()),
+    JSON.stringify(word).slice(1, -1),
+  ];
 }
 
 function cleaned(text: string): string {

@@ -19,6 +19,8 @@ describe("the upstream's own message", () => {
 
   test('repeats no hidden text in any letter case, also where the cut would run through it', () => {
     expect(messageOf({ error: 'no key ab(1)* here' }, ['AB(1)*', ''])).toBe('no key *** here');
+    const quoted = 'a=Old%20key%2F%C3%A9 b=Old+key%2F%C3%A9 c=Old%20key/%C3%A9';
+    expect(messageOf({ error: quoted }, ['Old key/é'])).toBe('a=*** b=*** c=***');
     expect(messageOf({ error: `${'x'.repeat(195)}SECRET-1` }, ['SECRET-1'])).not.toContain('SECRE');
   });
 });

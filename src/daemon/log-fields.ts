@@ -1,0 +1,68 @@
+/**
+ * The fields that a log line may have. What is not named here is not written, so that no secret and no
+ * license key gets into the log by being passed along.
+ */
+const allowed: ReadonlySet<string> = new Set([
+  // of requests
+  'method',
+  'route',
+  'status',
+  'code',
+  'request_id',
+  'duration_ms',
+  // of the process
+  'part',
+  'role',
+  'version',
+  'tcp',
+  'socket',
+  'signal',
+  'level',
+  'faults',
+  // of the way up
+  'operation',
+  'license',
+  'product',
+  'state',
+  'expected',
+  'got',
+  'error',
+  'hint',
+]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. */
+export function allowedFields(fields: Fields): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (name === 'err') return [name, describeError(value)];
+      return [name, allowed.has(name) ? value : '(withheld)'];
+    }),
+  );
+}
+
+const deepestCause = 3;
+
+/** What an error may tell: never its further properties, which hold what it is about. */
+function describeError(error: unknown, depth = 0): Record<string, unknown> {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { name, message, stack, cause } = error;
+  // Such a message quotes the text that could not be read.
+  const isQuoting = error instanceof SyntaxError;
+  return {
+    type: name,
+    ...('code' in error && { code: String(error.code) }),
+    ...(!isQuoting && { message }),
+    stack: placesOf(stack ?? ''),
+    ...(cause !== undefined && depth < deepestCause && { cause: describeError(cause, depth + 1) }),
+  };
+}
+
+/** A stack without the message that it begins with. */
+function placesOf(stack: string): string {
+  return stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .join('\n');
+}
