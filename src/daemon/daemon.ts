@@ -9,6 +9,7 @@ import { openReading } from '../store/connection.ts';
 import { openStore } from '../store/open.ts';
 import { agentRole } from './agent.ts';
 import { authorityRole } from './authority.ts';
+import { Backups } from './backups.ts';
 import { KeptClock } from './clock.ts';
 import { Current } from './current.ts';
 import { keepHouse } from './housekeeping.ts';
@@ -62,6 +63,7 @@ export class Daemon {
   #owned: AsyncDisposable | null = null;
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
+  readonly #backups: Backups;
 
   /** Use `startDaemon`. */
   constructor(parts: DaemonParts) {
@@ -69,6 +71,8 @@ export class Daemon {
     const roleParts = { ...parts, lifetime: this.#lifetime.signal };
     const isAgent = parts.current.configuration.role === 'agent';
     this.#role = isAgent ? agentRole(roleParts) : authorityRole(roleParts);
+    const { stateDir } = parts.current.configuration;
+    this.#backups = new Backups(stateDir, (path) => parts.writer.copyTo(path), this.#lifetime.signal);
     this.#startedAt = parts.clock.steady();
     this.#failed.promise.catch(() => undefined);
   }
@@ -148,6 +152,7 @@ export class Daemon {
       reader,
       writer,
       sync,
+      backup: (signal) => this.#backups.make(signal),
       digest: sha256,
       log,
       inFlight: new Set(),

@@ -3,7 +3,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StorageError, type Asked, type Clock, type Writer } from '../service/ports.ts';
 import type { Command, CommandResult, UseCaseName } from '../service/use-cases.ts';
-import { errorOf, type BatchMessage, type CommitMeasure, type WriteMessage } from './writer-message.ts';
+import { errorOf, type BatchMessage, type CommitMeasure, type WriterMessage } from './writer-message.ts';
 
 /** Starts the writer's thread on a database; resolves when it is ready to write. */
 export async function startWriter(
@@ -53,26 +53,35 @@ export class WriterThread implements Writer, AsyncDisposable {
     command: Command<Name>,
     asked: Partial<Asked> = {},
   ): Promise<CommandResult<Name>> {
-    if (this.#failure !== null) throw this.#failure;
-    this.#lastId += 1;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(this.#lastId, waiting);
     const request = { name, command, asked };
     const [now, steady] = [this.#clock.now(), this.#clock.steady()];
-    const message: WriteMessage = { id: this.#lastId, request, now, steady };
-    this.#worker.postMessage(message);
     // The name asked for decides what its use case gives back.
-    return (await waiting.promise) as CommandResult<Name>;
+    return (await this.#ask((id) => ({ id, request, now, steady }))) as CommandResult<Name>;
+  }
+
+  /** Writes a consistent copy of the database to a new file, while writes go on. */
+  async copyTo(path: string): Promise<void> {
+    await this.#ask((id) => ({ id, copyTo: path }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
-    this.#worker.postMessage('close');
+    const close: WriterMessage = 'close';
+    this.#worker.postMessage(close);
     await this.#exited.promise;
   }
 
+  #ask(message: (id: number) => WriterMessage): Promise<unknown> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    this.#lastId += 1;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(this.#lastId, waiting);
+    this.#worker.postMessage(message(this.#lastId));
+    return waiting.promise;
+  }
+
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
-    this.#onCommit(commit);
+    if (commit !== null) this.#onCommit(commit);
     for (const outcome of outcomes) {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);

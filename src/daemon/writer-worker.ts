@@ -1,10 +1,19 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isRefusal } from '../service/idempotency.ts';
 import { runUseCase } from '../service/use-cases.ts';
-import { prepareCommitter } from '../store/commit.ts';
-import { openWriting } from '../store/connection.ts';
+import { backUp } from '../store/backup.ts';
+import { prepareCommitter, type Committer } from '../store/commit.ts';
+import { openWriting, type WritingConnection } from '../store/connection.ts';
 import { sha256, systemRandom } from './random.ts';
-import { outcomeMessage, type BatchMessage, type WriteMessage } from './writer-message.ts';
+import {
+  outcomeMessage,
+  type BatchMessage,
+  type CopyMessage,
+  type WriteMessage,
+  type WriterMessage,
+} from './writer-message.ts';
+
+type Port = NonNullable<typeof parentPort>;
 
 /** More than this many writes do not share a commit, so that the first of them is not kept waiting. */
 const largestBatch = 512;
@@ -13,43 +22,63 @@ const largestBatch = 512;
  * The writer's thread: takes what has gathered while it was busy, commits it as one, then answers.
  * There is no timer: the commit itself sets the pace.
  */
-function work(port: NonNullable<typeof parentPort>, databasePath: string): void {
+function work(port: Port, databasePath: string): void {
   const connection = openWriting(databasePath);
   const committer = prepareCommitter<WriteMessage>(connection, {
     run: (transaction, { request, now, steady }) =>
       runUseCase(transaction, request, { now, steady, random: systemRandom, digest: sha256 }),
     isRefusal,
   });
-  port.on('message', (first: WriteMessage | 'close') => {
-    if (first === 'close') {
+  const receive = (message: WriterMessage): void => {
+    if (message === 'close') {
       connection[Symbol.dispose]();
       port.close();
-      return;
+    } else if ('copyTo' in message) {
+      void copy(connection, message).then((answer) => {
+        port.postMessage(answer);
+      });
+    } else {
+      const { batch, next } = gather(port, message);
+      port.postMessage(commit(committer, batch));
+      if (next !== null) receive(next);
     }
-    const batch = gather(port, first);
-    const startedAt = performance.now();
-    const outcomes = committer.commitBatch(batch);
-    const commit = { durationMs: performance.now() - startedAt, size: batch.length };
-    const message: BatchMessage = {
-      outcomes: batch.map(({ id }, index) =>
-        outcomeMessage(id, outcomes[index] ?? { error: new Error('the committer gave no outcome') }),
-      ),
-      commit,
-      isBroken: committer.broken !== null,
-    };
-    port.postMessage(message);
-  });
+  };
+  port.on('message', receive);
   port.postMessage('ready');
 }
 
-function gather(port: NonNullable<typeof parentPort>, first: WriteMessage): WriteMessage[] {
+/** The writes that came by now, and what else came after them, if anything. */
+function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; next: WriterMessage | null } {
   const batch = [first];
   while (batch.length < largestBatch) {
-    const next = receiveMessageOnPort(port);
-    if (next === undefined) break;
-    batch.push(next.message as WriteMessage);
+    const message = receiveMessageOnPort(port)?.message as WriterMessage | undefined;
+    if (message === undefined) break;
+    if (message === 'close' || 'copyTo' in message) return { batch, next: message };
+    batch.push(message);
   }
-  return batch;
+  return { batch, next: null };
+}
+
+function commit(committer: Committer<WriteMessage>, batch: readonly WriteMessage[]): BatchMessage {
+  const startedAt = performance.now();
+  const outcomes = committer.commitBatch(batch);
+  const measure = { durationMs: performance.now() - startedAt, size: batch.length };
+  return {
+    outcomes: batch.map(({ id }, index) =>
+      outcomeMessage(id, outcomes[index] ?? { error: new Error('the committer gave no outcome') }),
+    ),
+    commit: measure,
+    isBroken: committer.broken !== null,
+  };
+}
+
+/** Copies the database beside the writes that come meanwhile. What goes wrong with a copy breaks nothing else. */
+async function copy(connection: WritingConnection, { id, copyTo }: CopyMessage): Promise<BatchMessage> {
+  const outcome = await backUp(connection, copyTo).then(
+    () => ({ result: null }),
+    (error: unknown) => ({ error }),
+  );
+  return { outcomes: [outcomeMessage(id, outcome)], commit: null, isBroken: false };
 }
 
 if (parentPort !== null) work(parentPort, (workerData as { databasePath: string }).databasePath);

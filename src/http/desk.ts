@@ -1,4 +1,6 @@
+import type { Readable } from 'node:stream';
 import type { Grant } from '../domain/grant.ts';
+import type { Result } from '../domain/problem.ts';
 import type { Credentials } from '../service/credentials.ts';
 import type { Couponing, Licensing } from '../service/licensing.ts';
 import type { Digest, Log, SyncControl, Writer } from '../service/ports.ts';
@@ -11,6 +13,9 @@ export type Readiness = {
   state: 'starting' | 'draining' | 'storage_failed' | 'ready';
   reasons: readonly string[];
 };
+
+/** A consistent copy of the store: so many bytes, to be read to the end or destroyed. */
+export type Backup = { sizeBytes: number; content: Readable };
 
 /** Everything that the routes need; one for all listeners of a process. */
 export interface Desk {
@@ -30,6 +35,8 @@ export interface Desk {
   readonly log: Log;
   /** Idempotency keys of the writes under way; starts empty. */
   readonly inFlight: Set<string>;
+  /** Makes a copy of the store; the signal ends it. */
+  backup(signal: AbortSignal): Promise<Result<Backup>>;
   /** Epoch ms. */
   now(): number;
   status(): Status;

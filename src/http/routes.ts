@@ -1,3 +1,4 @@
+import { adminBackupRoutes } from './admin-backup-routes.ts';
 import { adminCatalogueRoutes } from './admin-catalogue-routes.ts';
 import { adminOutboxRoutes } from './admin-outbox-routes.ts';
 import { adminSyncRoutes } from './admin-sync-routes.ts';
@@ -14,6 +15,7 @@ export const routes: readonly Route[] = [
   ...adminCatalogueRoutes,
   ...adminOutboxRoutes,
   ...adminSyncRoutes,
+  ...adminBackupRoutes,
   ...adminTokenRoutes,
   ...healthRoutes,
 ];

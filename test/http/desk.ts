@@ -55,6 +55,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     reader,
     writer,
     sync: null,
+    backup: () => Promise.reject(new Error('this desk makes no backups')),
     credentials: authorityCredentials(reader, digest),
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),

@@ -1,0 +1,57 @@
+import { rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { done, refuse, type Result } from '../domain/problem.ts';
+import type { Backup } from '../http/desk.ts';
+
+/** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
+export class Backups {
+  readonly #draft: string;
+  readonly #copyTo: (path: string) => Promise<void>;
+  readonly #lifetime: AbortSignal;
+  #isRunning = false;
+
+  /** `lifetime` cuts off whoever still reads one. */
+  constructor(stateDir: string, copyTo: (path: string) => Promise<void>, lifetime: AbortSignal) {
+    this.#draft = join(stateDir, 'backup.new');
+    this.#copyTo = copyTo;
+    this.#lifetime = lifetime;
+    // Of a process that was killed while it made one.
+    this.#removeDraft();
+  }
+
+  /** Makes a copy, which runs until its content has been read or destroyed; the signal destroys it. */
+  async make(signal: AbortSignal): Promise<Result<Backup>> {
+    if (this.#isRunning) return refuse('backup_running', 'Wait until it is done: one is made at a time.');
+    this.#isRunning = true;
+    const end = (): void => {
+      this.#isRunning = false;
+    };
+    try {
+      const backup = await this.#open(AbortSignal.any([signal, this.#lifetime]));
+      // An early end is what its reader wanted, and no news.
+      backup.content.once('close', end).on('error', () => undefined);
+      return done(backup);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<Backup> {
+    try {
+      await this.#copyTo(this.#draft);
+      signal.throwIfAborted();
+      const file = await open(this.#draft);
+      const { size } = await file.stat();
+      return { sizeBytes: size, content: file.createReadStream({ signal }) };
+    } finally {
+      // What is open can still be read, and is gone for good once it is closed, also by a crash.
+      this.#removeDraft();
+    }
+  }
+
+  #removeDraft(): void {
+    for (const path of [this.#draft, `${this.#draft}-journal`]) rmSync(path, { force: true });
+  }
+}
