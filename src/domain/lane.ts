@@ -32,8 +32,8 @@ export function nextStep({ head, observation, boot, justRead }: LaneView): Step 
     case 'usage':
       return hasBase ? send(head, observation.license.uses) : { step: 'read' };
     case 'decrease':
-      // At 0 only a read made for this attempt may decide that there is nothing to take back.
-      return hasBase && (justRead || observation.license.uses > 0)
+      // Never sent at 0: only a read made for this attempt may decide that there is nothing to take back.
+      return hasBase && observation.license.uses > 0
         ? send(head, observation.license.uses)
         : { step: 'read' };
     case 'disable':

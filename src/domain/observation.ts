@@ -18,6 +18,8 @@ export type Observation = {
   missingSince: number | null;
   /** It has said so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
+  /** Until when an attempt of a disable may still be on its way (`Clock.steady`): no enable is sent before. */
+  lingersUntil: number | null;
   /** When a caller last asked for it. */
   askedAt: number;
   /** When it is to be asked for behind the callers (`Clock.steady`); null when nobody asks for it any more. */

@@ -36,6 +36,7 @@ const firstPage = { limit: 1000, offset: 0 };
  * ago it was sent, since the clock may have been turned in between.
  */
 export function fenceDoubt(transaction: Transaction, settleAt: number): void {
+  transaction.observations.lingerUntil(settleAt);
   for (const { subject, kind, progress } of transaction.operations.withState('uncertain')) {
     if (progress.state === 'uncertain' && !progress.held) {
       const lane = laneOf[kind];

@@ -2,6 +2,7 @@ import { nextStep, type Step } from '../domain/lane.ts';
 import { advance, type LaneName } from '../domain/operation.ts';
 import { done, type Result } from '../domain/problem.ts';
 import { currentBoot } from './boot.ts';
+import { scheduleHead } from './lanes.ts';
 import type { Context } from './ports.ts';
 import type { Transaction } from './tables.ts';
 
@@ -24,6 +25,11 @@ export function planStep(
   const head = transaction.operations.head(subject, lane);
   if (head === null || head.nextAt === null || head.nextAt > steady) return done({ step: 'none' });
   const observation = transaction.observations.get(subject);
+  const lingersUntil = observation?.lingersUntil ?? 0;
+  if (head.kind === 'enable' && lingersUntil > steady) {
+    scheduleHead(transaction, subject, lane, { at: lingersUntil });
+    return done({ step: 'none' });
+  }
   const step = nextStep({ head, observation, boot: currentBoot(transaction), justRead });
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;

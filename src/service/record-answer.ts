@@ -61,23 +61,22 @@ function recordApplied(
   const { now, steady } = context;
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);
-  // A disable is repeated freely; an earlier attempt that is still on its way must not overtake what follows.
-  const mayLinger = operation.kind === 'disable' && operation.attempts > 1;
-  scheduleHead(transaction, operation.subject, lane, { at: mayLinger ? steady + policy.fenceMs : steady });
+  scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return { operation: delivered, unexpected: null };
-  const unexpected = unexpectedCount(operation, outcome.value);
+  const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, overlapped);
+  const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
+  const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
   const seen: Observation = {
     ...observation,
     license: {
       ...outcome.value,
       licenseKey: operation.subject,
-      uses: overlapped && lane === 'state' ? observation.license.uses : outcome.value.uses,
+      uses: isCounted ? outcome.value.uses : observation.license.uses,
       enabled: overlapped && lane === 'counter' ? observation.license.enabled : outcome.value.enabled,
     },
     confirmedAt: outcome.confirmedAt,
-    // A state's answer also carries the count, but only a lone one can be counted from.
-    boot: overlapped && lane === 'state' ? observation.boot : currentBoot(transaction),
+    boot: isCounted ? currentBoot(transaction) : observation.boot,
     manyWriters: observation.manyWriters || unexpected !== null,
     missingSince: null,
     gone: false,
@@ -95,12 +94,23 @@ function recordApplied(
   return { operation: delivered, unexpected };
 }
 
-function unexpectedCount(operation: Operation, license: License): UnexpectedCount | null {
-  const { kind, progress } = operation;
+/**
+ * Whether the count in a state's answer may be counted from: only one that can contain nothing of this
+ * agent's counter, and does not stand in for the first read after a start, which has more to settle.
+ */
+function mayCountFrom(transaction: Transaction, observation: Observation, overlapped: boolean): boolean {
+  const isCounterEmpty = transaction.operations.tail(observation.license.licenseKey, 'counter') === null;
+  return isCounterEmpty && !overlapped && observation.boot === currentBoot(transaction);
+}
+
+/** The count after a counter operation, as far as nobody else changed it. */
+function countSent({ kind, progress }: Operation): number | null {
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
-  if (kind !== 'usage' && kind !== 'decrease') return null;
-  const expected = countAfter(progress.baseUses, kind);
-  return license.uses === expected ? null : { expected, got: license.uses };
+  return kind === 'usage' || kind === 'decrease' ? countAfter(progress.baseUses, kind) : null;
+}
+
+function unexpectedCount(expected: number | null, { uses }: License): UnexpectedCount | null {
+  return expected === null || uses === expected ? null : { expected, got: uses };
 }
 
 function recordNotApplied(
@@ -166,7 +176,9 @@ export function recordMissing(
           context,
         );
         const goneAt = context.steady + policy.goneMs;
-        scheduleHead(transaction, licenseKey, lane, { ...wait, at: Math.max(wait.at, goneAt) });
+        // A fence that it waits for is never cut short.
+        const at = Math.max(wait.at, goneAt, head.nextAt ?? 0);
+        scheduleHead(transaction, licenseKey, lane, { ...wait, at });
       }
     }
   }
@@ -182,9 +194,13 @@ function recordAmbiguous(
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
   const lane = laneOfOperation(operation);
   if (operation.kind === 'disable') {
-    // It sets a value, so it is repeated freely: no doubt to settle.
+    // It sets a value, so it is repeated freely, with no doubt to settle; but none of its attempts may
+    // overtake an enable that follows.
     move(transaction, operation, { type: 'not_applied' });
     scheduleHead(transaction, operation.subject, lane, wait);
+    const observation = transaction.observations.get(operation.subject);
+    const lingersUntil = context.steady + policy.fenceMs;
+    if (observation !== null) transaction.observations.put({ ...observation, lingersUntil });
     return;
   }
   move(transaction, operation, { type: 'ambiguous' });

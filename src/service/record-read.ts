@@ -55,6 +55,7 @@ export function recordRead(
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
+    lingersUntil: stillLingers(before, context),
     askedAt,
     refreshAt: nextRefreshAt({ askedAt }, policy, { ...context, draw: context.random.draw(), isKnown: true }),
   };
@@ -69,6 +70,11 @@ export function recordRead(
     manyWriters: seen.manyWriters || counted.unexpected !== null,
   });
   return done({ observation, unexpected: counted.unexpected });
+}
+
+function stillLingers(before: Observation | null, { steady }: Context): number | null {
+  const lingersUntil = before?.lingersUntil ?? null;
+  return lingersUntil !== null && lingersUntil > steady ? lingersUntil : null;
 }
 
 type SettledCounter = {
@@ -98,7 +104,7 @@ function settleCounter(transaction: Transaction, settling: Settling, context: Co
       return { settled: false, unexpected: null };
     settleDoubtful(transaction, doubtful, { ...settling, applied }, context);
   }
-  takeBackNothing(transaction, subject, read, context);
+  takeBackNothing(transaction, settling, context);
   scheduleHead(transaction, subject, 'counter', { at: context.steady });
   const unexpected = applied === null ? { expected: base, got: read.uses } : null;
   return { settled: true, unexpected };
@@ -131,12 +137,16 @@ function settleDoubtful(
   }
 }
 
-/** A read made for this attempt shows 0: the decreases at the front have nothing to take back. */
-function takeBackNothing(transaction: Transaction, subject: string, read: License, { now }: Context): void {
-  if (read.uses > 0) return;
-  for (const operation of transaction.operations.lane(subject, 'counter')) {
-    if (operation.kind !== 'decrease' || operation.progress.state !== 'pending') return;
-    move(transaction, operation, { type: 'needless', at: now });
+/** A read made for this attempt shows 0: the decrease at the front has nothing to take back. */
+function takeBackNothing(
+  transaction: Transaction,
+  { observation, read, sentAt }: Settling,
+  { now }: Context,
+): void {
+  const head = transaction.operations.head(observation.license.licenseKey, 'counter');
+  if (head === null || head.nextAt === null || sentAt < head.nextAt || read.uses > 0) return;
+  if (head.kind === 'decrease' && head.progress.state === 'pending') {
+    move(transaction, head, { type: 'needless', at: now });
   }
 }
 

@@ -113,6 +113,8 @@ export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
+  /** Whatever may still be on its way may be so until then: nobody knows better after a start. */
+  lingerUntil(until: number): void;
   /** Moves the time of every refresh, when `Clock.steady` has begun anew. */
   shiftRefreshes(byMs: number): void;
 }

@@ -20,6 +20,7 @@ type Row = {
   manyWriters: Bit;
   missingSince: number | null;
   gone: Bit;
+  lingersUntil: number | null;
   askedAt: number;
   refreshAt: number | null;
 };
@@ -27,7 +28,8 @@ type Row = {
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
   enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
   local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
-  many_writers AS manyWriters, missing_since AS missingSince, gone, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
+  many_writers AS manyWriters, missing_since AS missingSince, gone,
+  lingers_until AS lingersUntil, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
 
 /** Prepares the reads of what the upstream last said. */
 export function observationReads(database: DatabaseSync): ObservationReads {
@@ -78,15 +80,19 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     database,
     `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
        local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
-       missing_since, gone, asked_at, refresh_at)
+       missing_since, gone, lingers_until, asked_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
-       :missingSince, :gone, :askedAt, :refreshAt)`,
+       :missingSince, :gone, :lingersUntil, :askedAt, :refreshAt)`,
   );
   const touch = prepareChange(
     database,
     `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
      WHERE license_key = :licenseKey`,
+  );
+  const lingerUntil = prepareChange(
+    database,
+    'UPDATE observation SET lingers_until = :until WHERE lingers_until IS NOT NULL',
   );
   const shiftRefreshes = prepareChange(
     database,
@@ -99,6 +105,9 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     },
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
+    },
+    lingerUntil(until) {
+      lingerUntil({ until });
     },
     shiftRefreshes(byMs) {
       shiftRefreshes({ byMs });
@@ -123,6 +132,7 @@ function fromRow(row: Row): Observation {
     manyWriters: row.manyWriters === 1,
     missingSince: row.missingSince,
     gone: row.gone === 1,
+    lingersUntil: row.lingersUntil,
     askedAt: row.askedAt,
     refreshAt: row.refreshAt,
   };
@@ -145,6 +155,7 @@ function toRow({ license, local, ...rest }: Observation): Row {
     manyWriters: bit(rest.manyWriters),
     missingSince: rest.missingSince,
     gone: bit(rest.gone),
+    lingersUntil: rest.lingersUntil,
     askedAt: rest.askedAt,
     refreshAt: rest.refreshAt,
   };

@@ -122,9 +122,11 @@ CREATE TABLE observation (
   many_writers INTEGER NOT NULL CHECK (many_writers IN (0, 1)),
   missing_since INTEGER,
   gone INTEGER NOT NULL CHECK (gone IN (0, 1)),
+  lingers_until INTEGER,
   asked_at INTEGER NOT NULL,
   refresh_at INTEGER
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX observation_lingering ON observation (lingers_until) WHERE lingers_until IS NOT NULL;
 CREATE INDEX observation_latest ON observation (product_key, confirmed_at);
 CREATE INDEX observation_refresh ON observation (refresh_at) WHERE refresh_at IS NOT NULL AND gone = 0;
 CREATE INDEX observation_age ON observation (local_enabled, confirmed_at) WHERE gone = 0;

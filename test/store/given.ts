@@ -38,6 +38,7 @@ export function givenObservation(with_: Partial<Observation> = {}): Observation 
     manyWriters: true,
     missingSince: null,
     gone: false,
+    lingersUntil: null,
     askedAt: at + 5,
     refreshAt: at + 6,
     ...with_,
