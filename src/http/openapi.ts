@@ -41,10 +41,8 @@ function describe(route: Route): ZodOpenApiOperationObject {
       ...Object.fromEntries(
         Object.entries(route.answers).map(([status, schema]) => [status, success(schema)]),
       ),
-      default: {
-        description: 'A problem (RFC 9457)',
-        content: { 'application/problem+json': { schema: problemObject } },
-      },
+      '4XX': problem('Refused'),
+      '5XX': problem('Not possible now'),
     },
   };
 }
@@ -55,6 +53,10 @@ function success(schema: z.ZodType | null): {
 } {
   if (schema === null) return { description: 'Done' };
   return { description: 'Done', content: { 'application/json': { schema } } };
+}
+
+function problem(description: string): ReturnType<typeof success> {
+  return { description, content: { 'application/problem+json': { schema: problemObject } } };
 }
 
 const writeHeaders = z.object({ 'Idempotency-Key': z.string().max(257).optional() });
