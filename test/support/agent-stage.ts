@@ -78,6 +78,12 @@ export class Agent implements AsyncDisposable {
     });
   }
 
+  /** Verifies keys until the upstream has vouched for each, however slow this machine is. */
+  async learn(licenseKeys: readonly string[]): Promise<void> {
+    const isKnown = async (key: string): Promise<boolean> => (await this.verify(key)).status === 200;
+    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key))));
+  }
+
   change(
     kind: LicenseChangeKind,
     licenseKey: string,
@@ -218,12 +224,12 @@ export async function setStage(options: StageOptions = {}): Promise<AgentStage> 
 function defaultConfiguration(upstreamUrl: string): Configuration {
   return {
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '250ms', probe: '200ms' },
+    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '200ms', probe: '200ms' },
     products: [{ key: productKey, secret }],
     sync: {
       rate: 1000,
       lanes: 8,
-      fence: '400ms',
+      fence: '350ms',
       writers: 'single',
       backoff: { first: '20ms', max: '200ms' },
       breaker: { failures: 5, open: '200ms' },

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import { eventually, setStage, type AgentStage } from '../support/agent-stage.ts';
+import type { NetworkFault } from '../support/fault-proxy.ts';
+
+const faults: Readonly<Record<string, NetworkFault>> = {
+  'nothing listens': { kind: 'refuse' },
+  'everything sent is swallowed': { kind: 'blackhole' },
+  'connections are reset at once': { kind: 'reset_on_connect' },
+  'answers become resets': { kind: 'reset_answer' },
+  'answers never come': { kind: 'half_open' },
+  'answers end within their head': { kind: 'cut_answer', afterBytes: 20 },
+  'answers end within their body': { kind: 'cut_answer', afterBytes: 240 },
+  'everything is later than the time allowed': { kind: 'latency', delayMs: 300 },
+};
+
+const operations = ['usage', 'decrease', 'disable', 'enable', 'create_coupon'] as const;
+type OperationKind = (typeof operations)[number];
+
+const moments = ['before', 'after'] as const;
+/** When the network fails: before the operation's request was sent, or after it has arrived. */
+type Moment = (typeof moments)[number];
+
+const usesBefore = 5;
+const subjectOf = (kind: OperationKind, moment: Moment): string => `${kind}-${moment}`;
+
+async function stageWithKeys(): Promise<AgentStage> {
+  const licenses = moments.flatMap((moment) =>
+    operations.map((kind) => ({
+      licenseKey: subjectOf(kind, moment),
+      uses: usesBefore,
+      enabled: kind !== 'enable',
+    })),
+  );
+  const stage = await setStage({ licenses });
+  const agent = await stage.startAgent();
+  await agent.learn(licenses.map(({ licenseKey }) => licenseKey));
+  return stage;
+}
+
+async function ask({ agent }: AgentStage, kind: OperationKind, moment: Moment): Promise<void> {
+  const subject = subjectOf(kind, moment);
+  const { status } = await (kind === 'create_coupon'
+    ? agent.createCoupon({ code: subject })
+    : agent.change(kind, subject));
+  expect(status).toBe(kind === 'create_coupon' ? 201 : 200);
+}
+
+/** The network is broken first; then everything is asked for, and each operation fails at least once. */
+async function breakBefore(stage: AgentStage, fault: NetworkFault): Promise<void> {
+  await stage.proxy.become(fault);
+  await Promise.all(operations.map((kind) => ask(stage, kind, 'before')));
+  await eventually(async () => {
+    const { upstream, outbox } = await stage.agent.status();
+    return upstream.state === 'down' && outbox.pending + outbox.uncertain === operations.length;
+  });
+  await stage.proxy.become({ kind: 'pass' });
+  await stage.agent.atRest();
+}
+
+/** The network breaks at the moment at which the request of one operation has arrived. */
+async function breakAfter(stage: AgentStage, fault: NetworkFault): Promise<void> {
+  const { upstream, proxy, agent } = stage;
+  for (const kind of operations) {
+    let arrivals = 0;
+    upstream.fault = (request) => {
+      if (request.kind !== kind) return undefined;
+      arrivals += 1;
+      if (arrivals === 1) void proxy.become(fault);
+      return undefined;
+    };
+    await ask(stage, kind, 'after');
+    await upstream.until(() => arrivals > 0);
+    await eventually(async () => (await agent.operations('in_flight')).length === 0);
+    await proxy.become({ kind: 'pass' });
+    await agent.atRest();
+  }
+}
+
+function upshot({ upstream }: AgentStage, moment: Moment): object {
+  const licenseOf = (kind: OperationKind): object => {
+    const { uses, enabled } = upstream.license(subjectOf(kind, moment));
+    return { uses, enabled };
+  };
+  const codes = upstream.coupons.map(({ code }) => code);
+  return {
+    usage: licenseOf('usage'),
+    decrease: licenseOf('decrease'),
+    disable: licenseOf('disable'),
+    enable: licenseOf('enable'),
+    coupons: codes.filter((code) => code === subjectOf('create_coupon', moment)).length,
+  };
+}
+
+const asAnswered = {
+  usage: { uses: usesBefore + 1, enabled: true },
+  decrease: { uses: usesBefore - 1, enabled: true },
+  disable: { uses: usesBefore, enabled: false },
+  enable: { uses: usesBefore, enabled: true },
+  coupons: 1,
+};
+
+for (const [circumstance, fault] of Object.entries(faults)) {
+  test.concurrent(
+    `each operation counts once when ${circumstance}, before or after its request arrived`,
+    async () => {
+      await using stage = await stageWithKeys();
+      await breakBefore(stage, fault);
+      await breakAfter(stage, fault);
+      expect({ before: upshot(stage, 'before'), after: upshot(stage, 'after') }).toEqual({
+        before: asAnswered,
+        after: asAnswered,
+      });
+      expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
+    },
+    60_000,
+  );
+}
