@@ -2,9 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import type { Desk, Readiness } from '../http/desk.ts';
 import { Rates } from '../http/rates.ts';
+import { logKey } from '../service/log-key.ts';
 import { rememberedTime } from '../service/mark-time.ts';
+import type { Licensing } from '../service/licensing.ts';
 import type { Log } from '../service/ports.ts';
-import type { Status } from '../service/status.ts';
+import type { RecordCounts, Status } from '../service/status.ts';
 import { openReading } from '../store/connection.ts';
 import { openStore } from '../store/open.ts';
 import { agentRole } from './agent.ts';
@@ -12,17 +14,25 @@ import { authorityRole } from './authority.ts';
 import { Backups } from './backups.ts';
 import { KeptClock } from './clock.ts';
 import { Current } from './current.ts';
+import { hashLicenseKeys } from './hashed-keys.ts';
 import { keepHouse } from './housekeeping.ts';
+import { IntegrityCheck } from './integrity.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
+import { logOf } from './log-part.ts';
+import { Metrics } from './metrics.ts';
 import { sha256, systemRandom } from './random.ts';
 import type { Role, RoleParts } from './role.ts';
-import { statusOf } from './status.ts';
+import { recordCounts, statusOf } from './status.ts';
 import { takeIntoUse } from './take-into-use.ts';
 import { version } from './version.ts';
 import { startWriter, type WriterThread } from './writer-thread.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
 const drainMs = 10_000;
+/** How much longer those get who were waiting for the upstream and are answered with what is known, in ms. */
+const lastAnswerMs = 1_000;
+/** How old the counts of the records may be in the metrics, in ms: counting looks at every record. */
+const countsAgeMs = 10_000;
 
 export type DaemonOptions = {
   log: Log;
@@ -39,15 +49,34 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
   const store = starting.use(openStore({ directory: configuration.stateDir }));
   const { reader } = starting.use(openReading(store.databasePath));
   const clock = new KeptClock(rememberedTime(reader));
-  const writer = starting.use(await startWriter(store.databasePath, clock, () => undefined));
+  const metrics = starting.use(new Metrics(configuration.role));
+  const storeLog = logOf(options.log, 'store');
+  const writer = starting.use(
+    await startWriter(store.databasePath, clock, {
+      onCommit: (measure) => metrics.committed(measure),
+      onRoom: (isFull) => tellRoom(storeLog, isFull),
+    }),
+  );
   const instance = await takeIntoUse(configuration, reader, writer);
   const current = new Current(configuration);
-  const daemon = new Daemon({ instance, current, reader, writer, clock, log: options.log });
+  const log = hashLicenseKeys(options.log, logKey(reader));
+  const daemon = new Daemon({ instance, current, reader, writer, clock, log, metrics });
+  const integrity = starting.use(new IntegrityCheck(store.databasePath));
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
+  void integrity.damage.then((damage) => daemon.learnDamage(damage));
   return daemon;
 }
 
-type DaemonParts = Omit<RoleParts, 'lifetime'> & { instance: string; writer: WriterThread };
+function tellRoom(log: Log, isFull: boolean): void {
+  if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
+  else log.info({}, 'there is room on the disk again: changes are taken');
+}
+
+type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter'> & {
+  instance: string;
+  writer: WriterThread;
+  metrics: Metrics;
+};
 
 /** One running process: store, writer, listeners and, on an agent, the way up. */
 export class Daemon {
@@ -64,11 +93,17 @@ export class Daemon {
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
   readonly #backups: Backups;
+  #counted: { records: RecordCounts; at: number } | null = null;
 
   /** Use `startDaemon`. */
   constructor(parts: DaemonParts) {
     this.#parts = parts;
-    const roleParts = { ...parts, lifetime: this.#lifetime.signal };
+    const roleParts = {
+      ...parts,
+      log: logOf(parts.log, 'sync'),
+      meter: parts.metrics,
+      lifetime: this.#lifetime.signal,
+    };
     const isAgent = parts.current.configuration.role === 'agent';
     this.#role = isAgent ? agentRole(roleParts) : authorityRole(roleParts);
     const { stateDir } = parts.current.configuration;
@@ -81,7 +116,10 @@ export class Daemon {
   async open(prepare: (server: FastifyInstance) => void, owned: AsyncDisposableStack): Promise<void> {
     await using opening = owned;
     const { current, log, writer, clock } = this.#parts;
-    this.#listeners = await openListeners(current.configuration, this.#desk(), prepare);
+    this.#listeners = await openListeners(current.configuration, this.#desk(), (server) => {
+      this.#parts.metrics.watch(server);
+      prepare(server);
+    });
     this.#owned = opening.move();
     const { signal } = this.#loops;
     this.#running = Promise.all([
@@ -93,7 +131,8 @@ export class Daemon {
     ]);
     for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
     this.#readiness = { state: 'ready', reasons: [] };
-    log.info({ role: current.configuration.role, version, ...this.addresses }, 'ready');
+    const role = { role: current.configuration.role, version };
+    logOf(log, 'daemon').info({ ...role, ...this.addresses }, 'ready');
   }
 
   get addresses(): Addresses {
@@ -116,12 +155,26 @@ export class Daemon {
     this.#role.upstream?.retryCredentials();
   }
 
-  /** Answers what is in flight, then closes everything that was opened. */
+  /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */
+  learnDamage(damage: string | null): void {
+    if (damage === null || this.#readiness.state !== 'ready') return;
+    this.#readiness = { state: 'store_damaged', reasons: ['store_damaged'] };
+    this.#parts.writer.refuse(new Error(damage));
+    this.#loops.abort();
+    const hint = 'stop it, put a backup back with: latchkey restore FILE, and start it again';
+    logOf(this.#parts.log, 'store').error(
+      { error: damage, hint },
+      'the store is damaged: changes are refused',
+    );
+  }
+
+  /** Answers what is in flight, and refuses what is new, then closes everything that was opened. */
   async stop(): Promise<void> {
     this.#readiness = { state: 'draining', reasons: ['draining'] };
     const cut = setTimeout(() => {
       this.#lifetime.abort();
     }, drainMs);
+    await this.#listeners?.underWay.answered(drainMs + lastAnswerMs);
     await this.#listeners?.[Symbol.asyncDispose]();
     this.#loops.abort();
     await this.#running.catch(() => undefined);
@@ -136,12 +189,12 @@ export class Daemon {
   }
 
   #desk(): Desk {
-    const { current, reader, writer, log, clock } = this.#parts;
+    const { current, reader, writer, log, clock, metrics } = this.#parts;
     const { licensing, couponing, credentials, sync } = this.#role;
     return {
       role: current.configuration.role,
       version,
-      licensing,
+      licensing: this.#measured(licensing),
       couponing,
       credentials,
       rates: new Rates(
@@ -154,11 +207,49 @@ export class Daemon {
       sync,
       backup: (signal) => this.#backups.make(signal),
       digest: sha256,
-      log,
+      log: logOf(log, 'http'),
       inFlight: new Set(),
       now: () => clock.now(),
       status: () => this.status(),
       readiness: () => this.#readiness,
+      liveness: () => this.#liveness(),
+      metrics: {
+        isOpen: () => current.configuration.metrics.open,
+        expose: () => metrics.expose(this.#measuredStatus(), writer.isFull),
+      },
     };
+  }
+
+  #measured(licensing: Licensing): Licensing {
+    const { metrics } = this.#parts;
+    return {
+      change: (request, signal) => licensing.change(request, signal),
+      async verify(reach, licenseKey, signal) {
+        const result = await licensing.verify(reach, licenseKey, signal);
+        if (result.ok) metrics.verdict(result.value.standing.freshness, result.value.license.enabled);
+        return result;
+      },
+    };
+  }
+
+  #measuredStatus(): Status {
+    const { clock } = this.#parts;
+    const parts = { ...this.#parts, role: this.#role };
+    if (this.#counted === null || clock.steady() - this.#counted.at > countsAgeMs) {
+      this.#counted = { records: recordCounts(parts), at: clock.steady() };
+    }
+    const { records } = this.#counted;
+    return statusOf({ ...parts, addresses: this.addresses, startedAt: this.#startedAt, records });
+  }
+
+  #liveness(): readonly string[] {
+    if (this.#readiness.state === 'storage_failed') return ['storage_failed'];
+    if (this.#parts.writer.isStuck) return ['store_stuck'];
+    try {
+      this.#parts.reader.settings.get('instance');
+      return [];
+    } catch {
+      return ['store_unreadable'];
+    }
   }
 }

@@ -8,7 +8,11 @@ import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketGrant } from '../service/credentials.ts';
 import { groupNumber } from './group.ts';
+import { RequestsUnderWay } from './requests-under-way.ts';
 import { writeWhole } from './secret-files.ts';
+
+/** How long a listener that closes leaves connections that are in the middle of something, in ms. */
+const lingerMs = 500;
 
 /** Where this process listens: `http://127.0.0.1:8787`, and the path of the Unix socket. */
 export type Addresses = { tcp: string | null; socket: string | null };
@@ -16,6 +20,7 @@ export type Addresses = { tcp: string | null; socket: string | null };
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
+  readonly underWay: RequestsUnderWay;
 }
 
 /** Opens what is configured and writes where to `listen.json`; opens nothing if one of them fails. */
@@ -25,12 +30,14 @@ export async function openListeners(
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
+  const underWay = new RequestsUnderWay();
   const open = (listener: 'tcp' | 'socket', grant: Grant | null = null): FastifyInstance => {
     const { headerAliases, allowedHosts } = listen;
     const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, grant };
     const server = buildServer(desk, settings);
     prepare(server);
-    opening.defer(() => server.close());
+    underWay.watch(server.server);
+    opening.defer(() => close(server));
     return server;
   };
   const tcp = listen.tcp === null ? null : await listenTcp(open('tcp'), listen.tcp);
@@ -48,5 +55,14 @@ export async function openListeners(
     unlinkSync(file);
   });
   const opened = opening.move();
-  return { addresses, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { addresses, underWay, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+async function close(server: FastifyInstance): Promise<void> {
+  // Once a server closes, Node no longer ends the requests that do not arrive in time.
+  const cut = setTimeout(() => {
+    server.server.closeAllConnections();
+  }, lingerMs);
+  await server.close();
+  clearTimeout(cut);
 }

@@ -1,7 +1,7 @@
 import type { Credentials } from '../service/credentials.ts';
 import type { Couponing, Licensing } from '../service/licensing.ts';
 import type { Log, SyncControl, Writer } from '../service/ports.ts';
-import type { UpstreamStatus } from '../service/status.ts';
+import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeptClock } from './clock.ts';
 import type { Current } from './current.ts';
@@ -31,6 +31,7 @@ export type RoleParts = {
   writer: Writer;
   clock: KeptClock;
   log: Log;
+  meter: UpstreamMeter;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };

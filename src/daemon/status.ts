@@ -14,6 +14,8 @@ export type StatusParts = {
   reader: Reader;
   clock: KeptClock;
   role: Role;
+  /** Counted anew when it is not given: that looks at every record. */
+  records?: RecordCounts;
 };
 
 /** How this process stands at this moment. */
@@ -35,13 +37,18 @@ export function statusOf(parts: StatusParts): Status {
             held: reader.operations.heldCount(),
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
-    records: recordCounts(parts),
+    records: parts.records ?? recordCounts(parts),
     clock: clock.status(),
   };
 }
 
 /** An authority's own records are always fresh. */
-function recordCounts({ role, reader, clock, current }: StatusParts): RecordCounts {
+export function recordCounts({
+  role,
+  reader,
+  clock,
+  current,
+}: Pick<StatusParts, 'role' | 'reader' | 'clock' | 'current'>): RecordCounts {
   if (role.upstream === null) {
     const fresh = reader.licenses.count({ enabled: true });
     return { fresh, stale: 0, grace: 0, expired: 0, disabled: reader.licenses.count({ enabled: false }) };

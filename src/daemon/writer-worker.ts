@@ -1,10 +1,15 @@
+import { dirname } from 'node:path';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { isEssential } from '../service/essential.ts';
 import { isRefusal } from '../service/idempotency.ts';
 import { runUseCase } from '../service/use-cases.ts';
 import { backUp } from '../store/backup.ts';
+import { Ballast } from '../store/ballast.ts';
 import { prepareCommitter, type Committer } from '../store/commit.ts';
 import { openWriting, type WritingConnection } from '../store/connection.ts';
+import { ReservedCommitter } from '../store/reserve.ts';
 import { sha256, systemRandom } from './random.ts';
+import { Room } from './room.ts';
 import {
   outcomeMessage,
   type BatchMessage,
@@ -18,19 +23,26 @@ type Port = NonNullable<typeof parentPort>;
 /** More than this many writes do not share a commit, so that the first of them is not kept waiting. */
 const largestBatch = 512;
 
+/** What the ballast is made of: random, and longer than file systems look back to compress it, in bytes. */
+const fillingBytes = 1024 * 1024;
+
 /**
  * The writer's thread: takes what has gathered while it was busy, commits it as one, then answers.
  * There is no timer: the commit itself sets the pace.
  */
 function work(port: Port, databasePath: string): void {
   const connection = openWriting(databasePath);
-  const committer = prepareCommitter<WriteMessage>(connection, {
+  const plain = prepareCommitter<WriteMessage>(connection, {
     run: (transaction, { request, now, steady }) =>
       runUseCase(transaction, request, { now, steady, random: systemRandom, digest: sha256 }),
     isRefusal,
   });
+  const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
+  const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
+  const room = new Room(port, ballast);
   const receive = (message: WriterMessage): void => {
     if (message === 'close') {
+      room[Symbol.dispose]();
       connection[Symbol.dispose]();
       port.close();
     } else if ('copyTo' in message) {
@@ -40,11 +52,12 @@ function work(port: Port, databasePath: string): void {
     } else {
       const { batch, next } = gather(port, message);
       port.postMessage(commit(committer, batch));
+      room.look();
       if (next !== null) receive(next);
     }
   };
   port.on('message', receive);
-  port.postMessage('ready');
+  room.begin();
 }
 
 /** The writes that came by now, and what else came after them, if anything. */

@@ -10,7 +10,7 @@ import type { Rates } from './rates.ts';
 
 /** Whether this process takes requests; `reasons` are short codes for people and probes. */
 export type Readiness = {
-  state: 'starting' | 'draining' | 'storage_failed' | 'ready';
+  state: 'starting' | 'draining' | 'storage_failed' | 'store_damaged' | 'ready';
   reasons: readonly string[];
 };
 
@@ -41,6 +41,17 @@ export interface Desk {
   now(): number;
   status(): Status;
   readiness(): Readiness;
+  /** Why this process does not work any more and is to be started anew; empty: it works. */
+  liveness(): readonly string[];
+  readonly metrics: Metrics;
+}
+
+/** What is measured in this process. */
+export interface Metrics {
+  /** Whether anyone may read it. */
+  isOpen(): boolean;
+  /** In Prometheus' text format. */
+  expose(): Promise<string>;
 }
 
 /** What a listener takes in at most. */

@@ -20,10 +20,7 @@ const live = route({
   access: 'anyone',
   always: true,
   answers: healthAnswers,
-  handle({ desk }) {
-    const readiness = desk.readiness();
-    return health(readiness.state === 'storage_failed' ? reasonsOf(readiness) : []);
-  },
+  handle: ({ desk }) => health(desk.liveness()),
 });
 
 const ready = route({
@@ -60,6 +57,19 @@ const status = route({
   handle: ({ desk }) => bare(200, presentStatus(desk.status())),
 });
 
+const metrics = route({
+  method: 'GET',
+  path: '/metrics',
+  summary: 'What is measured, for Prometheus; open to anyone when metrics.open is set',
+  access: { credential: 'any', scope: 'ops' },
+  isOpen: (desk) => desk.metrics.isOpen(),
+  answers: { 200: z.string() },
+  async handle({ desk }) {
+    const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+    return done({ status: 200, headers, body: await desk.metrics.expose() });
+  },
+});
+
 const descriptions = new WeakMap<Desk, string>();
 
 async function describe({ version }: Desk, routes: readonly Route[]): Promise<string> {
@@ -82,4 +92,4 @@ const openApi = route({
 });
 
 /** For probes, people and generators (contract section 5). */
-export const healthRoutes: readonly Route[] = [live, ready, status, openApi];
+export const healthRoutes: readonly Route[] = [live, ready, status, metrics, openApi];

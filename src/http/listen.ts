@@ -93,8 +93,10 @@ async function listening(server: Server, place: string, listen: () => void): Pro
 
 function makeDirectory(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // One level alone: `recursive` never ends where nothing can be made, as under /proc (Node 26).
+    mkdirSync(dirname(path), { mode: 0o700 });
   } catch (error) {
+    if (errorCode(error) === 'EEXIST') return;
     throw new ListenError('refused', `cannot make the directory of ${path}: ${messageOf(error)}`, error);
   }
 }

@@ -52,7 +52,8 @@ function success(schema: z.ZodType | null): {
   content?: Record<string, { schema: z.ZodType }>;
 } {
   if (schema === null) return { description: 'Done' };
-  return { description: 'Done', content: { 'application/json': { schema } } };
+  const type = schema instanceof z.ZodString ? 'text/plain' : 'application/json';
+  return { description: 'Done', content: { [type]: { schema } } };
 }
 
 function problem(description: string): ReturnType<typeof success> {

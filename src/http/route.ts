@@ -42,6 +42,8 @@ type RouteFacts = {
   path: string;
   summary: string;
   access: Access;
+  /** When true, anyone may call after all; the handler is given no grant then. */
+  isOpen?(desk: Desk): boolean;
   /** An agent answers 409: the catalogue lives upstream. */
   authorityOnly?: boolean;
   /** Its answer carries a new secret, so that it is never stored under an idempotency key. */

@@ -144,7 +144,9 @@ function enter({ desk, ofSocket }: Entrance, route: Route, request: FastifyReque
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
-  if (route.access !== 'anyone') visit.grant = admit(route.access, visit.head, desk, ofSocket);
+  if (route.access !== 'anyone' && route.isOpen?.(desk) !== true) {
+    visit.grant = admit(route.access, visit.head, desk, ofSocket);
+  }
   if (route.authorityOnly === true && desk.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }

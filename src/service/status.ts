@@ -1,4 +1,5 @@
 import type { OperationState } from '../domain/operation.ts';
+import type { Outcome } from '../domain/outcome.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
 export type UpstreamStatus = {
@@ -12,6 +13,13 @@ export type UpstreamStatus = {
   pausedProducts: readonly string[];
   /** The upstream does not accept the API key. */
   couponsPaused: boolean;
+};
+
+/** Counts what goes up, for `/metrics`. */
+export type UpstreamMeter = {
+  answered(outcome: Outcome<unknown>['outcome']): void;
+  /** A count moved otherwise than this agent's own operations say. */
+  unexpected(): void;
 };
 
 /** The outbox in numbers. */

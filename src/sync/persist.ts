@@ -4,7 +4,7 @@ import { StorageError, type Clock } from '../service/ports.ts';
 const fullDiskWaitMs = 1000;
 
 /**
- * Records what the upstream has answered, and keeps trying while the disk is full: the answer exists
+ * Records what the loops have to, and keeps trying while the disk is full: the upstream's answer exists
  * only here until it is written. Rejects on any other fault, or with the signal's reason.
  */
 export async function persist<Value>(

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Found, Log, Pull, Upstream, Writer } from '../service/ports.ts';
+import type { Clock, Found, Pull, Upstream, Writer } from '../service/ports.ts';
 import type { SyncPolicy } from '../service/sync-policy.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';
@@ -15,7 +15,6 @@ export type ReaderParts = {
   writer: Writer;
   upstream: Upstream;
   clock: Clock;
-  log: Log;
   lanes: KeyLanes;
   uplink: Uplink;
   policy: () => SyncPolicy;
@@ -26,6 +25,8 @@ export type ReaderParts = {
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
+
+type Read = { productKey: string; licenseKey: string; outcome: Outcome<License>; sentAt: number };
 
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
 export class LicenseReads implements Pull {
@@ -54,14 +55,12 @@ export class LicenseReads implements Pull {
     void this.read(productKey, licenseKey, 'refresh');
   }
 
-  /** Reads a key under the lanes that the caller already stays in. */
+  /** Reads a key under the lanes that the caller already stays in, and waits for room on a full disk. */
   async readNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
-    const { upstream, clock, uplink, lifetime } = this.#parts;
-    const sentAt = clock.steady();
-    const outcome = await upstream.verify(productKey, licenseKey, lifetime);
-    uplink.observe(outcome, productKey);
-    await this.#record({ productKey, licenseKey, outcome, sentAt });
-    return outcome;
+    const { clock, lifetime } = this.#parts;
+    const read = await this.#ask(productKey, licenseKey);
+    await persist(clock, lifetime, () => this.#record(read));
+    return read.outcome;
   }
 
   /** Reads a key in its turn; whoever asks meanwhile shares the answer. Never rejects. */
@@ -81,22 +80,26 @@ export class LicenseReads implements Pull {
     using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(errand, lifetime);
     if (!admission.admitted) return unreachable(admission.detail);
-    return await this.readNow(productKey, licenseKey);
+    const read = await this.#ask(productKey, licenseKey);
+    // It can be made again: nobody is kept waiting for room on a full disk.
+    await this.#record(read);
+    return read.outcome;
   }
 
-  async #record(read: {
-    productKey: string;
-    licenseKey: string;
-    outcome: Outcome<License>;
-    sentAt: number;
-  }): Promise<void> {
-    const { writer, clock, log, policy, onRead, lifetime } = this.#parts;
-    const recorded = await persist(clock, lifetime, () =>
-      writer.write('recordRead', { ...read, policy: policy() }),
-    );
+  async #ask(productKey: string, licenseKey: string): Promise<Read> {
+    const { upstream, clock, uplink, lifetime } = this.#parts;
+    const sentAt = clock.steady();
+    const outcome = await upstream.verify(productKey, licenseKey, lifetime);
+    uplink.observe(outcome, productKey);
+    return { productKey, licenseKey, outcome, sentAt };
+  }
+
+  async #record(read: Read): Promise<void> {
+    const { writer, uplink, policy, onRead } = this.#parts;
+    const recorded = await writer.write('recordRead', { ...read, policy: policy() });
     onRead();
     const unexpected = recorded.ok ? recorded.value.unexpected : null;
-    if (unexpected !== null) log.warn({ ...unexpected }, 'another writer changed the count of a key');
+    if (unexpected !== null) uplink.observeUnexpected(unexpected);
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {

@@ -64,14 +64,15 @@ export class Push implements Deliveries {
     { waitMs, untilFailure }: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, lifetime } = this.#parts;
     const deadline = clock.steady() + waitMs;
+    const leaving = AbortSignal.any([signal, lifetime]);
     const watch = new Wake(clock);
     const look = (): void => watch.up();
     this.#watchers.add(look);
     try {
-      while (!this.#isSettled(operationId, untilFailure) && clock.steady() < deadline && !signal.aborted) {
-        await watch.wait(deadline - clock.steady(), signal);
+      while (!this.#isSettled(operationId, untilFailure) && clock.steady() < deadline && !leaving.aborted) {
+        await watch.wait(deadline - clock.steady(), leaving);
       }
     } finally {
       this.#watchers.delete(look);
@@ -142,11 +143,12 @@ export class Push implements Deliveries {
     { justRead, visit }: { justRead: boolean; visit: LaneVisit },
     signal: AbortSignal,
   ): Promise<'read' | 'nothing'> {
-    const { writer, uplink } = this.#parts;
+    const { writer, clock, uplink } = this.#parts;
     // The turn comes first: an operation must not stand in flight while it waits for one.
     const admission = await uplink.admit('push', signal);
     if (!admission.admitted) return 'nothing';
-    const planned = await writer.write('planStep', { subject: lane.subject, lane: lane.lane, justRead });
+    const step = { subject: lane.subject, lane: lane.lane, justRead };
+    const planned = await persist(clock, signal, () => writer.write('planStep', step));
     if (planned.ok && planned.value.step === 'send') {
       await this.#send(planned.value.operation, visit);
       return 'nothing';
@@ -170,9 +172,7 @@ export class Push implements Deliveries {
     );
     if (!recorded.ok) return;
     const { unexpected, operation: after } = recorded.value;
-    if (unexpected !== null) {
-      log.warn({ operation: operation.id, ...unexpected }, 'another writer changed the count of a key');
-    }
+    if (unexpected !== null) uplink.observeUnexpected({ operation: operation.id, ...unexpected });
     if (after.progress.state !== 'delivered') {
       const { state } = after.progress;
       log.warn({ operation: operation.id, state, error: after.lastError }, 'an operation was not delivered');

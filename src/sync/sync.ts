@@ -1,6 +1,7 @@
 import type { BreakerPolicy } from '../domain/breaker.ts';
 import type { Clock, Log, Upstream, Writer } from '../service/ports.ts';
 import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
@@ -33,6 +34,7 @@ export type SyncParts = {
   upstream: Upstream;
   clock: Clock;
   log: Log;
+  meter: UpstreamMeter;
   lanes: KeyLanes;
   settings: () => SyncSettings;
   /** Ends requests under way. */

@@ -1,7 +1,7 @@
 import { closedBreaker, nextBreaker, type Breaker, type BreakerPolicy } from '../domain/breaker.ts';
 import { isOutage, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
-import type { UpstreamStatus } from '../service/status.ts';
+import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { Rate, type Errand } from './rate.ts';
 
 /** How long what goes up under a refused credential rests before a read asks again, in ms. */
@@ -16,6 +16,7 @@ export type UplinkSettings = {
 export type UplinkParts = {
   clock: Clock;
   log: Log;
+  meter: UpstreamMeter;
   settings: () => UplinkSettings;
   /** Called when what waits for the upstream may go on: after an outage, a pause, a refused credential. */
   onRecovery: () => void;
@@ -96,7 +97,8 @@ export class Uplink {
 
   /** Takes note of what became of a request, sent under this credential. */
   observe(outcome: Outcome<unknown>, owner: CredentialOwner): void {
-    const { clock } = this.#parts;
+    const { clock, meter } = this.#parts;
+    meter.answered(outcome.outcome);
     this.#lastRequestAt = clock.steady();
     if (isSuccess(outcome)) this.#lastSuccessAt = clock.now();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
@@ -105,6 +107,13 @@ export class Uplink {
     if (isOutage(outcome)) this.#observeOutage(outcome);
     else this.#observeAnswer();
     this.#observeCredential(outcome, owner);
+  }
+
+  /** Takes note of a count that this agent's own operations do not explain. */
+  observeUnexpected(count: { expected: number; got: number; operation?: string }): void {
+    const { log, meter } = this.#parts;
+    meter.unexpected();
+    log.warn(count, 'another writer changed the count of a key');
   }
 
   /** Those whose operations wait for their credential to be accepted. */
@@ -218,7 +227,5 @@ export class Uplink {
 
 /** The upstream did what was asked, or knows that there is no such thing. */
 function isSuccess(outcome: Outcome<unknown>): boolean {
-  return (
-    outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
-  );
+  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing');
 }

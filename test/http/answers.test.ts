@@ -240,11 +240,26 @@ test.each(['starting', 'draining'] as const)('while %s only the probes are answe
 });
 
 test('a process whose storage failed is neither live nor ready', async () => {
-  await using opened = await openDesk(readinessOf('storage_failed', ['fsync']));
+  await using opened = await openDesk({
+    ...readinessOf('storage_failed', ['fsync']),
+    liveness: () => ['fsync'],
+  });
   for (const url of ['/livez', '/readyz']) {
     const answer = await serverOf(opened.desk).inject(url);
     expect([answer.statusCode, answer.json()]).toEqual([503, { status: 'unavailable', reasons: ['fsync'] }]);
   }
+});
+
+test('metrics are text for the scope ops, and for anyone once they are open', async () => {
+  const measured = (open: boolean) => ({ metrics: { isOpen: () => open, expose: async () => 'a 1\n' } });
+  await using closed = await openDesk(measured(false));
+  expect((await serverOf(closed.desk).inject('/metrics')).statusCode).toBe(401);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const admitted = await serverOf(closed.desk).inject({ url: '/metrics', headers });
+  expect([admitted.statusCode, admitted.body]).toEqual([200, 'a 1\n']);
+  expect(admitted.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  await using open = await openDesk(measured(true));
+  expect((await serverOf(open.desk).inject('/metrics')).statusCode).toBe(200);
 });
 
 const agentStatus: Status = {

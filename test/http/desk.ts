@@ -68,6 +68,8 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     now: () => Date.now(),
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
+    liveness: () => [],
+    metrics: { isOpen: () => false, expose: async () => 'latchkey_info 1\n' },
     ...changes,
   };
   return {

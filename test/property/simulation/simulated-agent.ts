@@ -38,6 +38,7 @@ export type AgentOptions = {
 
 export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
+const uncounted = { answered: noop, unexpected: noop };
 
 /** The store of one machine, which outlives its processes. */
 export class Machine implements Disposable {
@@ -91,6 +92,7 @@ export class SimulatedAgent {
       ...shared,
       upstream: options.mutation === 'blind_retry' ? blindly(parts.upstream) : parts.upstream,
       log: silent,
+      meter: uncounted,
       lanes: options.mutation === 'reads_outside_the_lane' ? new LooseLanes() : new KeyLanes(),
       settings: () => syncSettings(options),
       lifetime: this.#ending.signal,

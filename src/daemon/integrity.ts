@@ -1,0 +1,25 @@
+import { once } from 'node:events';
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+
+/** What is wrong with a store; null: nothing. */
+export type DamageMessage = { damage: string | null };
+
+/** A look through the whole store, which takes the longer the more it holds, in a thread of its own. */
+export class IntegrityCheck implements AsyncDisposable {
+  readonly #worker: Worker;
+  /** What is wrong with the store; null: nothing, or the look was ended. Never rejects. */
+  readonly damage: Promise<string | null>;
+
+  constructor(databasePath: string) {
+    const file = new URL(`./integrity-worker${extname(import.meta.filename)}`, import.meta.url);
+    this.#worker = new Worker(file, { workerData: { databasePath }, name: 'integrity' });
+    const found = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
+    const ended = once(this.#worker, 'exit').then(() => null);
+    this.damage = Promise.race([found, ended]).catch((error: unknown) => String(error));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+}

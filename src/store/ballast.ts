@@ -1,0 +1,76 @@
+import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const ballastBytes = 8 * 1024 * 1024;
+/** Beside the ballast this much must be free, or it would have to be given back at the next write. */
+const marginBytes = 2 * 1024 * 1024;
+/** With less than this not even a start gets by. */
+const startBytes = 1024 * 1024;
+
+/** Room on the disk that is kept taken, so that there is some to give back when it is full (sync design, section 7). */
+export class Ballast {
+  readonly #path: string;
+  readonly #filling: Uint8Array;
+  #isTaken: boolean;
+
+  /** `filling`: what it is made of, written as often as needed; a file system must not be able to compress it. */
+  constructor(directory: string, filling: Uint8Array) {
+    this.#path = pathIn(directory);
+    this.#filling = filling;
+    this.#isTaken = statSync(this.#path, { throwIfNoEntry: false })?.size === ballastBytes;
+  }
+
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  /** Takes the room if there is enough of it; says whether it is taken now. */
+  take(): boolean {
+    if (!this.#isTaken && freeBytes(dirname(this.#path)) >= ballastBytes + marginBytes) {
+      this.#isTaken = this.#write();
+    }
+    return this.#isTaken;
+  }
+
+  giveBack(): void {
+    rmSync(this.#path, { force: true });
+    this.#isTaken = false;
+  }
+
+  #write(): boolean {
+    try {
+      const file = openSync(this.#path, 'w', 0o600);
+      try {
+        for (let written = 0; written < ballastBytes;) {
+          written += writeSync(
+            file,
+            this.#filling,
+            0,
+            Math.min(this.#filling.length, ballastBytes - written),
+          );
+        }
+      } finally {
+        closeSync(file);
+      }
+      return true;
+    } catch {
+      // Whatever the reason (a quota does not show in what is free), there is no room to be had.
+      rmSync(this.#path, { force: true });
+      return false;
+    }
+  }
+}
+
+/** Gives the ballast back when a disk has become so full that a start could not even open its files. */
+export function makeRoomToStart(directory: string): void {
+  if (freeBytes(directory) < startBytes) rmSync(pathIn(directory), { force: true });
+}
+
+function pathIn(directory: string): string {
+  return join(directory, 'latchkey.ballast');
+}
+
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize;
+}

@@ -1,0 +1,12 @@
+import { DatabaseSync } from 'node:sqlite';
+
+/** Looks through a whole database, also beside a process that writes to it; what is wrong with it, or null. */
+export function findDamage(databasePath: string): string | null {
+  try {
+    using database = new DatabaseSync(databasePath, { readOnly: true, timeout: 1000 });
+    const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+    return verdict === 'ok' ? null : String(verdict);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

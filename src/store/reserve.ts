@@ -1,0 +1,56 @@
+import { StorageError } from '../service/ports.ts';
+import type { Ballast } from './ballast.ts';
+import type { CommandOutcome, Committer } from './commit.ts';
+
+/**
+ * A committer that gives the ballast back when the disk is full, and then takes only what is essential until
+ * the ballast is back: what the upstream has answered must still be recorded.
+ */
+export class ReservedCommitter<Command> implements Committer<Command> {
+  readonly #committer: Committer<Command>;
+  readonly #ballast: Ballast;
+  readonly #isEssential: (command: Command) => boolean;
+
+  constructor(committer: Committer<Command>, ballast: Ballast, isEssential: (command: Command) => boolean) {
+    this.#committer = committer;
+    this.#ballast = ballast;
+    this.#isEssential = isEssential;
+  }
+
+  get broken(): StorageError | null {
+    return this.#committer.broken;
+  }
+
+  /** Whether only what is essential is taken. */
+  get isFull(): boolean {
+    return !this.#ballast.isTaken;
+  }
+
+  commitBatch(commands: readonly Command[]): CommandOutcome[] {
+    if (this.isFull) return this.#commitEssential(commands);
+    const outcomes = this.#committer.commitBatch(commands);
+    if (!outcomes.some(isFull)) return outcomes;
+    this.#ballast.giveBack();
+    const again = this.#commitEssential(commands.filter((_, index) => isFull(outcomes[index])));
+    return outcomes.map((outcome) => (isFull(outcome) ? (again.shift() ?? outcome) : outcome));
+  }
+
+  #commitEssential(commands: readonly Command[]): CommandOutcome[] {
+    const outcomes = this.#committer.commitBatch(commands.filter(this.#isEssential));
+    return commands.map(
+      (command) =>
+        (this.#isEssential(command) ? outcomes.shift() : undefined) ?? {
+          error: new StorageError('full', null),
+        },
+    );
+  }
+}
+
+function isFull(outcome: CommandOutcome | undefined): boolean {
+  return (
+    outcome !== undefined &&
+    'error' in outcome &&
+    outcome.error instanceof StorageError &&
+    outcome.error.fault === 'full'
+  );
+}
