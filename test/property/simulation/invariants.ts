@@ -1,6 +1,6 @@
 import { countAfter } from '../../../src/domain/license.ts';
 import { localState } from '../../../src/domain/observation.ts';
-import type { Operation } from '../../../src/domain/operation.ts';
+import { laneOf, type Operation } from '../../../src/domain/operation.ts';
 import { verdict } from '../../../src/domain/verdict.ts';
 import { freshness } from './simulated-agent.ts';
 import type { World } from './simulation.ts';
@@ -99,14 +99,18 @@ function checkLocalState({ machine }: World, key: string): void {
   }
 }
 
-/** Invariant 4: operations of one lane arrive in order. */
+/**
+ * Invariant 4: operations of one lane arrive in order. A disable that comes twice, the second time after
+ * another disable, changes nothing; after an enable it would.
+ */
 function checkOrder({ upstream }: World): void {
   const latest = new Map<string, number>();
   for (const { licenseKey, kind, seq } of upstream.arrivals) {
-    const lane = `${licenseKey} ${kind === 'usage' || kind === 'decrease' ? 'counter' : 'state'}`;
-    const before = latest.get(lane) ?? 0;
+    const lane = `${licenseKey} ${laneOf[kind]}`;
+    const before = latest.get(kind === 'disable' ? `${lane} enable` : lane) ?? 0;
     if (seq < before) throw new Error(`invariant 4: ${lane}: operation ${seq} arrived after ${before}`);
-    latest.set(lane, seq);
+    latest.set(lane, Math.max(seq, latest.get(lane) ?? 0));
+    latest.set(`${lane} ${kind}`, seq);
   }
 }
 
