@@ -154,7 +154,7 @@ const floors: Readonly<Record<string, Allowance>> = {
 };
 
 /** The commands that run a process of their own, and load the daemon when they do. */
-const loadDaemon = new Set(['cli/serve.ts', 'cli/sandbox.ts', 'cli/demo.ts']);
+const loadDaemon = new Set(['cli/serve.ts', 'cli/sandbox.ts', 'cli/demo.ts', 'cli/restore.ts']);
 
 const climbing: Rule = (tree) =>
   allImports(tree)

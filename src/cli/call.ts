@@ -11,7 +11,19 @@ export interface Call {
   readonly query?: Values;
   readonly form?: Values;
   readonly json?: unknown;
+  /** Takes the body of a good answer that may be too long to be held. */
+  readonly sink?: Sink;
 }
+
+/** Where a long body goes; it may take as long as it moves. */
+export interface Sink {
+  /** Gives what stands for the body in the answer; rejects with a `SinkError` when the fault is on this side. */
+  readonly fill: (body: AsyncIterable<Uint8Array>) => Promise<unknown>;
+  readonly signal: AbortSignal;
+}
+
+/** What was answered could not be kept here. */
+export class SinkError extends Error {}
 
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -30,31 +42,36 @@ export type CallResult =
 /** Longer than the daemon itself ever waits for its upstream. */
 const timeoutMs = 35_000;
 const maximumBytes = 64 * 1024 ** 2;
+const unlimited = -1;
 
-/** Makes one call over one endpoint. */
+/** Makes one call over one endpoint. Rejects only with a `SinkError`. */
 export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
-  const client = connect(endpoint);
+  const { sink } = request;
+  const client = connect(endpoint, sink === undefined ? maximumBytes : unlimited);
   try {
     const { statusCode, headers, body } = await client.request({
       method: request.method ?? 'GET',
       path: `${request.path}${toQuery(request.query)}`,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: sink?.signal ?? AbortSignal.timeout(timeoutMs),
       ...encode(request, token),
     });
-    return { ok: true, answer: { status: statusCode, headers, body: parse(await body.text()) } };
+    const isForSink = sink !== undefined && statusCode < 300;
+    const read = isForSink ? await sink.fill(body) : parse(await body.text());
+    return { ok: true, answer: { status: statusCode, headers, body: read } };
   } catch (error) {
+    if (error instanceof SinkError) throw error;
     return { ok: false, sent: !isConnectFailure(error), reason: explain(error) };
   } finally {
     await client.destroy();
   }
 }
 
-function connect(endpoint: Endpoint): Client {
+function connect(endpoint: Endpoint, maxResponseSize: number): Client {
   const [origin, where] =
     endpoint.kind === 'socket'
       ? ['http://localhost', { socketPath: endpoint.path }]
       : [endpoint.url.origin, {}];
-  return new Client(origin, { ...where, allowH2: false, maxResponseSize: maximumBytes });
+  return new Client(origin, { ...where, allowH2: false, maxResponseSize });
 }
 
 function encode(

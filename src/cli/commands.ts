@@ -84,8 +84,23 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     usage: 'outbox',
-    summary: 'See the local changes on their way to the upstream',
+    summary: 'See the changes on their way up, and decide on them',
     load: async () => (await import('./outbox.ts')).outboxCommands,
+  },
+  {
+    usage: 'sync',
+    summary: 'Hurry, pause and resume what goes to the upstream',
+    load: async () => (await import('./sync.ts')).syncCommands,
+  },
+  {
+    usage: 'backup <file>',
+    summary: 'Copy the state of the running daemon into a new file',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  {
+    usage: 'restore <file>',
+    summary: 'Put a backup back, while no daemon runs',
+    load: async () => (await import('./restore.ts')).restoreCommand,
   },
   {
     usage: 'config',

@@ -174,6 +174,7 @@ export interface Operation {
   readonly kind: string;
   readonly license_key: string | null;
   readonly state: string;
+  readonly held: boolean;
   readonly attempts: number;
   readonly base_uses: number | null;
   readonly created_at: string;
@@ -186,6 +187,7 @@ export const operation: z.ZodType<Operation> = z.object({
   kind: text,
   license_key: text.nullable(),
   state: text,
+  held: z.boolean(),
   attempts: integer,
   base_uses: integer.nullable(),
   created_at: text,
@@ -224,44 +226,58 @@ export interface UpstreamStatus {
   readonly breaker: string;
   readonly last_success_at: string | null;
   readonly last_error: string | null;
+  readonly paused_products: readonly string[];
+  readonly coupons_paused: boolean;
 }
 
 export interface OutboxStatus {
   readonly pending: number;
   readonly in_flight: number;
   readonly uncertain: number;
+  readonly held: number;
   readonly inferred: number;
   readonly conflicted: number;
   readonly dead: number;
   readonly oldest_age_s: number | null;
 }
 
+const upstreamStatus: z.ZodType<UpstreamStatus> = z.object({
+  state: text,
+  since: text,
+  protocol: text,
+  breaker: text,
+  last_success_at: text.nullable(),
+  last_error: text.nullable(),
+  paused_products: z.array(text),
+  coupons_paused: z.boolean(),
+});
+
+const outboxStatus: z.ZodType<OutboxStatus> = z.object({
+  pending: integer,
+  in_flight: integer,
+  uncertain: integer,
+  held: integer,
+  inferred: integer,
+  conflicted: integer,
+  dead: integer,
+  oldest_age_s: z.number().nullable(),
+});
+
+/** What `sync …` answer. */
+export interface SyncStatus {
+  readonly upstream: UpstreamStatus;
+  readonly outbox: OutboxStatus;
+}
+
+export const syncStatus: z.ZodType<SyncStatus> = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
+
 export const status: z.ZodType<Status> = z.object({
   role: text,
   version: text,
   uptime_s: z.number(),
   listeners,
-  upstream: z
-    .object({
-      state: text,
-      since: text,
-      protocol: text,
-      breaker: text,
-      last_success_at: text.nullable(),
-      last_error: text.nullable(),
-    })
-    .nullable(),
-  outbox: z
-    .object({
-      pending: integer,
-      in_flight: integer,
-      uncertain: integer,
-      inferred: integer,
-      conflicted: integer,
-      dead: integer,
-      oldest_age_s: z.number().nullable(),
-    })
-    .nullable(),
+  upstream: upstreamStatus.nullable(),
+  outbox: outboxStatus.nullable(),
   records: z.record(text, integer),
   clock: z.object({ suspect: z.boolean() }),
 });

@@ -1,41 +1,58 @@
+import { mkdirSync } from 'node:fs';
 import { isRefusal } from '../service/idempotency.ts';
 import { rememberedTime } from '../service/mark-time.ts';
+import { StorageError } from '../service/ports.ts';
+import type { RestoredStore } from '../service/restore.ts';
 import { runUseCase } from '../service/use-cases.ts';
 import { openWriting } from '../store/connection.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
 import { localWriter } from '../store/local-writer.ts';
 import { holdDirectory } from '../store/lock.ts';
-import { openStore } from '../store/open.ts';
-import { putBack } from '../store/put-back.ts';
+import { draftFrom, putInPlace } from '../store/put-back.ts';
 import { KeptClock } from './clock.ts';
 import { sha256, systemRandom } from './random.ts';
 
+/** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
+export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { ok: false; reason: string };
+
 /**
  * Puts a backup back into a state directory that no process uses, as a store of its own whose unfinished
- * operations are all to be read back. Resolves to null, or to why it was refused.
+ * operations are all to be read back. It is one before it is in its place, so that a crash in between
+ * leaves no copy that takes itself for the original.
  */
-export async function restoreBackup(backup: string, stateDir: string): Promise<string | null> {
+export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
-    {
-      using _ = holdDirectory(stateDir);
-      putBack(backup, stateDir);
-    }
-    using store = openStore({ directory: stateDir });
-    using connection = openWriting(store.databasePath);
-    const clock = new KeptClock(rememberedTime(connection.transaction));
-    const writer = localWriter(connection, {
-      run: runUseCase,
-      isRefusal,
-      context: () => ({ now: clock.now(), steady: clock.steady(), random: systemRandom, digest: sha256 }),
-    });
-    await writer.write('restore', {});
-    return null;
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    using _ = holdDirectory(stateDir);
+    using draft = draftFrom(backup, stateDir);
+    const restored = await makeOwn(draft.path);
+    return { ok: true, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
-    const isExpected =
-      error instanceof DatabaseRefused ||
-      error instanceof StateDirectoryHeld ||
-      error instanceof StateDirectoryUnusable;
-    if (!isExpected) throw error;
-    return error.message;
+    if (!isExpected(error)) throw error;
+    return { ok: false, reason: error.message };
   }
+}
+
+async function makeOwn(path: string): Promise<RestoredStore> {
+  using connection = openWriting(path);
+  const clock = new KeptClock(rememberedTime(connection.transaction));
+  const writer = localWriter(connection, {
+    run: runUseCase,
+    isRefusal,
+    context: () => ({ now: clock.now(), steady: clock.steady(), random: systemRandom, digest: sha256 }),
+  });
+  const restored = await writer.write('restore', {}, { actor: `user:${process.getuid?.() ?? 'local'}` });
+  if (!restored.ok) throw new Error(restored.problem.detail);
+  return restored.value;
+}
+
+function isExpected(error: unknown): error is Error {
+  return (
+    error instanceof DatabaseRefused ||
+    error instanceof StateDirectoryHeld ||
+    error instanceof StateDirectoryUnusable ||
+    error instanceof StorageError ||
+    // The system refused a file or a directory, and its message names it.
+    (error instanceof Error && 'syscall' in error)
+  );
 }

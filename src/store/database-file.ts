@@ -59,7 +59,7 @@ export function createDatabase(path: string): void {
 }
 
 /** The new name itself must outlive a power cut. */
-function syncDirectory(directory: string): void {
+export function syncDirectory(directory: string): void {
   const handle = openSync(directory, 'r');
   try {
     fsyncSync(handle);

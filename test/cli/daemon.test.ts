@@ -7,6 +7,7 @@ const operation = {
   kind: 'usage',
   license_key: 'K',
   state: 'dead',
+  held: false,
   attempts: 3,
   base_uses: 4,
   created_at: '2024-02-22T11:23:05+00:00',
@@ -27,8 +28,19 @@ const status = {
     breaker: 'open',
     last_success_at: null,
     last_error: 'connection refused',
+    paused_products: [],
+    coupons_paused: false,
   },
-  outbox: { pending: 12, in_flight: 0, uncertain: 1, inferred: 0, conflicted: 2, dead: 0, oldest_age_s: 61 },
+  outbox: {
+    pending: 12,
+    in_flight: 0,
+    uncertain: 1,
+    held: 1,
+    inferred: 0,
+    conflicted: 2,
+    dead: 0,
+    oldest_age_s: 61,
+  },
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
   clock: { suspect: false, high_water: '2024-02-22T11:23:05+00:00' },
 };
@@ -45,7 +57,7 @@ test('status of an agent is readable at a glance', async () => {
       'upstream    down since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
       'last error  connection refused',
       'outbox      12 pending, 1 uncertain, oldest 1m 1s',
-      'attention   2 conflicted: see latchkey outbox list --state …',
+      'attention   1 held, 2 conflicted: see latchkey outbox list, then outbox retry, drop or confirm',
       'records     3 fresh, 1 grace',
       '',
     ].join('\n'),
@@ -107,7 +119,56 @@ test('outbox show tells all of one change', async () => {
   daemon.answer({ body: { data: operation } });
   const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
   expect(out).toContain('sent on uses  4');
+  expect(out).toContain('to do         latchkey outbox retry, drop or confirm (it was applied)');
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192-a');
+});
+
+test.each(['retry', 'drop', 'confirm'])(
+  'outbox %s is sent for the change, which is shown after it',
+  async (word) => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ body: { data: { ...operation, state: 'uncertain', held: true } } });
+    const { code, out } = await latchkey('outbox', word, '0192-a', '--state-dir', daemon.stateDir);
+    expect(code).toBe(0);
+    expect(out).toContain('state         uncertain, held');
+    expect(daemon.received[0]?.line).toBe(`POST /admin/v1/outbox/0192-a/${word}`);
+  },
+);
+
+test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after it', async (word) => {
+  await using daemon = await startFakeDaemon();
+  const { upstream, outbox } = status;
+  daemon.answer({ body: { data: { upstream: { ...upstream, state: 'paused' }, outbox } } });
+  const { code, out } = await latchkey('sync', word, '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    [
+      'upstream  paused since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
+      'outbox    12 pending, 1 uncertain, oldest 1m 1s',
+      'note      nothing goes up until: latchkey sync resume',
+      '',
+    ].join('\n'),
+  );
+  expect(daemon.received[0]?.line).toBe(`POST /admin/v1/sync/${word}`);
+});
+
+test('status names what the upstream refuses, what was taken as applied, and what to do', async () => {
+  await using daemon = await startFakeDaemon();
+  const upstream = {
+    ...status.upstream,
+    state: 'paused',
+    paused_products: ['RGsF', 'Xy'],
+    coupons_paused: true,
+  };
+  const outbox = { ...status.outbox, held: 0, conflicted: 0, inferred: 4 };
+  daemon.answer({ body: { ...status, upstream, outbox } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toContain('refused     the secret of RGsF, the secret of Xy, the API key: put the right one');
+  expect(out).toContain('paused      nothing goes up until: latchkey sync resume');
+  expect(out).toContain(
+    'inferred    4 taken as applied, without proof: see latchkey outbox list --state inferred',
+  );
+  expect(out).not.toContain('attention');
 });
 
 test('a refusal is told by title, detail and each fault; with --json also as the problem itself', async () => {

@@ -1,0 +1,64 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { latchkey } from './command-line.ts';
+import { problem, startFakeDaemon } from './fake-daemon.ts';
+
+test('backup writes what the daemon gives into a new file for its owner alone', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ headers: { 'content-type': 'application/octet-stream' }, body: 'all of it' });
+  const file = join(daemon.stateDir, 'copy.db');
+  const { code, out, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
+  expect({ code, out, err }).toEqual({ code: 0, out: `${file}: 9 bytes\n`, err: '' });
+  expect(readFileSync(file, 'utf8')).toBe('all of it');
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/backup');
+});
+
+test('backup --json names the file and its size', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: 'all of it' });
+  const file = join(daemon.stateDir, 'copy.db');
+  const { out } = await latchkey('backup', file, '--json', '--state-dir', daemon.stateDir);
+  expect(JSON.parse(out)).toEqual({ file, bytes: 9 });
+});
+
+test('backup overwrites nothing, and asks for nothing then', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'copy.db');
+  writeFileSync(file, 'precious');
+  const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(err).toContain(`latchkey: cannot make ${file}: `);
+  expect(readFileSync(file, 'utf8')).toBe('precious');
+  expect(daemon.received).toEqual([]);
+});
+
+test('backup leaves no file behind when it is refused', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer(problem(409, 'backup_running'));
+  const file = join(daemon.stateDir, 'copy.db');
+  const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(err).toContain('backup_running');
+  expect(existsSync(file)).toBe(false);
+});
+
+test('backup leaves no file behind when the daemon goes away in the middle', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ headers: { 'content-length': '1000000', connection: 'close' }, body: 'the beginning' });
+  const file = join(daemon.stateDir, 'copy.db');
+  const { code } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
+  expect(code).not.toBe(0);
+  expect(existsSync(file)).toBe(false);
+});
+
+test('backup says so when the file cannot be made', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'nowhere', 'copy.db');
+  const { code, err } = await latchkey('backup', file, '--state-dir', daemon.stateDir);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: `latchkey: cannot make ${file}: no such file or directory\n`,
+  });
+});
