@@ -1,0 +1,163 @@
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { scopes, type Grant, type Scope } from '../../src/domain/grant.ts';
+import type { Route } from '../../src/http/route.ts';
+import { routes } from '../../src/http/routes.ts';
+import { apiKey, openDesk, serverOf, type TestDesk } from '../http/desk.ts';
+
+/** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */
+const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
+  [/^GET \/(?:livez|readyz|openapi\.json)$/, 'anyone'],
+  [/^GET \/(?:statusz|metrics)$/, 'ops'],
+  [/^GET \/api\/v2\/license\/verify$/, 'verify'],
+  [/^PUT \/api\/v2\/license\/(?:usage|decrease)$/, 'use'],
+  [/^PUT \/api\/v2\/license\/(?:enable|disable)$/, 'manage'],
+  [/^GET \/api\/v2\/coupons(?:\/:id)?$/, 'coupons:read'],
+  [/^POST \/api\/v2\/coupons$/, 'coupons:write'],
+  [/^POST \/agent\/v1\/quote$/, 'coupons:read'],
+  [/^GET \/agent\/v1\/redemptions\/:\w+$/, 'coupons:read'],
+  [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],
+  [/^(?:GET|POST) \/sync\/v1\//, 'use'],
+  [/^(?:GET|POST|DELETE) \/admin\/v1\//, 'admin'],
+];
+
+function neededFor(route: Route): Scope | 'anyone' | undefined {
+  return documented.find(([pattern]) => pattern.test(nameOf(route)))?.[1];
+}
+
+function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+test('every route has an access rule, which is the one of the contract', () => {
+  expect(routes.length).toBeGreaterThan(20);
+  for (const route of routes) {
+    const { access } = route as { access: Route['access'] | undefined };
+    expect([nameOf(route), access === 'anyone' ? access : access?.scope]).toEqual([
+      nameOf(route),
+      neededFor(route),
+    ]);
+  }
+});
+
+const everyRoute = routes.map((route) => [nameOf(route), route] as const);
+const secretOf = (scope: Scope): string => `lk_tok_of_${scope}`;
+const productSecret = 'lk_prod_of_p';
+
+/** The headers in which a route takes a credential. */
+function headersOf({ access }: Route, secret: string): Record<string, string>[] {
+  const bearer = { authorization: `Bearer ${secret}` };
+  if (access === 'anyone') return [bearer];
+  const named = { api_key: ['service-api-key'], product_secret: ['product-secret-key'] };
+  const names = access.credential === 'any' ? Object.values(named).flat() : named[access.credential];
+  return [bearer, ...names.map((name) => ({ [name]: secret }))];
+}
+
+function grantOf(scope: Scope): Grant {
+  return { credential: 'socket:/x', scopes: [scope], reach: { accountId: 'default', productKey: null } };
+}
+
+type Call = { status: number; code: unknown };
+
+async function call(server: FastifyInstance, route: Route, headers: object): Promise<Call> {
+  const url = route.path.replaceAll(/:\w+/g, 'nothing');
+  const answer = await server.inject({ method: route.method, url, headers: { ...headers } });
+  const isJson = String(answer.headers['content-type']).includes('json');
+  return { status: answer.statusCode, code: isJson ? answer.json<{ code?: unknown }>().code : null };
+}
+
+/** What the door says, whatever the route behind it makes of the request. */
+function atTheDoor({ status, code }: Call): 'open' | 'scope_missing' | 'credentials' {
+  if (status === 403 && code === 'scope_missing') return 'scope_missing';
+  if (status === 401) return 'credentials';
+  expect(status).not.toBe(403);
+  return 'open';
+}
+
+describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
+  let opened: TestDesk;
+  let server: FastifyInstance;
+  let granted: (readonly [Scope, FastifyInstance])[];
+
+  beforeAll(async () => {
+    opened = await openDesk({ role });
+    const { digest } = opened.desk;
+    const { tokens, products } = opened.transaction;
+    const nothing = { productKey: null, accountId: null, label: null, createdAt: 0 };
+    for (const scope of scopes) {
+      tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
+    }
+    const product = { productKey: 'P', accountId: 'default', name: 'P', recurring: false, createdAt: 0 };
+    products.add(product, digest(productSecret));
+    server = serverOf(opened.desk);
+    granted = scopes
+      .filter((scope) => scope !== 'ops' && scope !== 'admin')
+      .map((scope) => [scope, serverOf(opened.desk, { listener: 'socket', grant: grantOf(scope) })]);
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  const expected = (needed: string | undefined, carried: readonly string[]): string =>
+    needed === 'anyone' || carried.includes('admin') || carried.includes(needed ?? '')
+      ? 'open'
+      : 'scope_missing';
+
+  test.each(everyRoute)('%s is open to its scope and to admin alone', async (_, route) => {
+    for (const scope of scopes) {
+      for (const headers of headersOf(route, secretOf(scope))) {
+        const said = atTheDoor(await call(server, route, headers));
+        expect([scope, Object.keys(headers), said]).toEqual([
+          scope,
+          Object.keys(headers),
+          expected(neededFor(route), [scope]),
+        ]);
+      }
+    }
+  });
+
+  test.each(everyRoute)('%s takes an API key and a product secret for what they carry', async (_, route) => {
+    const { access } = route;
+    const kinds = [
+      ['product_secret', { 'product-secret-key': productSecret }, ['verify', 'use', 'manage']],
+      ['api_key', { 'service-api-key': apiKey }, ['coupons:read', 'coupons:write']],
+    ] as const;
+    for (const [kind, headers, carried] of kinds) {
+      const said = atTheDoor(await call(server, route, headers));
+      const isRead = access === 'anyone' || access.credential === 'any' || access.credential === kind;
+      expect([kind, said]).toEqual([kind, isRead ? expected(neededFor(route), carried) : 'credentials']);
+    }
+  });
+
+  test.each(everyRoute)('%s is closed to no credential and to a wrong one', async (_, route) => {
+    const outcome = neededFor(route) === 'anyone' ? 'open' : 'credentials';
+    expect(atTheDoor(await call(server, route, {}))).toBe(outcome);
+    for (const headers of headersOf(route, 'wrong')) {
+      expect(atTheDoor(await call(server, route, headers))).toBe(outcome);
+    }
+  });
+
+  test.each(everyRoute)('%s takes a socket’s grant for what it carries', async (_, route) => {
+    for (const [scope, socket] of granted) {
+      const said = atTheDoor(await call(socket, route, {}));
+      expect([scope, said]).toEqual([scope, expected(neededFor(route), [scope])]);
+    }
+  });
+
+  test('the catalogue is the authority’s: an agent says so to those who may ask, and to no one else', async () => {
+    for (const route of routes.filter(({ authorityOnly }) => authorityOnly === true)) {
+      const [headers = {}] = headersOf(route, secretOf('admin'));
+      const { code } = await call(server, route, headers);
+      expect([nameOf(route), code === 'not_the_authority']).toEqual([nameOf(route), role === 'agent']);
+    }
+  });
+});
+
+test('on a socket with a grant, a credential that is sent counts, and counts alone', async () => {
+  await using opened = await openDesk();
+  const server = serverOf(opened.desk, { listener: 'socket', grant: grantOf('coupons:read') });
+  const ask = async (headers: object): Promise<number> =>
+    (await server.inject({ url: '/api/v2/coupons', headers: { ...headers } })).statusCode;
+  expect(await ask({})).toBe(200);
+  expect(await ask({ 'service-api-key': '' })).toBe(200);
+  expect(await ask({ 'service-api-key': apiKey })).toBe(200);
+  expect(await ask({ 'service-api-key': 'wrong' })).toBe(401);
+});

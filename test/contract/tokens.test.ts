@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminToken, apiKey } from '../http/desk.ts';
+import { serveDesk, type Served } from '../http/served.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
+
+type Data = Record<string, unknown>;
+
+const admin = { authorization: `Bearer ${adminToken}` };
+const tokens = '/admin/v1/tokens';
+
+let served: Served;
+beforeAll(async () => {
+  served = await serveDesk();
+});
+afterAll(() => served[Symbol.asyncDispose]());
+
+function data(answer: HttpAnswer): Data {
+  return (answer.body as { data: Data }).data;
+}
+
+function outcome(answer: HttpAnswer): [number, string] {
+  return [answer.status, String((answer.body as Data)['code'])];
+}
+
+function faults(answer: HttpAnswer): string[] {
+  const { errors = [] } = answer.body as { errors?: { parameter: string; code: string }[] };
+  return errors.map(({ parameter, code }) => `${parameter}:${code}`);
+}
+
+describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
+  let http: HttpClient;
+  const product = { key: '', license: '', other: '', otherLicense: '' };
+
+  beforeAll(async () => {
+    http = httpClient(served.listeners[listener]);
+    [product.key, product.license] = await addProduct();
+    [product.other, product.otherLicense] = await addProduct();
+  });
+  afterAll(() => http[Symbol.asyncDispose]());
+
+  async function addProduct(more: Data = {}): Promise<[string, string]> {
+    const made = data(
+      await http.post('/admin/v1/products', { headers: admin, json: { name: 'P', ...more } }),
+    );
+    const json = { product_key: made['product_key'], buyer_email: 'b@example.com' };
+    const purchase = data(await http.post('/admin/v1/purchases', { headers: admin, json }));
+    return [String(made['product_key']), String((purchase['license'] as Data)['license_key'])];
+  }
+
+  const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
+  const bearer = (issued: HttpAnswer): { authorization: string } => ({
+    authorization: `Bearer ${String(data(issued)['token'])}`,
+  });
+  const verify = (key: string, headers: Record<string, string>): Promise<HttpAnswer> =>
+    http.get(`/api/v2/license/verify?license_key=${key}`, { headers });
+
+  test('a token is shown once, with all that it is, and listed without its secret', async () => {
+    const issued = await issue({
+      scopes: ['use', 'verify', 'use'],
+      product_key: product.key,
+      label: 'till',
+    });
+    expect(issued.status).toBe(201);
+    const { token, ...rest } = data(issued);
+    expect(token).toMatch(/^lk_tok_[0-9a-f]{64}$/);
+    expect(rest).toEqual({
+      token_id: expect.any(String),
+      scopes: ['verify', 'use'],
+      product_key: product.key,
+      account_id: 'default',
+      label: 'till',
+    });
+    const listed = await http.get(`${tokens}?limit=100`, { headers: admin });
+    expect(data(listed)['tokens']).toContainEqual(rest);
+    expect(listed.headers['x-total-count']).toBe(String((data(listed)['tokens'] as unknown[]).length));
+    expect(JSON.stringify(listed.body)).not.toContain('lk_tok_');
+  });
+
+  test('a token does what its scopes say and nothing else', async () => {
+    const headers = bearer(await issue({ scopes: ['verify'] }));
+    expect((await verify(product.license, headers)).status).toBe(200);
+    const use = await http.put('/api/v2/license/usage', {
+      headers,
+      form: { license_key: product.license },
+    });
+    expect(outcome(use)).toEqual([403, 'scope_missing']);
+    expect((use.body as Data)['detail']).toContain('use');
+  });
+
+  test('a token with a product sees the keys of others as unknown, one without sees all', async () => {
+    const bound = bearer(await issue({ scopes: ['verify'], product_key: product.key }));
+    expect((await verify(product.license, bound)).status).toBe(200);
+    const foreign = await verify(product.otherLicense, bound);
+    const unknown = await verify('NO-SUCH-KEY', bound);
+    expect(outcome(foreign)).toEqual([404, 'license_not_found']);
+    expect({ ...(foreign.body as Data), request_id: '' }).toEqual({
+      ...(unknown.body as Data),
+      request_id: '',
+    });
+    const free = bearer(await issue({ scopes: ['verify'] }));
+    for (const key of [product.license, product.otherLicense]) {
+      expect((await verify(key, free)).status).toBe(200);
+    }
+  });
+
+  test('a token acts for its account, and sees nothing of another', async () => {
+    const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'A' } }));
+    const [key, license] = await addProduct({ account_id: account['account_id'] });
+    const theirs = bearer(
+      await issue({ scopes: ['verify', 'coupons:read'], account_id: account['account_id'] }),
+    );
+    expect((await verify(license, theirs)).status).toBe(200);
+    expect(outcome(await verify(product.license, theirs))).toEqual([404, 'license_not_found']);
+    const code = `${listener}-ours`;
+    const form = { coupon_type: 'multi', amount_off: '5', code };
+    await http.post('/api/v2/coupons', { headers: { 'service-api-key': apiKey }, form });
+    const seen = await http.get('/api/v2/coupons?limit=100', { headers: theirs });
+    expect(data(seen)['coupons']).toEqual([]);
+    const ofProduct = data(await issue({ scopes: ['verify'], product_key: key }));
+    expect(ofProduct['account_id']).toBe(account['account_id']);
+  });
+
+  test('a revoked token stops at once; there is nothing left to revoke', async () => {
+    const issued = await issue({ scopes: ['verify'], label: 'gone' });
+    const path = `${tokens}/${String(data(issued)['token_id'])}`;
+    expect((await verify(product.license, bearer(issued))).status).toBe(200);
+    const revoked = await http.delete(path, { headers: admin });
+    expect([revoked.status, data(revoked)]).toMatchObject([200, { label: 'gone' }]);
+    expect(outcome(await verify(product.license, bearer(issued)))).toEqual([401, 'credentials_invalid']);
+    expect(outcome(await http.delete(path, { headers: admin }))).toEqual([404, 'token_not_found']);
+  });
+
+  test('the token in the file is not revoked, because the next start would accept it again', async () => {
+    served.transaction.tokens.remove('admin.token');
+    served.transaction.tokens.add(
+      {
+        tokenId: 'admin.token',
+        scopes: ['admin'],
+        productKey: null,
+        accountId: null,
+        label: null,
+        createdAt: 0,
+      },
+      `${listener} digest`,
+    );
+    const answer = await http.delete(`${tokens}/admin.token`, { headers: admin });
+    expect(outcome(answer)).toEqual([409, 'token_of_the_file']);
+  });
+
+  test('a token that may do everything issues tokens; one that may not issues none', async () => {
+    const headers = bearer(await issue({ scopes: ['admin'] }));
+    const second = await http.post(tokens, { headers, json: { scopes: ['verify'] } });
+    expect(second.status).toBe(201);
+    const refused = await http.post(tokens, { headers: bearer(second), json: { scopes: ['verify'] } });
+    expect(outcome(refused)).toEqual([403, 'scope_missing']);
+  });
+
+  test.each<[string, Data, string[]]>([
+    ['no scopes', {}, ['scopes:required']],
+    ['an empty list of scopes', { scopes: [] }, ['scopes:required']],
+    ['an unknown scope', { scopes: ['verify', 'everything'] }, ['scopes:not_one_of']],
+    ['scopes that are no list', { scopes: 'verify' }, ['scopes:not_a_list']],
+    ['a scope that is no word', { scopes: [{}] }, ['scopes:not_one_of']],
+    ['an unknown product', { scopes: ['verify'], product_key: 'none' }, ['product_key:product_not_found']],
+    ['an unknown account', { scopes: ['verify'], account_id: 'none' }, ['account_id:account_not_found']],
+    [
+      'two faults',
+      { scopes: ['ops'], account_id: 'none', product_key: 'none' },
+      ['account_id:account_not_found', 'product_key:product_not_found'],
+    ],
+    ['a label too long', { scopes: ['verify'], label: 'x'.repeat(201) }, ['label:too_long']],
+  ])('%s is refused', async (_, json, expected) => {
+    const answer = await issue(json);
+    expect([answer.status, faults(answer)]).toEqual([422, expected]);
+  });
+
+  test.each(['coupons:read', 'coupons:write', 'admin'])(
+    'a token for one product cannot carry %s',
+    async (scope) => {
+      const answer = await issue({ scopes: ['verify', scope], product_key: product.key });
+      expect([answer.status, faults(answer)]).toEqual([422, ['scopes:excluded']]);
+    },
+  );
+
+  test('the product has to be the account’s own', async () => {
+    const account = data(await http.post('/admin/v1/accounts', { headers: admin, json: { name: 'B' } }));
+    const answer = await issue({
+      scopes: ['verify'],
+      product_key: product.key,
+      account_id: account['account_id'],
+    });
+    expect(faults(answer)).toEqual(['product_key:product_not_found']);
+  });
+
+  test('an answer with a secret is not stored: the same idempotency key makes another token', async () => {
+    const headers = { ...admin, 'idempotency-key': `${listener}-issue` };
+    const json = { scopes: ['verify'] };
+    const first = await http.post(tokens, { headers, json });
+    const second = await http.post(tokens, { headers, json });
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(data(first)['token']).not.toBe(data(second)['token']);
+  });
+});
+
+test('an agent issues tokens for the products that it is configured with, and for its one account', async () => {
+  await using agent = await serveDesk({ role: 'agent', configuredProducts: () => ['RGsF'] });
+  await using http = httpClient(agent.listeners.tcp);
+  const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
+  expect((await issue({ scopes: ['verify', 'use'], product_key: 'RGsF' })).status).toBe(201);
+  expect((await issue({ scopes: ['verify'], account_id: 'default' })).status).toBe(201);
+  expect(faults(await issue({ scopes: ['verify'], product_key: 'other' }))).toEqual([
+    'product_key:product_not_found',
+  ]);
+  expect(faults(await issue({ scopes: ['verify'], account_id: 'other' }))).toEqual([
+    'account_id:account_not_found',
+  ]);
+});
