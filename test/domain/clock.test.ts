@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import {
+  isSuspect,
+  keepTime,
+  learnDate,
+  startTimeKeeping,
+  timeOf,
+  type Reading,
+  type TimeKeeping,
+} from '../../src/domain/clock.ts';
+
+const minute = 60_000;
+const day = 86_400_000;
+const noon = Date.UTC(2026, 5, 1, 12);
+
+/** The machine `passed` ms after its start at noon, its wall clock turned by `turned`. */
+function after(passed: number, turned: number = 0): Reading {
+  return { wall: noon + passed + turned, monotonic: passed };
+}
+
+type Row = {
+  name: string;
+  keeping: TimeKeeping;
+  reading: Reading;
+  now: number;
+  suspect: boolean;
+};
+
+const started = startTimeKeeping(null, after(0));
+const startedLate = startTimeKeeping(noon + day, after(0));
+
+const rows: Row[] = [
+  { name: 'a right clock', keeping: started, reading: after(minute), now: noon + minute, suspect: false },
+  {
+    name: 'a clock turned back',
+    keeping: started,
+    reading: after(minute, -day),
+    now: noon + minute,
+    suspect: true,
+  },
+  {
+    name: 'a clock turned back by little',
+    keeping: started,
+    reading: after(minute, -9 * minute),
+    now: noon + minute,
+    suspect: false,
+  },
+  {
+    name: 'a clock turned forwards',
+    keeping: started,
+    reading: after(minute, day),
+    now: noon + minute + day,
+    suspect: false,
+  },
+  {
+    name: 'a start behind the mark',
+    keeping: startedLate,
+    reading: after(minute),
+    now: noon + day + minute,
+    suspect: true,
+  },
+  {
+    name: 'a start behind the mark, once the clock is right',
+    keeping: startedLate,
+    reading: after(minute, day + 1),
+    now: noon + day + minute + 1,
+    suspect: false,
+  },
+  {
+    name: 'a clock that an answer has shown to be ahead',
+    keeping: learnDate(started, noon, after(0, day)),
+    reading: after(minute, day),
+    now: noon + minute,
+    suspect: true,
+  },
+  {
+    name: 'a clock that is ahead by less than an answer can tell',
+    keeping: learnDate(started, noon, after(0, 9 * minute)),
+    reading: after(minute, 9 * minute),
+    now: noon + 10 * minute,
+    suspect: false,
+  },
+  {
+    name: 'a clock that is turned further ahead after an answer',
+    keeping: learnDate(started, noon, after(0, day)),
+    reading: after(minute, 3 * day),
+    now: noon + minute + 2 * day,
+    suspect: true,
+  },
+  {
+    name: 'a clock behind the date of an answer',
+    keeping: learnDate(started, noon + day, after(0)),
+    reading: after(minute),
+    now: noon + day + minute,
+    suspect: true,
+  },
+  {
+    name: 'an answer dated before the time reached',
+    keeping: learnDate(started, noon - day, after(minute)),
+    reading: after(2 * minute),
+    now: noon + 2 * minute,
+    suspect: false,
+  },
+];
+
+describe('the time by which verdicts are made', () => {
+  it.each(rows)('under $name', ({ keeping, reading, now, suspect }) => {
+    const kept = keepTime(keeping, reading);
+    expect(timeOf(kept)).toBe(now);
+    expect(isSuspect(kept, reading)).toBe(suspect);
+  });
+});
+
+describe('a clock that is turned back', () => {
+  it('wins nothing of the time that was shown before', () => {
+    const ahead = keepTime(started, after(0, day));
+    expect(timeOf(keepTime(ahead, after(minute)))).toBe(noon + day + minute);
+    expect(timeOf(keepTime(ahead, after(minute, -day)))).toBe(noon + day + minute);
+  });
+
+  it('wins nothing even of a time that was not believed', () => {
+    const far = keepTime(started, after(0, 31 * day));
+    expect(timeOf(keepTime(far, after(minute)))).toBe(noon + 31 * day + minute);
+  });
+
+  it('is taken back from there by an answer of the upstream alone', () => {
+    const far = keepTime(started, after(0, 31 * day));
+    const told = learnDate(far, noon + minute, after(minute));
+    expect(timeOf(told)).toBe(noon + minute);
+    expect(isSuspect(told, after(minute))).toBe(false);
+  });
+});
+
+describe('what the store remembers of the time', () => {
+  it('follows it', () => {
+    expect(keepTime(started, after(minute)).base).toBe(noon + minute);
+    expect(keepTime(started, after(minute, -day)).base).toBe(noon + minute);
+  });
+
+  it('follows a jump of up to 30 days', () => {
+    expect(keepTime(started, after(0, 30 * day)).base).toBe(noon + 30 * day);
+  });
+
+  it('is kept from a longer jump until an answer confirms it', () => {
+    const jumped = after(minute, 31 * day);
+    const kept = keepTime(started, jumped);
+    expect(kept.base).toBe(noon + minute);
+    expect(timeOf(kept)).toBe(noon + minute + 31 * day);
+    expect(isSuspect(kept, jumped)).toBe(true);
+    const confirmed = keepTime(learnDate(kept, noon + 31 * day, jumped), jumped);
+    expect(confirmed.base).toBe(noon + minute + 31 * day);
+    expect(isSuspect(confirmed, jumped)).toBe(false);
+  });
+
+  it('is kept from a jump over a time when the machine was off, too', () => {
+    const kept = startTimeKeeping(noon - 31 * day, after(0));
+    expect(kept.base).toBe(noon - 31 * day);
+    expect(timeOf(kept)).toBe(noon);
+  });
+
+  it('goes with the passing of time while a jump is not believed', () => {
+    const kept = keepTime(keepTime(started, after(0, 31 * day)), after(day, 31 * day));
+    expect(kept.base).toBe(noon + day);
+    expect(timeOf(kept)).toBe(noon + 32 * day);
+  });
+
+  it('is the wall clock again when that was ahead and has come back', () => {
+    const ahead = learnDate(started, noon, after(0, day));
+    const still = keepTime(ahead, after(minute, day));
+    expect(isSuspect(still, after(minute, day))).toBe(true);
+    const back = keepTime(still, after(2 * minute));
+    expect(isSuspect(back, after(2 * minute))).toBe(false);
+    expect(timeOf(keepTime(back, after(3 * minute)))).toBe(noon + 3 * minute);
+  });
+});

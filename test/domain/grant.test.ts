@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import {
+  allows,
+  apiKeyScopes,
+  productSecretScopes,
+  scopes,
+  type Grant,
+  type Scope,
+} from '../../src/domain/grant.ts';
+
+type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
+
+const grants: Record<Credential, readonly Scope[]> = {
+  'an API key': apiKeyScopes,
+  'a product secret': productSecretScopes,
+  'a token for operations': ['ops'],
+  'an administrator': ['admin'],
+};
+
+const table: Record<Credential, Record<Scope, boolean>> = {
+  'an API key': {
+    verify: false,
+    use: false,
+    manage: false,
+    'coupons:read': true,
+    'coupons:write': true,
+    ops: false,
+    admin: false,
+  },
+  'a product secret': {
+    verify: true,
+    use: true,
+    manage: true,
+    'coupons:read': false,
+    'coupons:write': false,
+    ops: false,
+    admin: false,
+  },
+  'a token for operations': {
+    verify: false,
+    use: false,
+    manage: false,
+    'coupons:read': false,
+    'coupons:write': false,
+    ops: true,
+    admin: false,
+  },
+  'an administrator': {
+    verify: true,
+    use: true,
+    manage: true,
+    'coupons:read': true,
+    'coupons:write': true,
+    ops: true,
+    admin: true,
+  },
+};
+
+describe('a grant', () => {
+  it.each(Object.keys(table) as Credential[])('of %s allows what the contract says', (credential) => {
+    const grant: Grant = {
+      credential,
+      scopes: grants[credential],
+      reach: { accountId: 'default', productKey: null },
+    };
+    expect(Object.fromEntries(scopes.map((scope) => [scope, allows(grant, scope)]))).toEqual(
+      table[credential],
+    );
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import {
+  changeLicense,
+  countAfter,
+  licenseTransitions,
+  type License,
+  type LicenseTrigger,
+} from '../../src/domain/license.ts';
+
+type State = 'enabled' | 'disabled';
+
+/** Specification 3.1, cell by cell: the state after it, and the count after it when it was 3. */
+const table: Record<State, Record<LicenseTrigger, { state: State; uses: number }>> = {
+  enabled: {
+    usage: { state: 'enabled', uses: 4 },
+    decrease: { state: 'enabled', uses: 2 },
+    enable: { state: 'enabled', uses: 3 },
+    disable: { state: 'disabled', uses: 3 },
+    refund: { state: 'disabled', uses: 3 },
+  },
+  disabled: {
+    usage: { state: 'disabled', uses: 4 },
+    decrease: { state: 'disabled', uses: 2 },
+    enable: { state: 'enabled', uses: 3 },
+    disable: { state: 'disabled', uses: 3 },
+    refund: { state: 'disabled', uses: 3 },
+  },
+};
+
+const license: License = {
+  licenseKey: 'KEY',
+  productKey: 'press',
+  buyerEmail: 'a@example.com',
+  uses: 3,
+  enabled: true,
+  createdAt: 1,
+};
+
+const cells = Object.entries(table).flatMap(([from, row]) =>
+  Object.entries(row).map(([trigger, to]) => ({
+    from: from as State,
+    trigger: trigger as LicenseTrigger,
+    to,
+  })),
+);
+
+describe('a license', () => {
+  it.each(cells)('that is $from is $to.state with $to.uses uses after $trigger', ({ from, trigger, to }) => {
+    const before = { ...license, enabled: from === 'enabled' };
+    expect(changeLicense(before, trigger)).toEqual({
+      ...license,
+      enabled: to.state === 'enabled',
+      uses: to.uses,
+    });
+  });
+
+  it('has no other states and triggers than these', () => {
+    const shape = Object.entries(table).map(([state, row]) => [state, Object.keys(row)]);
+    expect(Object.entries(licenseTransitions).map(([state, row]) => [state, Object.keys(row)])).toEqual(
+      shape,
+    );
+  });
+
+  it('is left as it was: a change makes a new one', () => {
+    const before = { ...license };
+    changeLicense(before, 'disable');
+    expect(before).toEqual(license);
+  });
+});
+
+describe('the count of uses', () => {
+  it('is not changed by a decrease at 0', () => {
+    expect(countAfter(0, 'decrease')).toBe(0);
+  });
+
+  it('falls to 0 and no further', () => {
+    expect(countAfter(1, 'decrease')).toBe(0);
+  });
+
+  it('that an upstream let fall below 0 is not taken further down, and rises one by one', () => {
+    expect(countAfter(-2, 'decrease')).toBe(-2);
+    expect(countAfter(-2, 'usage')).toBe(-1);
+  });
+});

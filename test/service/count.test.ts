@@ -1,0 +1,487 @@
+import { describe, expect, it } from 'vitest';
+import { givenAgent, hour, lost, minute, no, second } from './stage.ts';
+
+const sent = { justRead: false };
+
+describe('a use that is recorded on an agent', () => {
+  it('shows at once, and goes up on the count that was last seen', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    expect(await agent.send('counter')).toMatchObject({
+      id: use,
+      attempts: 1,
+      progress: { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: agent.steady },
+    });
+  });
+
+  it('is delivered by a clean answer, whose count is the new base', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(unexpected).toBeNull();
+    expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.observation.license.uses).toBe(6);
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
+  });
+
+  it('keeps its place in its lane: the next one waits for it, then goes on the new count', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const first = await agent.send('counter').catch(() => agent.record('usage'));
+    expect(typeof first).toBe('string');
+    const second_ = await agent.record('decrease');
+    const flying = await agent.send('counter');
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    await agent.answer(flying, agent.says(6));
+    expect(await agent.send('counter')).toMatchObject({ id: second_, progress: { baseUses: 6 } });
+  });
+
+  it('is refused for a key that was never seen, or that another product has', async () => {
+    await using agent = await givenAgent();
+    const unknown = await agent.change('usage', { licenseKey: 'OTHER' });
+    expect(unknown).toMatchObject({ ok: false, problem: { code: 'upstream_unreachable' } });
+    const command = { productKey: 'other', licenseKey: 'KEY-1', trigger: 'usage' } as const;
+    const { freshness, maxPending } = agent;
+    const foreign = await agent.writer.write('queueChange', { ...command, freshness, maxPending });
+    expect(foreign).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
+  });
+
+  it('is refused when the outbox is full, doubt that a person must decide included', async () => {
+    await using agent = await givenAgent({}, { writers: 'many', onDoubt: 'hold' });
+    agent.maxPending = 1;
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('held');
+    expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'storage_full' } });
+    expect(agent.local.pending).toBe(1);
+  });
+
+  it('is taken on an expired key only when it was enabled when last seen', async () => {
+    await using agent = await givenAgent();
+    await using refused = await givenAgent({ enabled: false });
+    agent.pass(15 * 24 * hour);
+    refused.pass(15 * 24 * hour);
+    expect(await agent.change('usage')).toMatchObject({ ok: true });
+    expect(await refused.change('usage')).toMatchObject({ ok: false, problem: { code: 'verdict_expired' } });
+  });
+
+  it('counts on a key that is disabled', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await agent.record('usage');
+    expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 1 });
+  });
+});
+
+describe('a count that was last seen before the start', () => {
+  it('is no base: the key is read first', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.restart();
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(5));
+    expect(await agent.send('counter', { justRead: true })).toMatchObject({
+      id: use,
+      progress: { baseUses: 5 },
+    });
+  });
+
+  it('that has moved without explanation makes earlier operations uncertain, not those recorded since', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const earlier = [await agent.record('usage'), await agent.record('usage')];
+    await agent.restart();
+    const since = await agent.record('usage');
+    await agent.read(agent.says(6));
+    expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
+    expect(agent.local.pending).toBe(3);
+    expect(agent.dueIn('counter')).toBe(minute);
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6));
+    expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['delivered', 'pending', 'pending']);
+    expect(await agent.send('counter')).toMatchObject({ id: earlier[1], progress: { baseUses: 6 } });
+  });
+
+  it('that has moved as no operation of this agent explains makes the key one of many writers', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const earlier = await agent.record('usage');
+    await agent.restart();
+    await agent.read(agent.says(9));
+    expect(agent.stateOf(earlier)).toBe('uncertain');
+    expect(agent.observation.license.uses).toBe(5);
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(9));
+    expect(unexpected).toEqual({ expected: 5, got: 9 });
+    expect(agent.stateOf(earlier)).toBe('inferred');
+    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 9 } });
+  });
+
+  it('is not made a base by the answer to a change of state', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.record('disable');
+    await agent.restart();
+    await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6, { enabled: false }));
+    expect(agent.stateOf(use)).toBe('uncertain');
+  });
+});
+
+describe('what was in flight when the process ended', () => {
+  it('is uncertain after the start, and read back once the fence is over', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.send('counter');
+    await agent.restart();
+    expect(agent.stateOf(use)).toBe('uncertain');
+    expect(agent.dueIn('counter')).toBe(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
+  });
+
+  it('waits the whole fence again after a start in the middle of it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    // The next process may count its steady time from elsewhere: what is left of the fence is not known.
+    agent.steady += 2 * hour;
+    await agent.restart();
+    expect(agent.dueIn('counter')).toBe(minute);
+  });
+});
+
+describe('a use whose answer was lost', () => {
+  it('waits for the fence: no sooner is it read back, and no read before settles it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    expect(agent.stateOf(use)).toBe('uncertain');
+    agent.pass(minute - 1);
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('uncertain');
+    expect(agent.observation.license.uses).toBe(5);
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    agent.pass(1);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('is not settled by a read that was sent before the fence and answered after it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute + second);
+    await agent.read(agent.says(5), { sentAt: agent.steady - second - 1 });
+    expect(agent.stateOf(use)).toBe('uncertain');
+  });
+
+  it('keeps its fence through a read that brings nothing', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { goneMs: second });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    for (const outcome of [no('unreachable'), lost, no('missing'), no('throttled')]) {
+      await agent.read(outcome);
+      expect(agent.dueIn('counter')).toBe(minute);
+    }
+  });
+
+  it('waits for as long as the upstream asks when that is longer', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: hour });
+    expect(agent.dueIn('counter')).toBe(hour);
+  });
+
+  it('counted, with a single writer, when the count has moved by it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('is sent again, with a single writer, when the count has not moved, and ends delivered', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: false });
+    await agent.answer(await agent.send('counter', sent), agent.says(6));
+    expect(agent.operation(use)).toMatchObject({ attempts: 2, progress: { state: 'delivered' } });
+  });
+
+  it('is sent again, with many writers, when the count has not moved, and ends inferred', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.stateOf(use)).toBe('inferred');
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 0 });
+  });
+
+  it('is inferred, with many writers, when the count has moved by it', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(6));
+    expect(unexpected).toBeNull();
+    expect(agent.stateOf(use)).toBe('inferred');
+  });
+
+  it('is inferred when the count has moved by anything else, and both numbers are told', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(8));
+    expect(unexpected).toEqual({ expected: 5, got: 8 });
+    expect(agent.stateOf(use)).toBe('inferred');
+    expect(agent.observation.manyWriters).toBe(true);
+  });
+
+  it('is held for a person where that is asked for, and leaves the lane to those behind it', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const use = await agent.record('usage');
+    const next = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).nextAt).toBeNull();
+    expect(agent.local).toEqual({ uses: 7, enabled: true, pending: 2 });
+    expect(await agent.send('counter')).toMatchObject({ id: next, progress: { baseUses: 6 } });
+  });
+
+  it('is not held where the count has not moved: it is sent again', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+  });
+
+  it('is settled together with the others in doubt, in their order', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const uses = [];
+    for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
+    await agent.send('counter');
+    await agent.restart();
+    agent.pass(minute);
+    // Two more than the one in flight have arrived: a past that this store does not remember.
+    await agent.read(agent.says(8));
+    expect(uses.map((id) => agent.stateOf(id))).toEqual(Array(4).fill('uncertain'));
+    agent.pass(minute);
+    await agent.read(agent.says(8));
+    expect(uses.map((id) => agent.stateOf(id))).toEqual(['delivered', 'delivered', 'delivered', 'pending']);
+    expect(agent.local).toEqual({ uses: 9, enabled: true, pending: 1 });
+  });
+
+  it('shows no second time in the answer to a change of state', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
+    expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 1 });
+  });
+});
+
+describe('a use that certainly was not applied', () => {
+  it('waits with backoff while the upstream cannot be reached, and goes on when it is back', async () => {
+    await using agent = await givenAgent();
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('unreachable'));
+    expect(agent.operation(use)).toMatchObject({ failures: 1, outage: true, lastError: 'no: unreachable' });
+    expect(agent.dueIn('counter')).toBe(500);
+    agent.pass(500);
+    await agent.answer(await agent.send('counter'), no('unreachable'));
+    expect(agent.dueIn('counter')).toBe(second);
+    await agent.writer.write('endOutage', {});
+    expect(agent.dueIn('counter')).toBe(0);
+  });
+
+  it('waits when the upstream asks for it, which the end of an outage does not change', async () => {
+    await using agent = await givenAgent();
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', hour));
+    expect(agent.dueIn('counter')).toBe(hour);
+    await agent.writer.write('endOutage', {});
+    expect(agent.dueIn('counter')).toBe(hour);
+  });
+
+  it('waits for its credential, and for nothing else', async () => {
+    await using agent = await givenAgent();
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('unauthorized'));
+    expect(agent.stateOf(use)).toBe('pending');
+    expect(agent.dueIn('counter')).toBe(0);
+  });
+
+  it('is dead when the upstream will never take it, and the reason is kept', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    const next = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('refused'));
+    expect(agent.operation(use)).toMatchObject({ lastError: 'no: refused', progress: { state: 'dead' } });
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    expect(await agent.send('counter')).toMatchObject({ id: next });
+  });
+
+  it('keeps its doubt through it', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    await agent.answer(await agent.send('counter'), no('unreachable'));
+    expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
+  });
+});
+
+describe('a key that the upstream does not know any more', () => {
+  it('keeps its operations until it has said so twice, far enough apart, then they are dead', async () => {
+    await using agent = await givenAgent();
+    const use = await agent.record('usage');
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('counter'), no('missing'));
+    expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'pending']);
+    expect(agent.observation.gone).toBe(false);
+    expect(agent.dueIn('counter')).toBe(minute);
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
+    expect(agent.observation.gone).toBe(true);
+    expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
+  });
+
+  it('is not gone when it was found in between', async () => {
+    await using agent = await givenAgent();
+    await agent.record('usage');
+    await agent.read(no('missing'));
+    await agent.read(agent.says(5));
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    expect(agent.observation.gone).toBe(false);
+  });
+
+  it('is not gone for anything but a 404', async () => {
+    await using agent = await givenAgent();
+    await agent.read(no('missing'));
+    agent.pass(minute);
+    const { observation } = agent;
+    for (const outcome of [no('unreachable'), no('unauthorized'), no('throttled'), no('rejected'), lost]) {
+      await agent.read(outcome);
+      expect(agent.observation).toEqual({ ...observation, refreshAt: agent.observation.refreshAt });
+    }
+  });
+});
+
+describe('a use that is taken back', () => {
+  it('is sent when there is one to take back', async () => {
+    await using agent = await givenAgent({ uses: 1 });
+    const undo = await agent.record('decrease');
+    expect(agent.local.uses).toBe(0);
+    await agent.answer(await agent.send('counter'), agent.says(0));
+    expect(agent.stateOf(undo)).toBe('delivered');
+  });
+
+  it('is not sent at 0: the key is read for it, and a 0 settles it', async () => {
+    await using agent = await givenAgent({ uses: 0 });
+    const undo = await agent.record('decrease');
+    expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(0));
+    expect(agent.operation(undo)).toMatchObject({ attempts: 0, progress: { state: 'delivered' } });
+  });
+
+  it('is sent after all when the read made for it shows a use', async () => {
+    await using agent = await givenAgent({ uses: 0 });
+    const undo = await agent.record('decrease');
+    await agent.read(agent.says(1));
+    expect(await agent.send('counter', { justRead: true })).toMatchObject({
+      id: undo,
+      progress: { baseUses: 1 },
+    });
+  });
+
+  it('is not settled by a read that was sent before it was recorded', async () => {
+    await using agent = await givenAgent({ uses: 0 });
+    const sentAt = agent.steady;
+    agent.pass(second);
+    const undo = await agent.record('decrease');
+    await agent.read(agent.says(0), { sentAt });
+    expect(agent.stateOf(undo)).toBe('pending');
+    expect(await agent.plan('counter', { justRead: true })).toEqual({ step: 'read' });
+  });
+
+  it('is not sent on a count below 0 that an upstream without a floor shows', async () => {
+    await using agent = await givenAgent({ uses: -2 });
+    const undo = await agent.record('decrease');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(-2));
+    expect(agent.stateOf(undo)).toBe('delivered');
+  });
+
+  it('behind a use is settled in its order', async () => {
+    await using agent = await givenAgent({ uses: 0 });
+    const use = await agent.record('usage');
+    const undo = await agent.record('decrease');
+    await agent.read(agent.says(0));
+    expect([agent.stateOf(use), agent.stateOf(undo)]).toEqual(['pending', 'pending']);
+    await agent.answer(await agent.send('counter'), agent.says(1));
+    await agent.answer(await agent.send('counter'), agent.says(0));
+    expect([agent.stateOf(use), agent.stateOf(undo)]).toEqual(['delivered', 'delivered']);
+  });
+});
+
+describe('another writer', () => {
+  it('is told by an answer whose count moved by other than one, and is not forgotten', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(7));
+    expect(unexpected).toEqual({ expected: 6, got: 7 });
+    expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 7 } });
+    await agent.restart();
+    await agent.read(agent.says(7));
+    expect(agent.observation.manyWriters).toBe(true);
+  });
+
+  it('is told by a read that no operation explains', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const { unexpected } = await agent.read(agent.says(4));
+    expect(unexpected).toEqual({ expected: 5, got: 4 });
+    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 4 } });
+  });
+
+  it('is told by the answer to a change of state', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('disable');
+    const { unexpected } = await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
+    expect(unexpected).toEqual({ expected: 5, got: 6 });
+    expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 6, enabled: false } });
+  });
+
+  it('makes later doubt about the key an inference, whatever is configured', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.read(agent.says(4));
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(use)).toBe('inferred');
+  });
+});
