@@ -88,9 +88,10 @@ export class Agent implements AsyncDisposable {
     kind: LicenseChangeKind,
     licenseKey: string,
     headers: RequestOptions['headers'] = {},
+    client: HttpClient = this.client,
   ): Promise<HttpAnswer> {
     const form = { license_key: licenseKey };
-    return this.client.put(`/api/v2/license/${kind}`, { headers: { ...credentials, ...headers }, form });
+    return client.put(`/api/v2/license/${kind}`, { headers: { ...credentials, ...headers }, form });
   }
 
   createCoupon(

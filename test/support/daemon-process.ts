@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-const startMs = 15_000;
+const startMs = 30_000;
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
