@@ -39,13 +39,18 @@ export function decideOperation(
   const head = transaction.operations.head(operation.subject, lane);
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
   const decided = move(transaction, operation, event);
-  // What may still be on its way is not overtaken, whoever wishes it.
-  const isFenced = operation.progress.state === 'uncertain' && operation.nextAt !== null;
-  const at = isFenced ? Math.max(operation.nextAt ?? 0, context.steady) : context.steady;
-  scheduleHead(transaction, operation.subject, lane, { at });
+  if (head?.progress.state !== 'in_flight') {
+    // What may still be on its way is not overtaken, whoever wishes it.
+    const at = Math.max(context.steady, fenceOf(operation), fenceOf(head));
+    scheduleHead(transaction, operation.subject, lane, { at });
+  }
   followUp(transaction, decided, decision);
   const after = transaction.operations.get(operationId) ?? decided;
   return done({ operation: after, was: operation.progress.state });
+}
+
+function fenceOf(operation: Operation | null): number {
+  return operation?.progress.state === 'uncertain' ? (operation.nextAt ?? 0) : 0;
 }
 
 function eventOf(decision: Decision, at: number): OperationEvent {

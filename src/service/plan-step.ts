@@ -1,5 +1,5 @@
 import { nextStep, type Step } from '../domain/lane.ts';
-import { advance, type LaneName } from '../domain/operation.ts';
+import { advance, laneOf, type LaneName, type Operation } from '../domain/operation.ts';
 import { done, type Result } from '../domain/problem.ts';
 import { currentBoot } from './boot.ts';
 import { scheduleHead } from './lanes.ts';
@@ -30,10 +30,19 @@ export function planStep(
     scheduleHead(transaction, subject, lane, { at: lingersUntil });
     return done({ step: 'none' });
   }
+  if (hidesDoubt(transaction, head)) return done({ step: 'read' });
   const step = nextStep({ head, observation, boot: currentBoot(transaction), justRead });
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;
   const operation = advance(head, { type: 'send', baseUses, at: steady });
   transaction.operations.put({ ...operation, nextAt: null });
   return done({ step: 'send', operation, baseUses });
+}
+
+/** Whether an older counter operation, sent again by a person, stands in front of one that is to be read back. */
+function hidesDoubt({ operations }: Transaction, { kind, subject, progress }: Operation): boolean {
+  if (laneOf[kind] !== 'counter' || progress.state !== 'pending' || operations.depth().uncertain === 0) {
+    return false;
+  }
+  return operations.lane(subject, 'counter').some((other) => other.progress.state === 'uncertain');
 }

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { Decision } from '../../src/service/decide-operation.ts';
+import { givenAgent, lost, minute, no, refusalOf, second, valueOf, type AgentStage } from './stage.ts';
+
+async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<string> {
+  const decided = await agent.writer.write('decideOperation', { operationId, decision });
+  agent.check();
+  return valueOf(decided).operation.progress.state;
+}
+
+/** An agent with one use that the upstream refused for good. */
+async function givenDead(uses: number = 5): Promise<{ agent: AgentStage; dead: string }> {
+  const agent = await givenAgent({ uses });
+  const dead = await agent.record('usage');
+  await agent.answer(await agent.send('counter'), no('refused'));
+  return { agent, dead };
+}
+
+describe('a person decides about an operation', () => {
+  it('that was refused: it is sent again', async () => {
+    const { agent, dead } = await givenDead();
+    await using _ = agent;
+    expect(await decide(agent, dead, 'retry')).toBe('pending');
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    expect(await agent.send('counter')).toMatchObject({ id: dead, attempts: 2 });
+  });
+
+  it('that was refused: it is given up, or said to be applied', async () => {
+    const { agent, dead } = await givenDead();
+    await using _ = agent;
+    expect(await decide(agent, dead, 'drop')).toBe('dropped');
+    const other = await givenDead();
+    await using __ = other.agent;
+    expect(await decide(other.agent, other.dead, 'confirm')).toBe('delivered');
+  });
+
+  it('that waits: it is given up, and those behind it go on', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const first = await agent.record('usage');
+    const next = await agent.record('usage');
+    expect(await decide(agent, first, 'drop')).toBe('dropped');
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+    expect(await agent.send('counter')).toMatchObject({ id: next });
+  });
+
+  it('of which none is open to it: it is refused', async () => {
+    await using agent = await givenAgent();
+    const use = await agent.record('usage');
+    await agent.send('counter');
+    for (const decision of ['retry', 'drop', 'confirm'] as const) {
+      const decided = await agent.writer.write('decideOperation', { operationId: use, decision });
+      expect(refusalOf(decided)).toBe('operation_not_open');
+    }
+    const none = await agent.writer.write('decideOperation', { operationId: 'none', decision: 'drop' });
+    expect(refusalOf(none)).toBe('operation_not_found');
+  });
+
+  it('that was held: it is sent again without its doubt', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(await decide(agent, use, 'retry')).toBe('pending');
+    await agent.answer(await agent.send('counter'), agent.says(7));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('that disables: once it is given up, the key is as the upstream says', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), no('refused'));
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
+    await decide(agent, disable, 'drop');
+    expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
+  });
+});
+
+describe('a decision beside what is under way', () => {
+  it.each(['retry', 'drop', 'confirm'] as const)('leaves the fence of another one: %s', async (decision) => {
+    const { agent, dead } = await givenDead();
+    await using _ = agent;
+    const doubtful = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(second);
+    await decide(agent, dead, decision);
+    expect(agent.dueIn('counter')).toBe(minute - second);
+    expect(agent.stateOf(doubtful)).toBe('uncertain');
+  });
+
+  it.each(['retry', 'drop'] as const)('leaves one in flight alone: %s', async (decision) => {
+    const { agent, dead } = await givenDead();
+    await using _ = agent;
+    const flying = await agent.record('usage');
+    const operation = await agent.send('counter');
+    valueOf(await agent.writer.write('decideOperation', { operationId: dead, decision }));
+    expect(agent.operation(flying).nextAt).toBeNull();
+    expect(agent.store.operations.due(agent.steady, 10, [])).toEqual([]);
+    await agent.answer(operation, agent.says(6));
+    expect(agent.stateOf(flying)).toBe('delivered');
+    expect(agent.dueIn('counter')).toBe(decision === 'retry' ? 0 : null);
+  });
+
+  it('sends nothing before the doubt behind it is settled', async () => {
+    const { agent, dead } = await givenDead();
+    await using _ = agent;
+    const doubtful = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, dead, 'retry');
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(doubtful)).toBe('delivered');
+    expect(await agent.send('counter')).toMatchObject({ id: dead, progress: { baseUses: 6 } });
+  });
+});
