@@ -1,9 +1,10 @@
-import { formatKey, type KeyPath } from '../config/fault.ts';
+import { formatKey } from '../config/fault.ts';
 import { loadConfiguration } from '../config/load.ts';
 import { effective } from '../config/show.ts';
+import { leavesOf, type Tree } from '../config/tree.ts';
 import { type CommandEntry, defineCommand, entry } from './command.ts';
 import { exitCode } from './exit-code.ts';
-import { type Cell, formatFields } from './layout.ts';
+import { formatFields } from './layout.ts';
 import { formatFaults, toLoadOptions } from './settings.ts';
 
 const check = defineCommand(
@@ -31,7 +32,7 @@ const show = defineCommand(
     }
     const tree = effective(loaded.configuration);
     if (args.json) output.printJson(tree);
-    else output.print(formatFields(Object.fromEntries(flatten(tree, []))));
+    else output.print(formatFields(byKey(tree)));
     return exitCode.done;
   },
 );
@@ -43,10 +44,6 @@ export const configCommands: readonly CommandEntry[] = [
 ];
 
 /** Writes each value by its whole path, as faults name it. */
-function flatten(value: unknown, path: KeyPath): readonly (readonly [string, Cell])[] {
-  if (typeof value !== 'object' || value === null) return [[formatKey(path), String(value)]];
-  if (Array.isArray(value) && value.length === 0) return [[formatKey(path), '[]']];
-  return Object.entries(value).flatMap(([key, item]) =>
-    flatten(item, [...path, Array.isArray(value) ? Number(key) : key]),
-  );
+function byKey(tree: Tree): Readonly<Record<string, string>> {
+  return Object.fromEntries(leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]));
 }

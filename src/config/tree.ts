@@ -41,6 +41,15 @@ export function overlay(base: unknown, over: unknown): unknown {
   return Object.fromEntries(merged);
 }
 
+/** Lists the single values in a tree with the way to each; an empty list is one. */
+export function leavesOf(value: unknown, path: KeyPath = []): readonly (readonly [KeyPath, unknown])[] {
+  if (typeof value !== 'object' || value === null) return [[path, value]];
+  if (Array.isArray(value) && value.length === 0) return [[path, '[]']];
+  return Object.entries(value).flatMap(([key, item]) =>
+    leavesOf(item, [...path, Array.isArray(value) ? Number(key) : key]),
+  );
+}
+
 const pathKeys = new Set(['state_dir', 'socket', 'path', 'api_key_file', 'secret_file', 'ca_file']);
 
 /** Makes the relative paths in a value absolute, from the folder that they are relative to. */

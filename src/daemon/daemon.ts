@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
+import { changedKeys } from '../config/difference.ts';
 import type { Desk, Readiness } from '../http/desk.ts';
 import { Rates } from '../http/rates.ts';
 import { logKey } from '../service/log-key.ts';
@@ -21,6 +22,7 @@ import { openListeners, type Addresses, type Listeners } from './listeners.ts';
 import { logOf } from './log-part.ts';
 import { Metrics } from './metrics.ts';
 import { sha256, systemRandom } from './random.ts';
+import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role.ts';
 import { recordCounts, statusOf } from './status.ts';
 import { takeIntoUse } from './take-into-use.ts';
@@ -71,6 +73,9 @@ function tellRoom(log: Log, isFull: boolean): void {
   if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
   else log.info({}, 'there is room on the disk again: changes are taken');
 }
+
+/** The keys that took effect, and those that will only after a restart. */
+export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
 type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter'> & {
   instance: string;
@@ -150,9 +155,16 @@ export class Daemon {
   }
 
   /** Puts another configuration in force: secrets, products, rates, freshness. */
-  reload(configuration: Configuration): void {
-    this.#parts.current.replace(configuration);
+  reload(wanted: Configuration): Reloaded {
+    const { current } = this.#parts;
+    const { configuration: before } = current;
+    const configuration = takenOver(before, wanted);
+    current.replace(configuration);
     this.#role.upstream?.retryCredentials();
+    return {
+      changed: changedKeys(before, configuration),
+      restart: changedKeys(configuration, wanted),
+    };
   }
 
   /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */

@@ -19,6 +19,8 @@ const allowed: ReadonlySet<string> = new Set([
   'signal',
   'level',
   'faults',
+  'changed',
+  'restart',
   // of the way up
   'operation',
   'license',

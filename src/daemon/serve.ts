@@ -7,6 +7,8 @@ import { StorageError } from '../service/ports.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
 import { makeLog } from './log.ts';
+import { logOf } from './log-part.ts';
+import { tellServiceManager } from './service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
 const storageFailedExit = 74;
@@ -21,32 +23,34 @@ export async function serve(
   configuration: Configuration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
-  const log = makeLog(configuration.log);
+  const root = makeLog(configuration.log);
+  const log = logOf(root, 'daemon');
   let daemon: Daemon;
   try {
-    daemon = await startDaemon(configuration, { log });
+    daemon = await startDaemon(configuration, { log: root });
   } catch (error) {
     if (!isExpected(error)) throw error;
     process.stderr.write(`latchkey: ${error.message}\n`);
     return 1;
   }
   const rereads = (): void => {
-    void reloadInto(daemon, log, reload);
+    void reloadInto(daemon, root, reload);
   };
   process.on('SIGHUP', rereads);
   const ending = closeWithGrace(
     { delay: closeMs, skip: ['SIGHUP', 'beforeExit'], logger: undefined },
     async ({ signal, err }) => {
-      if (err !== undefined) log.fatal({ err }, 'something failed that nobody expected');
+      if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
       else log.info({ signal }, 'draining');
-      await daemon.stop();
+      await Promise.all([tellServiceManager('STOPPING', log), daemon.stop()]);
       log.info({}, 'stopped');
     },
   );
+  void tellServiceManager('READY', log);
   return await daemon.failed.catch(async (error: unknown) => {
     ending.uninstall();
     process.off('SIGHUP', rereads);
-    log.fatal({ err: error }, 'the storage failed: ending for the supervisor to start anew');
+    root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');
     await daemon.stop().catch(() => undefined);
     return error instanceof StorageError ? storageFailedExit : 1;
   });
@@ -57,21 +61,26 @@ function isExpected(error: unknown): error is Error {
     error instanceof StateDirectoryHeld ||
     error instanceof StateDirectoryUnusable ||
     error instanceof DatabaseRefused ||
-    error instanceof ListenError
+    error instanceof ListenError ||
+    error instanceof StorageError
   );
 }
 
 async function reloadInto(
   daemon: Daemon,
-  log: ReturnType<typeof makeLog>,
+  root: ReturnType<typeof makeLog>,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<void> {
+  const log = logOf(root, 'daemon');
+  await tellServiceManager('RELOADING', log);
   const result = await reload();
-  if (!result.ok) {
+  if (result.ok) {
+    const { changed, restart } = daemon.reload(result.configuration);
+    root.level = result.configuration.log.level;
+    log.info({ changed }, 'the configuration was read again');
+    if (restart.length > 0) log.warn({ restart }, 'some changes take effect only after a restart');
+  } else {
     log.error({ faults: result.faults.map(formatFault) }, 'the configuration is not valid: nothing changed');
-    return;
   }
-  daemon.reload(result.configuration);
-  log.level = result.configuration.log.level;
-  log.info({}, 'the configuration was read again');
+  await tellServiceManager('READY', log);
 }

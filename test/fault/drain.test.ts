@@ -1,0 +1,127 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { credentials, secret, setStage } from '../support/agent-stage.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { delayAnswer, every, movesCounter } from '../support/plain-upstream.ts';
+import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const keys = Array.from({ length: 16 }, (_, index) => `KEY-${index}`);
+const authority = { listen: { tcp: '127.0.0.1:0' } };
+
+async function stockCatalogue(daemon: DaemonProcess, directory: string): Promise<void> {
+  await using client = httpClient({ tcp: daemon.tcp });
+  const token = readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim();
+  const headers = { authorization: `Bearer ${token}` };
+  const json = { name: 'Editor', product_key: 'product', secret };
+  expect((await client.post('/admin/v1/products', { headers, json })).status).toBe(201);
+  for (const key of keys) {
+    const purchase = { product_key: 'product', buyer_email: 'buyer@example.com', license_key: key };
+    expect((await client.post('/admin/v1/purchases', { headers, json: purchase })).status).toBe(201);
+  }
+}
+
+/** Records uses of a key one after the other, on a connection of its own, until that is refused or cut. */
+async function useUntilRefused(daemon: DaemonProcess, key: string, onAnswer: () => void): Promise<string> {
+  await using client = httpClient({ tcp: daemon.tcp });
+  for (;;) {
+    try {
+      const { status, headers } = await client.put('/api/v2/license/usage', {
+        headers: credentials,
+        form: { license_key: key },
+      });
+      if (status !== 200) return `${status} ${headers['retry-after']}`;
+      onAnswer();
+    } catch {
+      return 'cut';
+    }
+  }
+}
+
+test('SIGTERM under load loses no answered write, refuses what comes later and ends with 0', async () => {
+  await using directory = temporaryDirectory();
+  const answered = new Map<string, number>();
+  {
+    await using daemon = await startDaemonProcess(directory.path, authority);
+    await stockCatalogue(daemon, directory.path);
+    const count = (key: string) => () => answered.set(key, (answered.get(key) ?? 0) + 1);
+    const callers = [...keys, ...keys, ...keys].map((key) => useUntilRefused(daemon, key, count(key)));
+    await vi.waitFor(() => expect(Math.max(...answered.values())).toBeGreaterThan(20), { timeout: 10_000 });
+    daemon.signal('SIGTERM');
+    const endings = new Set(await Promise.all(callers));
+    expect([...endings].filter((ending) => !['503 1', 'cut'].includes(ending))).toEqual([]);
+    expect(await daemon.ended).toBe(0);
+  }
+  await using again = await startDaemonProcess(directory.path, authority);
+  await using client = httpClient({ tcp: again.tcp });
+  for (const key of keys) {
+    const { body } = await client.get(`/api/v2/license/verify?license_key=${key}`, { headers: credentials });
+    expect((body as { data: { uses: number } }).data.uses, key).toBe(answered.get(key));
+  }
+});
+
+test('while it drains, the listeners stay open: probes are answered, new requests refused, old ones finished', async () => {
+  const stage = await setStage({ licenses: ['KEY'], configuration: { upstream: { timeout: '10s' } } });
+  await using _ = stage;
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  stage.upstream.fault = every(delayAnswer(1500), movesCounter);
+  const waiting = agent.change('usage', 'KEY', { prefer: 'wait=8' });
+  await stage.upstream.until(() => stage.upstream.countsOf('KEY').usages === 1);
+  // A connection that idles must hold nothing up.
+  const idle = sendRaw({ tcp: agent.process.tcp }, '', { deadlineMs: 8_000 });
+  agent.process.signal('SIGTERM');
+  await agent.process.said('draining');
+
+  const ready = await agent.client.get('/readyz');
+  expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reasons: ['draining'] }]);
+  expect((await agent.client.get('/livez')).status).toBe(200);
+  const refused = await agent.verify('KEY');
+  expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1']);
+  expect(refused.body).toMatchObject({ code: 'draining' });
+
+  const finished = await waiting;
+  expect([finished.status, finished.headers['latchkey-pending']]).toEqual([200, '0']);
+  expect(await agent.process.ended).toBe(0);
+  expect((await idle).ending).not.toBe('deadline');
+});
+
+/** A directory for PATH with a `systemd-notify` that writes down what it is told. */
+function fakeServiceManager(directory: string): { path: string; told: () => string[] } {
+  const path = join(directory, 'bin');
+  const told = join(directory, 'told');
+  mkdirSync(path);
+  writeFileSync(join(path, 'systemd-notify'), `#!/bin/sh\necho "$@" >> ${told}\n`);
+  chmodSync(join(path, 'systemd-notify'), 0o755);
+  return { path, told: () => (existsSync(told) ? readFileSync(told, 'utf8').trim().split('\n') : []) };
+}
+
+test('the service manager is told when it is ready, reads its configuration again and stops', async () => {
+  await using directory = temporaryDirectory();
+  const manager = fakeServiceManager(directory.path);
+  await using daemon = await startDaemonProcess(directory.path, authority, {
+    PATH: `${manager.path}:${process.env['PATH']}`,
+    NOTIFY_SOCKET: '@nowhere',
+  });
+  await vi.waitFor(() => expect(manager.told()).toEqual(['READY=1']), { timeout: 5_000 });
+  daemon.signal('SIGHUP');
+  await vi.waitFor(() => expect(manager.told()).toEqual(['READY=1', 'RELOADING=1', 'READY=1']), {
+    timeout: 5_000,
+  });
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(manager.told().at(-1)).toBe('STOPPING=1');
+});
+
+test('without systemd-notify it runs all the same, and says so', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startDaemonProcess(directory.path, authority, {
+    PATH: directory.path,
+    NOTIFY_SOCKET: '@nowhere',
+  });
+  const line = await daemon.said('systemd-notify cannot be run: the service manager is told nothing');
+  expect(line).toMatchObject({ part: 'daemon' });
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});

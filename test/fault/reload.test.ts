@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { secret, setStage } from '../support/agent-stage.ts';
+
+test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  await stage.startAgent();
+  const daemon = stage.agent.process;
+  await stage.agent.learn(['KEY']);
+  writeFileSync(
+    join(stage.directory, 'config.yaml'),
+    'log: { level: loud }\nproducts: []\nsync: { fenze: 1s }\n',
+  );
+  daemon.signal('SIGHUP');
+  const line = await daemon.said('the configuration is not valid: nothing changed');
+  expect(line['faults']).toHaveLength(2);
+  expect((await stage.agent.verify('KEY')).status).toBe(200);
+  writeFileSync(join(stage.directory, 'config.yaml'), '{ not: [yaml');
+  daemon.signal('SIGHUP');
+  await expect.poll(() => daemon.lines.filter(({ faults }) => faults !== undefined).length).toBe(2);
+  expect((await stage.agent.verify('KEY')).status).toBe(200);
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});
+
+test('SIGHUP takes over what it can, tells what changed and what waits for a restart, and never a secret', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  await stage.startAgent();
+  const daemon = stage.agent.process;
+  await stage.agent.learn(['KEY']);
+  stage.upstream.rollSecret('product', 'another-secret');
+  await stage.reconfigure({
+    listen: { tcp: '127.0.0.1:1', socket_mode: '0660' },
+    upstream: { base_url: 'http://127.0.0.1:9' },
+    products: [{ key: 'product', secret: 'another-secret' }],
+    limits: { rate: '100', body_bytes: '32KiB' },
+  });
+  expect(await daemon.said('the configuration was read again')).toMatchObject({
+    part: 'daemon',
+    changed: ['products[0].secret', 'limits.rate'],
+  });
+  expect(await daemon.said('some changes take effect only after a restart')).toMatchObject({
+    restart: ['listen.tcp', 'listen.socket_mode', 'upstream.base_url', 'limits.body_bytes'],
+  });
+  expect((await stage.agent.verify('KEY')).status).toBe(401);
+  const headers = { 'product-secret-key': 'another-secret' };
+  expect((await stage.agent.verify('KEY', headers)).status).toBe(200);
+  expect((await stage.agent.change('usage', 'KEY', { ...headers, prefer: 'wait=5' })).status).toBe(200);
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
+});
+
+test('an upstream that is taken out of the file of an agent waits for a restart', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  await stage.startAgent();
+  const daemon = stage.agent.process;
+  await stage.agent.learn(['KEY']);
+  writeFileSync(
+    join(stage.directory, 'config.yaml'),
+    JSON.stringify({ state_dir: join(stage.directory, 'state'), log: { level: 'debug' } }),
+  );
+  daemon.signal('SIGHUP');
+  const { restart } = await daemon.said('some changes take effect only after a restart');
+  expect(restart).toContain('upstream.base_url');
+  expect((await stage.agent.verify('KEY')).status).toBe(200);
+  expect((await stage.agent.change('usage', 'KEY', { prefer: 'wait=5' })).status).toBe(200);
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+});
+
+test('SIGHUP changes the level of the log', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  await stage.startAgent({});
+  const daemon = stage.agent.process;
+  await stage.agent.learn(['KEY']);
+  const changes = (): number => daemon.lines.filter(({ msg }) => msg === 'changed').length;
+  await stage.agent.change('usage', 'KEY');
+  await expect.poll(changes).toBe(1);
+  const whole = { state_dir: join(stage.directory, 'state'), ...stage.configuration };
+  writeFileSync(join(stage.directory, 'config.yaml'), JSON.stringify({ ...whole, log: { level: 'error' } }));
+  daemon.signal('SIGHUP');
+  // Its own line comes after the level has changed, and so says nothing.
+  await expect
+    .poll(async () => {
+      const before = changes();
+      await stage.agent.change('usage', 'KEY');
+      return changes() - before;
+    })
+    .toBe(0);
+});
