@@ -30,7 +30,10 @@ export class Backups {
     try {
       const backup = await this.#open(AbortSignal.any([signal, this.#lifetime]));
       // An early end is what its reader wanted, and no news.
-      backup.content.once('close', end).on('error', () => undefined);
+      backup.content
+        .once('end', end)
+        .once('close', end)
+        .on('error', () => undefined);
       return done(backup);
     } catch (error) {
       end();
@@ -44,7 +47,8 @@ export class Backups {
       signal.throwIfAborted();
       const file = await open(this.#draft);
       const { size } = await file.stat();
-      return { sizeBytes: size, content: file.createReadStream({ signal }) };
+      // Told where it ends, it ends with its last byte: whoever has read that may ask for the next copy.
+      return { sizeBytes: size, content: file.createReadStream({ signal, end: size - 1 }) };
     } finally {
       // What is open can still be read, and is gone for good once it is closed, also by a crash.
       this.#removeDraft();

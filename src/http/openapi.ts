@@ -52,8 +52,12 @@ function success(schema: z.ZodType | null): {
   content?: Record<string, { schema: z.ZodType }>;
 } {
   if (schema === null) return { description: 'Done' };
-  const type = schema instanceof z.ZodString ? 'text/plain' : 'application/json';
-  return { description: 'Done', content: { [type]: { schema } } };
+  return { description: 'Done', content: { [mediaType(schema)]: { schema } } };
+}
+
+function mediaType(schema: z.ZodType): string {
+  if (schema instanceof z.ZodString) return 'text/plain';
+  return schema instanceof z.ZodFile ? 'application/octet-stream' : 'application/json';
 }
 
 function problem(description: string): ReturnType<typeof success> {

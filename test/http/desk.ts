@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Desk, HttpLimits, ServerSettings } from '../../src/http/desk.ts';
 import { Rates } from '../../src/http/rates.ts';
 import { buildServer } from '../../src/http/server.ts';
+import { Backups } from '../../src/daemon/backups.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority.ts';
 import { authorityCredentials } from '../../src/service/credentials.ts';
 import { isRefusal } from '../../src/service/idempotency.ts';
@@ -10,6 +11,7 @@ import type { Context, Log } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/use-cases.ts';
+import { backUp } from '../../src/store/backup.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -24,8 +26,12 @@ export type LogLine = { level: keyof Log; message: string } & Record<string, unk
 export interface TestDesk extends AsyncDisposable {
   readonly desk: Desk;
   readonly lines: LogLine[];
+  /** The state directory. */
+  readonly directory: string;
   /** Writes past the interface, for what it cannot make yet. */
   readonly transaction: Transaction;
+  /** What is on record, in order: who, what, on what, and the rest. */
+  record(): readonly string[];
 }
 
 export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
@@ -46,6 +52,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
   });
   const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
   seed(writing.transaction);
+  const backups = new Backups(directory.path, (path) => backUp(writing, path), new AbortController().signal);
   const lines: LogLine[] = [];
   const desk: Desk = {
     role: 'authority',
@@ -55,7 +62,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     reader,
     writer,
     sync: null,
-    backup: () => Promise.reject(new Error('this desk makes no backups')),
+    backup: (signal) => backups.make(signal),
     credentials: authorityCredentials(reader, digest),
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
@@ -75,7 +82,13 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
   return {
     desk,
     lines,
+    directory: directory.path,
     transaction: writing.transaction,
+    record: () =>
+      writing.database
+        .prepare('SELECT * FROM audit ORDER BY id')
+        .all()
+        .map(({ actor, act, subject, detail }) => [actor, act, subject, detail].join(' | ')),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

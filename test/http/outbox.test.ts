@@ -1,6 +1,7 @@
+import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/operation.ts';
-import { adminToken, openDesk, serverOf } from './desk.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
@@ -66,3 +67,87 @@ test('the outbox shows what is not finished, and any state by name', async () =>
   const none = await server.inject({ url: '/admin/v1/outbox/z', headers });
   expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
 });
+
+test('a person sends a dead operation again, which is the head of its lane then', async () => {
+  await using opened = await openDesk();
+  const { operations } = opened.transaction;
+  operations.add({ ...operation('a', { state: 'dead' }), lastError: 'HTTP 422' });
+  operations.add({ ...operation('b', { state: 'pending', doubtful: false }), nextAt: 7 });
+  const answer = await decide(opened, 'a', 'retry');
+  expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
+    200,
+    expect.objectContaining({ id: 'a', state: 'pending', last_error: 'HTTP 422' }),
+  ]);
+  expect(operations.head('KEY', 'counter')?.id).toBe('a');
+  expect(operations.get('b')?.nextAt).toBeNull();
+});
+
+test('a person gives an operation up, or says that it was applied, and that is its end', async () => {
+  await using opened = await openDesk();
+  const { operations } = opened.transaction;
+  operations.add(operation('a', { state: 'conflicted' }));
+  operations.add(operation('b', { state: 'uncertain', baseUses: 3, held: true }));
+  expect((await decide(opened, 'a', 'drop')).json()).toMatchObject({ data: { state: 'dropped' } });
+  expect((await decide(opened, 'b', 'confirm')).json()).toMatchObject({
+    data: { state: 'delivered', held: false },
+  });
+  for (const id of ['a', 'b']) {
+    for (const word of ['retry', 'drop', 'confirm']) {
+      const again = await decide(opened, id, word);
+      expect([again.statusCode, again.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+    }
+  }
+  expect(opened.record()).toEqual([
+    'token:admin | outbox.drop | a | usage, was conflicted after 1 attempts',
+    'token:admin | outbox.confirm | b | usage, was uncertain after 1 attempts',
+  ]);
+});
+
+test('what is in flight, or waits its turn, is not confirmed; what is not there cannot be decided', async () => {
+  await using opened = await openDesk();
+  const { operations } = opened.transaction;
+  operations.add(operation('a', { state: 'pending', doubtful: false }));
+  operations.add(operation('b', { state: 'in_flight', doubtful: false, baseUses: 0, sentAt: 1 }));
+  for (const [id, word] of [
+    ['a', 'confirm'],
+    ['b', 'confirm'],
+    ['b', 'drop'],
+    ['b', 'retry'],
+  ] as const) {
+    const answer = await decide(opened, id, word);
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
+  }
+  const none = await decide(opened, 'z', 'drop');
+  expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  expect(opened.record()).toEqual([]);
+});
+
+test('a decision that is asked for again under its idempotency key is the same answer, and one act', async () => {
+  await using opened = await openDesk();
+  opened.transaction.operations.add(operation('a', { state: 'dead' }));
+  const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
+  const second = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
+  expect(first.statusCode).toBe(200);
+  expect([second.statusCode, second.body]).toEqual([200, first.body]);
+  expect(opened.record()).toHaveLength(1);
+});
+
+test('a decision wakes what carries the outbox upward', async () => {
+  let woken = 0;
+  const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
+  const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1) };
+  await using opened = await openDesk({ role: 'agent', sync });
+  opened.transaction.operations.add(operation('a', { state: 'dead' }));
+  await decide(opened, 'a', 'retry');
+  expect(woken).toBe(1);
+});
+
+function decide(
+  { desk }: TestDesk,
+  id: string,
+  word: string,
+  more: Record<string, string> = {},
+): Promise<LightMyRequestResponse> {
+  const url = `/admin/v1/outbox/${id}/${word}`;
+  return serverOf(desk).inject({ method: 'POST', url, headers: { ...headers, ...more } });
+}

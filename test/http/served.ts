@@ -6,7 +6,8 @@ import { temporaryDirectory } from '../support/temporary.ts';
 import { openDesk, serverOf, type TestDesk } from './desk.ts';
 
 /** An authority that listens in both ways on one store. */
-export interface Served extends AsyncDisposable, Pick<TestDesk, 'desk' | 'lines' | 'transaction'> {
+export interface Served
+  extends AsyncDisposable, Pick<TestDesk, 'desk' | 'lines' | 'transaction' | 'directory'> {
   readonly listeners: { readonly tcp: Listener; readonly socket: Listener };
 }
 
@@ -15,7 +16,7 @@ export async function serveDesk(
   settings: Partial<ServerSettings> = {},
 ): Promise<Served> {
   const opened = new AsyncDisposableStack();
-  const { desk, lines, transaction } = opened.use(await openDesk(changes));
+  const { desk, lines, transaction, directory: state } = opened.use(await openDesk(changes));
   const directory = opened.use(temporaryDirectory());
   const tcp = opened.adopt(serverOf(desk, settings), (server) => server.close());
   const local = opened.adopt(serverOf(desk, { ...settings, listener: 'socket' }), (server) => server.close());
@@ -26,6 +27,7 @@ export async function serveDesk(
     desk,
     lines,
     transaction,
+    directory: state,
     listeners: { tcp: { tcp: address }, socket: { socket: path } },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -1,0 +1,101 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'undici';
+import { expect, test, vi } from 'vitest';
+import { Backups } from '../../src/daemon/backups.ts';
+import { StorageError } from '../../src/service/ports.ts';
+import { httpClient } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { adminToken, openDesk, serverOf } from './desk.ts';
+import { serveDesk } from './served.ts';
+
+const path = '/admin/v1/backup';
+const headers = { authorization: `Bearer ${adminToken}` };
+const request = { url: path, headers };
+const leftovers = (directory: string): string[] =>
+  readdirSync(directory).filter((name) => name.startsWith('backup'));
+
+test('a backup is the store as one file, and nothing of it stays behind', async () => {
+  await using opened = await openDesk();
+  const answer = await serverOf(opened.desk).inject(request);
+  expect(answer.statusCode).toBe(200);
+  expect(answer.headers['content-type']).toBe('application/octet-stream');
+  expect(answer.headers['content-length']).toBe(String(answer.rawPayload.length));
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'copy.db');
+  writeFileSync(file, answer.rawPayload);
+  using copy = new DatabaseSync(file);
+  expect(copy.prepare('PRAGMA quick_check').get()).toEqual({ quick_check: 'ok' });
+  expect(copy.prepare('SELECT account_id FROM account').all()).toEqual([{ account_id: 'default' }]);
+  expect(leftovers(opened.directory)).toEqual([]);
+});
+
+test('a second backup is refused while the first is made, and taken when it is done', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await using directory = temporaryDirectory();
+  const copyTo = async (file: string): Promise<void> => {
+    await promise;
+    writeFileSync(file, 'all of it', { mode: 0o600 });
+  };
+  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
+  const server = serverOf(opened.desk);
+  // What `inject` gives is sent when it is waited for.
+  const first = Promise.resolve(server.inject(request));
+  await vi.waitFor(async () => {
+    const second = await server.inject(request);
+    expect([second.statusCode, second.json<{ code: string }>().code]).toEqual([409, 'backup_running']);
+  });
+  resolve();
+  expect((await first).body).toBe('all of it');
+  expect((await server.inject(request)).body).toBe('all of it');
+});
+
+test('a caller that goes away leaves no copy behind, and room for the next', async () => {
+  await using directory = temporaryDirectory();
+  // More than the buffers between two processes hold.
+  const large = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
+  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  await using served = await serveDesk({ backup: (signal) => backups.make(signal) });
+  const origin = 'tcp' in served.listeners.tcp ? served.listeners.tcp.tcp : '';
+  await using other = httpClient(served.listeners.socket);
+  const status = async (): Promise<number> => (await other.get(path, { headers })).status;
+  for (let time = 0; time < 3; time += 1) {
+    await using ending = new AsyncDisposableStack();
+    const leaving = ending.adopt(new Client(origin), (client) => client.destroy());
+    const answer = await leaving.request({ method: 'GET', path, headers });
+    answer.body.on('error', () => undefined);
+    expect(answer.statusCode).toBe(200);
+    expect(await status()).toBe(409);
+    answer.body.destroy();
+    await vi.waitFor(async () => expect(await status()).toBe(200));
+  }
+  expect(leftovers(directory.path)).toEqual([]);
+});
+
+test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {
+  await using directory = temporaryDirectory();
+  const faults = [new StorageError('full', new Error('no room')), new Error('no such thing')];
+  const copyTo = async (file: string): Promise<void> => {
+    writeFileSync(file, 'half of it', { mode: 0o600 });
+    const fault = faults.shift();
+    if (fault !== undefined) throw fault;
+  };
+  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
+  const server = serverOf(opened.desk);
+  const codes = [];
+  for (let time = 0; time < 3; time += 1) codes.push((await server.inject(request)).statusCode);
+  expect(codes).toEqual([507, 500, 200]);
+  expect(leftovers(directory.path)).toEqual([]);
+});
+
+test('what a killed process left of a backup is removed at the next start', async () => {
+  await using directory = temporaryDirectory();
+  for (const name of ['backup.new', 'backup.new-journal']) writeFileSync(join(directory.path, name), 'half');
+  const backups = new Backups(directory.path, () => Promise.resolve(), new AbortController().signal);
+  expect(backups).toBeDefined();
+  expect(leftovers(directory.path)).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { done } from '../../src/domain/problem.ts';
+import type { Asked, SyncControl } from '../../src/service/ports.ts';
+import type { Status } from '../../src/service/status.ts';
+import { adminToken, authorityStatus, openDesk, serverOf } from './desk.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+const acts = ['now', 'pause', 'resume'] as const;
+
+const agentStatus: Status = {
+  ...authorityStatus,
+  role: 'agent',
+  upstream: {
+    state: 'paused',
+    since: Date.parse('2026-01-01T00:00:00Z'),
+    protocol: 'plain',
+    breaker: 'closed',
+    lastSuccessAt: null,
+    lastError: null,
+    pausedProducts: [],
+    couponsPaused: true,
+  },
+  outbox: {
+    depth: {
+      pending: 1,
+      in_flight: 0,
+      uncertain: 2,
+      inferred: 0,
+      conflicted: 0,
+      dead: 0,
+      delivered: 0,
+      cancelled: 0,
+      dropped: 0,
+    },
+    held: 2,
+    oldestAgeMs: null,
+  },
+};
+
+function askedSync(): { sync: SyncControl; asked: [string, Asked][] } {
+  const asked: [string, Asked][] = [];
+  const act = (name: string) => (by: Asked) => {
+    asked.push([name, by]);
+    return Promise.resolve(done(null));
+  };
+  return {
+    sync: { now: act('now'), pause: act('pause'), resume: act('resume'), wake: () => undefined },
+    asked,
+  };
+}
+
+test.each(acts)('sync %s is done in the name of who asks, and tells how the way up stands', async (act) => {
+  const { sync, asked } = askedSync();
+  await using opened = await openDesk({ role: 'agent', sync, status: () => agentStatus });
+  const url = `/admin/v1/sync/${act}`;
+  const answer = await serverOf(opened.desk).inject({ method: 'POST', url, headers });
+  expect([answer.statusCode, answer.json()]).toEqual([
+    200,
+    {
+      data: {
+        upstream: {
+          state: 'paused',
+          since: '2026-01-01T00:00:00+00:00',
+          protocol: 'plain',
+          breaker: 'closed',
+          last_success_at: null,
+          last_error: null,
+          paused_products: [],
+          coupons_paused: true,
+        },
+        outbox: {
+          pending: 1,
+          in_flight: 0,
+          uncertain: 2,
+          held: 2,
+          inferred: 0,
+          conflicted: 0,
+          dead: 0,
+          oldest_age_s: null,
+        },
+      },
+    },
+  ]);
+  expect(asked).toEqual([[act, { actor: 'token:admin', idempotency: null }]]);
+});
+
+test.each(acts)('an authority has nothing to sync %s', async (act) => {
+  await using opened = await openDesk();
+  const url = `/admin/v1/sync/${act}`;
+  const answer = await serverOf(opened.desk).inject({ method: 'POST', url, headers });
+  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
+});
+
+test('an answer that was given under an idempotency key is given again, however things stand now', async () => {
+  let status = agentStatus;
+  await using opened = await openDesk({ role: 'agent', status: () => status });
+  const { writer } = opened.desk;
+  const pause = (asked: Asked) => writer.write('pauseSync', { isPaused: true }, asked);
+  const sync = { ...askedSync().sync, pause };
+  const server = serverOf({ ...opened.desk, sync });
+  const request = {
+    method: 'POST',
+    url: '/admin/v1/sync/pause',
+    headers: { ...headers, 'idempotency-key': 'k' },
+  } as const;
+  const first = await server.inject(request);
+  status = { ...agentStatus, outbox: agentStatus.outbox && { ...agentStatus.outbox, held: 0 } };
+  const second = await server.inject(request);
+  expect([second.statusCode, second.body]).toEqual([200, first.body]);
+  expect(opened.record()).toEqual(['token:admin | sync.pause | upstream | ']);
+});

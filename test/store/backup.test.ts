@@ -1,0 +1,115 @@
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { backUp } from '../../src/store/backup.ts';
+import { openWriting } from '../../src/store/connection.ts';
+import { DatabaseRefused } from '../../src/store/faults.ts';
+import { draftFrom, putInPlace } from '../../src/store/put-back.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { account, givenStore, page, type GivenStore } from './given.ts';
+
+const name = (count: number): string => `Account ${count}`;
+
+function addAccount(store: GivenStore, count: number): void {
+  store.writing.transaction.accounts.add(
+    { ...account, accountId: name(count), name: name(count) },
+    name(count),
+  );
+}
+
+function accountsIn(path: string): string[] {
+  using connection = openWriting(path);
+  return connection.transaction.accounts.list(page).map(({ accountId }) => accountId);
+}
+
+test('a backup holds what was committed, for its owner alone, while writes go on', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  for (let count = 0; count < 10; count += 1) addAccount(store, count);
+  const file = join(elsewhere.path, 'copy.db');
+  const copying = backUp(store.writing, file);
+  for (let count = 10; count < 20; count += 1) addAccount(store, count);
+  await copying;
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  const held = accountsIn(file);
+  expect(held.length).toBeGreaterThanOrEqual(10);
+  expect(held).toEqual(held.map((_, count) => name(count)).sort());
+});
+
+test('a backup overwrites nothing', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  const file = join(elsewhere.path, 'copy.db');
+  writeFileSync(file, 'precious');
+  await expect(backUp(store.writing, file)).rejects.toMatchObject({ code: 'EEXIST' });
+  expect(readFileSync(file, 'utf8')).toBe('precious');
+});
+
+test('a backup is put in the place of a database, which is kept beside it, each time', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  addAccount(store, 1);
+  const backup = join(elsewhere.path, 'copy.db');
+  await backUp(store.writing, backup);
+  const directory = join(elsewhere.path);
+  const kept = [1, 2, 3].map(() => {
+    using draft = draftFrom(backup, directory);
+    return putInPlace(draft, directory);
+  });
+  const path = join(directory, 'latchkey.db');
+  expect(kept).toEqual([null, `${path}.replaced`, `${path}.replaced-2`]);
+  for (const each of [path, `${path}.replaced`, `${path}.replaced-2`])
+    expect(accountsIn(each)).toEqual([name(1)]);
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+});
+
+test('what the replaced database still had in its log is kept with it', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  addAccount(store, 1);
+  const backup = join(elsewhere.path, 'copy.db');
+  await backUp(store.writing, backup);
+  addAccount(store, 2);
+  // As a killed process leaves it: with a log.
+  const crashed = join(elsewhere.path, 'crashed');
+  cpSync(store.directory, crashed, { recursive: true });
+  expect(readdirSync(crashed)).toContain('latchkey.db-wal');
+  using draft = draftFrom(backup, crashed);
+  const kept = putInPlace(draft, crashed) ?? '';
+  expect(accountsIn(kept)).toEqual([name(1), name(2)]);
+  expect(accountsIn(join(crashed, 'latchkey.db'))).toEqual([name(1)]);
+});
+
+test('a copy of a directory that was in use is taken with its log', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  addAccount(store, 1);
+  cpSync(store.directory, join(elsewhere.path, 'copied'), { recursive: true });
+  using draft = draftFrom(join(elsewhere.path, 'copied', 'latchkey.db'), elsewhere.path);
+  expect(accountsIn(draft.path)).toEqual([name(1)]);
+});
+
+test('a file that is no sound database of ours is refused, and nothing is left of it', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  for (let count = 0; count < 200; count += 1) addAccount(store, count);
+  const good = join(elsewhere.path, 'good.db');
+  await backUp(store.writing, good);
+  const files = {
+    'text.db': Buffer.from('not a database at all, but long enough to look at'.repeat(10)),
+    'empty.db': Buffer.alloc(0),
+    'cut.db': readFileSync(good).subarray(0, 20_000),
+    'spoiled.db': Buffer.from(readFileSync(good)).fill(0x55, 8192, 30_000),
+  };
+  for (const [file, content] of Object.entries(files)) writeFileSync(join(elsewhere.path, file), content);
+  new DatabaseSync(join(elsewhere.path, 'foreign.db')).exec(
+    'CREATE TABLE other (a); PRAGMA journal_mode = WAL',
+  );
+  for (const file of [...Object.keys(files), 'foreign.db', 'none.db']) {
+    const path = join(elsewhere.path, file);
+    expect(() => draftFrom(path, store.directory), file).toThrow(DatabaseRefused);
+    expect(() => draftFrom(path, store.directory), file).toThrow(path);
+  }
+  expect(readdirSync(store.directory).filter((left) => left.includes('new'))).toEqual([]);
+});
