@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { routes } from '../../src/http/routes.ts';
+import type { SyncControl } from '../../src/service/ports.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
+
+const headers = { authorization: `Bearer ${adminToken}` };
+const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
+const uuid = '[0-9a-f-]{36}';
+
+/** What a request of each route leaves on record after who asked for it; in this order they build on another. */
+const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object; record: string }>> = {
+  'POST /admin/v1/accounts': { body: { name: 'Shop' }, record: `account.add | ${uuid} | Shop` },
+  'POST /admin/v1/accounts/:id/roll-key': { at: () => 'default', record: 'account.roll_key | default | ' },
+  'POST /admin/v1/products': {
+    body: { name: 'Editor', product_key: 'P', secret: 'their-own-secret' },
+    record: 'product.add | P | Editor',
+  },
+  'POST /admin/v1/products/:id/roll-secret': { at: () => 'P', record: 'product.roll_secret | P | ' },
+  'POST /admin/v1/collections': {
+    body: { name: 'All', product_keys: ['P'], collection_id: 'C' },
+    record: 'collection.add | C | All',
+  },
+  'POST /admin/v1/purchases': {
+    body: { product_key: 'P', buyer_email: 'buyer@example.com', license_key: licenseKey },
+    record: `purchase.add | ${uuid} | product P`,
+  },
+  'POST /admin/v1/purchases/:id/refund': {
+    at: ({ purchase_id: id }) => id ?? '',
+    record: `purchase.refund | ${uuid} | product P`,
+  },
+  'POST /admin/v1/outbox/:id/retry': {
+    at: () => 'retried',
+    record: 'outbox.retry | retried | usage, was dead after 3 attempts',
+  },
+  'POST /admin/v1/outbox/:id/drop': {
+    at: () => 'dropped',
+    record: 'outbox.drop | dropped | usage, was dead after 3 attempts',
+  },
+  'POST /admin/v1/outbox/:id/confirm': {
+    at: () => 'confirmed',
+    record: 'outbox.confirm | confirmed | usage, was dead after 3 attempts',
+  },
+  'POST /admin/v1/sync/now': { record: 'sync.now | upstream | ' },
+  'POST /admin/v1/sync/pause': { record: 'sync.pause | upstream | ' },
+  'POST /admin/v1/sync/resume': { record: 'sync.resume | upstream | ' },
+  'POST /admin/v1/tokens': {
+    body: { scopes: ['verify', 'use'], product_key: 'P' },
+    record: `token.issue | ${uuid} | verify use of product P`,
+  },
+  'DELETE /admin/v1/tokens/:id': {
+    at: ({ token_id: id }) => id ?? '',
+    record: `token.revoke | ${uuid} | verify use of product P`,
+  },
+};
+
+/** Whatever the answers so far have named. */
+type Made = Readonly<Record<string, string>>;
+
+/** A desk whose sync is no more than what its acts write. */
+async function openActingDesk(): Promise<TestDesk> {
+  const opened = await openDesk();
+  const { writer } = opened.desk;
+  const sync: SyncControl = {
+    now: (asked) => writer.write('hurry', {}, asked),
+    pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
+    resume: (asked) => writer.write('pauseSync', { isPaused: false }, asked),
+    wake: () => undefined,
+  };
+  for (const id of ['retried', 'dropped', 'confirmed']) {
+    opened.transaction.operations.add({
+      id,
+      kind: 'usage',
+      subject: licenseKey,
+      productKey: 'P',
+      createdAt: 0,
+      attempts: 3,
+      failures: 0,
+      nextAt: null,
+      outage: false,
+      lastError: `no such key: ${licenseKey}`,
+      revision: null,
+      payload: null,
+      progress: { state: 'dead' },
+    });
+  }
+  return { ...opened, desk: { ...opened.desk, sync } };
+}
+
+test('every route that changes something for people is among those below', () => {
+  const changing = routes.filter(({ method, path }) => method !== 'GET' && path.startsWith('/admin/'));
+  expect(changing.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(acts).sort());
+});
+
+test('every act is on record with who asked for it, without a secret or a whole license key', async () => {
+  await using opened = await openActingDesk();
+  const server = serverOf(opened.desk);
+  let made: Made = {};
+  const told: string[] = [];
+  for (const [route, { at, body, record }] of Object.entries(acts)) {
+    const [method = '', path = ''] = route.split(' ');
+    const url = path.replace(':id', at?.(made) ?? '');
+    const answer = await server.inject({
+      method: method as 'POST' | 'DELETE',
+      url,
+      headers,
+      ...(body !== undefined && { payload: body }),
+    });
+    expect([route, answer.statusCode < 300]).toEqual([route, true]);
+    made = { ...made, ...answer.json<{ data: Made }>().data };
+    told.push(opened.record().slice(told.length).join('\n'));
+    expect(told.at(-1)).toMatch(new RegExp(`^token:admin \\| ${record.replaceAll('|', '\\|')}$`));
+  }
+  const all = told.join('\n');
+  for (const secret of [
+    licenseKey,
+    adminToken,
+    'their-own-secret',
+    made['secret'],
+    made['api_key'],
+    made['token'],
+  ]) {
+    expect(secret).toMatch(/./);
+    expect(all).not.toContain(secret);
+  }
+});
+
+test('what was refused is not on record', async () => {
+  await using opened = await openActingDesk();
+  const server = serverOf(opened.desk);
+  for (const [url, payload] of [
+    ['/admin/v1/accounts', {}],
+    ['/admin/v1/accounts/nobody/roll-key', undefined],
+    ['/admin/v1/purchases', { product_key: 'nothing', buyer_email: 'buyer@example.com' }],
+    ['/admin/v1/outbox/nothing/drop', undefined],
+  ] as const) {
+    const answer = await server.inject({ method: 'POST', url, headers, ...(payload && { payload }) });
+    expect(answer.statusCode).toBeGreaterThanOrEqual(400);
+  }
+  expect(opened.record()).toEqual([]);
+});
