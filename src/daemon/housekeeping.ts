@@ -21,21 +21,29 @@ export type HouseParts = {
 export async function keepHouse(parts: HouseParts, signal: AbortSignal): Promise<void> {
   const { clock, random, onSleep } = parts;
   for (let tick = 0; !signal.aborted; tick += 1) {
-    if (clock.sleptMs() > longSleepMs) {
+    const hasJumped = clock.sleptMs() > longSleepMs;
+    // A time that was jumped to is as good as one that was lived through: what follows must not forget it.
+    if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);
+    if (hasJumped) {
       await rest(clock, random.draw() * jitterMs, signal);
       onSleep();
     }
-    await writeDown(parts, tick);
+    if (tick % ticksPerPrune === 0) await unlessFull(() => parts.writer.write('prune', {}));
     await rest(clock, tickMs, signal);
   }
+  // The next start may find the clock turned back.
+  await markTime(parts);
 }
 
-async function writeDown({ writer, clock }: HouseParts, tick: number): Promise<void> {
+async function markTime({ writer, clock }: HouseParts): Promise<void> {
+  await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
+}
+
+/** A full disk passes; the next time tries again. */
+async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   try {
-    if (tick % ticksPerMark === 0) await writer.write('markTime', { mark: clock.mark() });
-    if (tick % ticksPerPrune === 0) await writer.write('prune', {});
+    await write();
   } catch (error) {
-    // A full disk passes; the next time tries again.
     if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
   }
 }
