@@ -1,0 +1,101 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { codeOf, dataOf, eventually, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+
+/** Where Debian and its descendants put it (apt-get install libfaketime). */
+const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
+  .map((name) => `/usr/lib/${name}/faketime/libfaketime.so.1`)
+  .find((path) => existsSync(path));
+
+/** A wall clock that a test turns while the agent runs; what only passes is left alone. */
+class TurnedClock {
+  readonly environment: Record<string, string>;
+  readonly #file: string;
+
+  constructor({ directory }: AgentStage) {
+    this.#file = join(directory, 'clock');
+    this.turn('+0d');
+    this.environment = {
+      LD_PRELOAD: library ?? '',
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+  }
+
+  /** Beside the true time, such as `+15d` or `-2h`. */
+  turn(offset: string): void {
+    writeFileSync(this.#file, offset);
+  }
+}
+
+async function standing(agent: Agent, licenseKey: string): Promise<string> {
+  const answer = await agent.verify(licenseKey);
+  if (answer.status !== 200) return String(codeOf(answer));
+  const enabled = dataOf(answer)['enabled'] === true ? 'enabled' : 'disabled';
+  return `${answer.headers['latchkey-freshness']}, ${enabled}`;
+}
+
+/** Nothing is asked for behind the callers unless a verdict is stale. */
+const quiet = { upstream: { probe: '1h' } };
+
+test.skipIf(library === undefined)(
+  'turning the clock back never improves a verdict, in mid-run or across a restart (needs libfaketime)',
+  async () => {
+    await using stage = await setStage({ licenses: ['KEY', 'REFUNDED'], configuration: quiet });
+    const clock = new TurnedClock(stage);
+    const agent = await stage.startAgent({}, clock.environment);
+    stage.upstream.refund('REFUNDED');
+    await agent.learn(['KEY', 'REFUNDED']);
+    await stage.proxy.become({ kind: 'refuse' });
+    const standings: string[] = [];
+    for (const offset of ['+0d', '-400d', '+2d', '+0d', '+8d', '-1d', '+15d', '+0d', '-20d']) {
+      clock.turn(offset);
+      standings.push(`${offset}: ${await standing(agent, 'KEY')}`);
+    }
+    expect(standings).toEqual([
+      '+0d: fresh, enabled',
+      '-400d: fresh, enabled',
+      '+2d: stale, enabled',
+      '+0d: stale, enabled',
+      '+8d: grace, enabled',
+      '-1d: grace, enabled',
+      '+15d: verdict_expired',
+      '+0d: verdict_expired',
+      '-20d: verdict_expired',
+    ]);
+    expect(await standing(agent, 'REFUNDED')).toBe('expired, disabled');
+    expect((await agent.status()).clock.suspect).toBe(true);
+
+    // An end in good order remembers the time reached; the clock it finds then is far behind.
+    agent.process.signal('SIGTERM');
+    await agent.process.ended;
+    const successor = await stage.startAgent({}, clock.environment);
+    expect(await standing(successor, 'KEY')).toBe('verdict_expired');
+    expect(await standing(successor, 'REFUNDED')).toBe('expired, disabled');
+
+    // Only the upstream makes it better.
+    await stage.proxy.become({ kind: 'pass' });
+    await eventually(async () => (await standing(successor, 'KEY')) === 'fresh, enabled');
+    expect(await standing(successor, 'REFUNDED')).toMatch(/disabled$/);
+  },
+);
+
+test.skipIf(library === undefined)(
+  'operations wait by the time that passes, not by a clock that is turned (needs libfaketime)',
+  async () => {
+    await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
+    const clock = new TurnedClock(stage);
+    const agent = await stage.startAgent({}, clock.environment);
+    await agent.learn(['KEY']);
+    await stage.proxy.become({ kind: 'half_open' });
+    const before = await agent.change('usage', 'KEY');
+    clock.turn('-3d');
+    const after = await agent.change('usage', 'KEY');
+    expect([before.status, after.status]).toEqual([200, 200]);
+    await stage.proxy.become({ kind: 'pass' });
+    await agent.atRest();
+    expect(stage.upstream.license('KEY').uses).toBe(2);
+  },
+);

@@ -1,0 +1,253 @@
+import { expect, test } from 'vitest';
+import { codeOf, dataOf, eventually, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+import {
+  delayAnswer,
+  every,
+  firewallPage,
+  hang,
+  loseAnswer,
+  rateLimited,
+  refusal,
+  serverError,
+  spoilBody,
+  type Fault,
+} from '../support/plain-upstream.ts';
+import type { HttpAnswer } from '../support/raw-http.ts';
+
+/** Nothing is asked for behind the callers unless a verdict is stale. */
+const quiet = { upstream: { probe: '1h' }, freshness: { refresh: '1h' } };
+
+/** How an answer stands: its freshness when it is a verdict, else its code. */
+function standing(answer: HttpAnswer): string {
+  return answer.status === 200 ? String(answer.headers['latchkey-freshness']) : String(codeOf(answer));
+}
+
+/** Asks until the answer stands so; gives each different standing on the way, in order. */
+async function standingsUntil(agent: Agent, licenseKey: string, last: string): Promise<string[]> {
+  const standings: string[] = [];
+  await eventually(async () => {
+    const now = standing(await agent.verify(licenseKey));
+    if (now !== standings.at(-1)) standings.push(now);
+    return now === last;
+  });
+  return standings;
+}
+
+function verifies({ upstream }: AgentStage, licenseKey: string): number {
+  return upstream.ledger.filter((entry) => entry.kind === 'verify' && entry.licenseKey === licenseKey).length;
+}
+
+test.concurrent(
+  'without the upstream a verdict goes from fresh over stale and grace to 503 verdict_expired',
+  async () => {
+    const freshness = { fresh: '700ms', stale: '1400ms', grace: '2100ms', refresh: '1h' };
+    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await stage.startAgent();
+    await agent.learn(['KEY']);
+    await stage.proxy.become({ kind: 'refuse' });
+    const standings = await standingsUntil(agent, 'KEY', 'verdict_expired');
+    expect(standings).toEqual(['fresh', 'stale', 'grace', 'verdict_expired']);
+    expect((await agent.verify('KEY')).status).toBe(503);
+
+    // The upstream is back: a verdict again, at once.
+    await stage.proxy.become({ kind: 'pass' });
+    expect(await standingsUntil(agent, 'KEY', 'fresh')).toEqual(['verdict_expired', 'fresh']);
+  },
+);
+
+test.concurrent(
+  'past its grace a use is taken of a key that was enabled, refused of one that was disabled',
+  async () => {
+    const freshness = { fresh: '50ms', stale: '100ms', grace: '400ms', refresh: '1h' };
+    const licenses = ['ENABLED', { licenseKey: 'DISABLED', enabled: false }];
+    await using stage = await setStage({ licenses, configuration: { ...quiet, freshness } });
+    const agent = await stage.startAgent();
+    await agent.learn(['ENABLED', 'DISABLED']);
+    await stage.proxy.become({ kind: 'refuse' });
+    await standingsUntil(agent, 'ENABLED', 'verdict_expired');
+    await standingsUntil(agent, 'DISABLED', 'expired');
+    const taken = await agent.change('usage', 'ENABLED');
+    const refused = await agent.change('usage', 'DISABLED');
+    expect([taken.status, refused.status, codeOf(refused)]).toEqual([200, 503, 'verdict_expired']);
+    await stage.proxy.become({ kind: 'pass' });
+    await agent.atRest();
+    expect(stage.upstream.license('ENABLED').uses).toBe(1);
+    expect(stage.upstream.license('DISABLED').uses).toBe(0);
+  },
+);
+
+test.concurrent('a stale verdict is answered at once, and refreshed behind the answer', async () => {
+  const freshness = { fresh: '300ms', stale: '1h', grace: '2h', refresh: '1h' };
+  await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  expect(await standingsUntil(agent, 'KEY', 'stale')).toContain('stale');
+  expect(await standingsUntil(agent, 'KEY', 'fresh')).toContain('fresh');
+  expect(verifies(stage, 'KEY')).toBeGreaterThanOrEqual(2);
+  // Between them nothing was asked for: one request for each time that it had become stale.
+  const gaps = stage.upstream.ledger
+    .filter(({ licenseKey }) => licenseKey === 'KEY')
+    .map(({ at }, index, all) => at - (all[index - 1]?.at ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(280);
+});
+
+test.concurrent(
+  'keys that are asked for are refreshed behind the callers, before they are stale',
+  async () => {
+    const freshness = { fresh: '3s', stale: '1h', grace: '2h', refresh: '200ms' };
+    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await stage.startAgent();
+    await agent.learn(['KEY']);
+    await stage.upstream.until(() => verifies(stage, 'KEY') >= 4);
+    stage.upstream.refund('KEY');
+    await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
+    expect(standing(await agent.verify('KEY'))).toBe('fresh');
+  },
+);
+
+test.concurrent(
+  'a refunded key stays refused through an outage, past its grace, and across kill -9',
+  async () => {
+    const freshness = { fresh: '50ms', stale: '100ms', grace: '150ms', refresh: '1h' };
+    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await stage.startAgent();
+    await agent.learn(['KEY']);
+    stage.upstream.refund('KEY');
+    await eventually(async () => dataOf(await agent.verify('KEY'))['enabled'] === false);
+    await stage.proxy.become({ kind: 'refuse' });
+    await standingsUntil(agent, 'KEY', 'expired');
+    await agent.kill();
+    const answer = await (await stage.startAgent()).verify('KEY');
+    expect([standing(answer), dataOf(answer)['enabled']]).toEqual(['expired', false]);
+  },
+);
+
+test.concurrent(
+  'a key disabled here while the upstream is away stays so across kill -9, and an enable waits',
+  async () => {
+    await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
+    const agent = await stage.startAgent();
+    await agent.learn(['KEY']);
+    await stage.proxy.become({ kind: 'half_open' });
+    expect(dataOf(await agent.change('disable', 'KEY'))['enabled']).toBe(false);
+    // One attempt was made, so that the disable can no longer be undone here alone.
+    await eventually(async () => (await agent.operations())[0]?.attempts !== 0);
+    await agent.kill();
+    const successor = await stage.startAgent();
+    expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(false);
+    const enabled = await successor.change('enable', 'KEY');
+    expect([dataOf(enabled)['enabled'], enabled.headers['latchkey-pending']]).toEqual([false, '2']);
+    expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(false);
+    await stage.proxy.become({ kind: 'pass' });
+    await successor.atRest();
+    expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(true);
+    expect(stage.upstream.license('KEY').enabled).toBe(true);
+  },
+);
+
+test.concurrent(
+  'a key is gone only after two 404s far enough apart, and comes back when the upstream knows it',
+  async () => {
+    const freshness = {
+      fresh: '20ms',
+      stale: '1h',
+      grace: '2h',
+      refresh: '1h',
+      gone: '700ms',
+      unknown: '200ms',
+    };
+    await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+    const agent = await stage.startAgent();
+    await agent.learn(['KEY']);
+    stage.upstream.forget('KEY');
+    const standings = await standingsUntil(agent, 'KEY', 'license_not_found');
+    expect(standings).not.toContain('upstream_unreachable');
+    const refusals = stage.upstream.ledger.filter(
+      ({ licenseKey, answered }) => licenseKey === 'KEY' && answered === 'status:404',
+    );
+    const [first, last] = [refusals.at(0), refusals.at(-1)];
+    expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(690);
+
+    stage.upstream.addLicense({ licenseKey: 'KEY', productKey: 'product', buyerEmail: 'buyer@example.com' });
+    await eventually(async () => (await agent.verify('KEY')).status === 200);
+  },
+);
+
+test.concurrent('one 404 between two answers makes no key gone', async () => {
+  const freshness = { fresh: '20ms', stale: '1h', grace: '2h', refresh: '1h', gone: '300ms' };
+  await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  let asked = 0;
+  // Every other answer is a 404: none is followed by another.
+  stage.upstream.fault = ({ licenseKey }) => {
+    if (licenseKey !== 'KEY') return undefined;
+    asked += 1;
+    return asked % 2 === 1 ? refusal(404) : undefined;
+  };
+  const statuses = new Set<number>();
+  await eventually(async () => {
+    statuses.add((await agent.verify('KEY')).status);
+    return asked >= 20;
+  });
+  expect([...statuses]).toEqual([200]);
+});
+
+const noVerdicts: [string, Fault][] = [
+  ['answers 500', serverError(500)],
+  ['answers a firewall page with 404', firewallPage(404)],
+  ['answers a welcome page with 200', spoilBody()],
+  ['does not answer', hang()],
+  ['hangs up', loseAnswer],
+  ['asks to wait', rateLimited(1)],
+  ['refuses our secret', refusal(401)],
+];
+
+test.concurrent(
+  'a key that was never seen is 503 upstream_unreachable, never 404, whatever keeps the upstream from saying',
+  async () => {
+    await using stage = await setStage({ configuration: quiet });
+    const agent = await stage.startAgent({ sync: { breaker: { failures: 100 } } });
+    const answers: Record<string, unknown> = {};
+    for (const [what, fault] of noVerdicts) {
+      stage.upstream.fault = every(fault);
+      const answer = await agent.verify(`NEVER-SEEN-${what.length}`);
+      answers[what] = [answer.status, codeOf(answer)];
+    }
+    await stage.proxy.become({ kind: 'refuse' });
+    const away = await agent.verify('NEVER-SEEN');
+    answers['is away'] = [away.status, codeOf(away)];
+    const changed = await agent.change('usage', 'NEVER-SEEN');
+    answers['is away, and a use comes'] = [changed.status, codeOf(changed)];
+    const unreachable = Object.keys(answers).map((what) => [what, [503, 'upstream_unreachable']]);
+    expect(answers).toEqual(Object.fromEntries(unreachable));
+  },
+);
+
+test.concurrent('a 404 is remembered for freshness.unknown: many callers, one request', async () => {
+  const freshness = { refresh: '1h', unknown: '1s' };
+  await using stage = await setStage({ configuration: { ...quiet, freshness } });
+  const agent = await stage.startAgent();
+  await eventually(async () => (await agent.verify('NOBODYS')).status === 404);
+  for (let ask = 0; ask < 5; ask += 1) {
+    expect(codeOf(await agent.verify('NOBODYS'))).toBe('license_not_found');
+  }
+  const first = stage.upstream.ledger.find(({ licenseKey }) => licenseKey === 'NOBODYS');
+  expect(verifies(stage, 'NOBODYS')).toBe(1);
+  await eventually(async () => {
+    await agent.verify('NOBODYS');
+    return verifies(stage, 'NOBODYS') === 2;
+  });
+  const again = stage.upstream.ledger.findLast(({ licenseKey }) => licenseKey === 'NOBODYS');
+  expect((again?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+});
+
+test.concurrent('callers who ask for a new key at the same time share one request', async () => {
+  await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
+  const agent = await stage.startAgent({ upstream: { timeout: '5s' } });
+  stage.upstream.fault = every(delayAnswer(150));
+  const answers = await Promise.all(Array.from({ length: 15 }, () => agent.verify('KEY')));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(verifies(stage, 'KEY')).toBe(1);
+  expect(answers[0]?.headers['cache-status']).toBe('latchkey; fwd=miss');
+});
