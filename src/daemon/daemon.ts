@@ -196,6 +196,8 @@ export class Daemon {
   }
 
   #fail(error: unknown): void {
+    // Once the store is known to be damaged, that it takes no writes is no news.
+    if (this.#readiness.state === 'store_damaged') return;
     this.#readiness = { state: 'storage_failed', reasons: ['storage_failed'] };
     this.#failed.reject(error);
   }

@@ -11,6 +11,8 @@ export function makeLog({ level, format }: LogSettings): Logger {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { log: allowedFields },
+    // An error is described by then: pino's own serializer would take the description for one.
+    serializers: { err: (described: unknown) => described },
   };
   // In this thread: pino's transports hang in bundles.
   return format === 'pretty'

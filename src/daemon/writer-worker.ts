@@ -6,7 +6,7 @@ import { runUseCase } from '../service/use-cases.ts';
 import { backUp } from '../store/backup.ts';
 import { Ballast } from '../store/ballast.ts';
 import { prepareCommitter, type Committer } from '../store/commit.ts';
-import { openWriting, type WritingConnection } from '../store/connection.ts';
+import { foldLog, openWriting, type WritingConnection } from '../store/connection.ts';
 import { ReservedCommitter } from '../store/reserve.ts';
 import { sha256, systemRandom } from './random.ts';
 import { Room } from './room.ts';
@@ -43,6 +43,7 @@ function work(port: Port, databasePath: string): void {
   const receive = (message: WriterMessage): void => {
     if (message === 'close') {
       room[Symbol.dispose]();
+      if (committer.broken === null) foldLog(connection);
       connection[Symbol.dispose]();
       port.close();
     } else if ('copyTo' in message) {

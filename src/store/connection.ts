@@ -45,6 +45,15 @@ export function openWriting(databasePath: string): WritingConnection {
   return { database, transaction, [Symbol.dispose]: () => open.dispose() };
 }
 
+/** Brings the write-ahead log into the database before a connection is closed, so that one file is all of it. */
+export function foldLog({ database }: WritingConnection): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // A full disk has no room for it: the log stays, and belongs to the database as before.
+  }
+}
+
 /** Opens a connection that cannot write. */
 export function openReading(databasePath: string): ReadingConnection {
   const database = new DatabaseSync(databasePath, { readOnly: true, timeout: readingTimeoutMs });

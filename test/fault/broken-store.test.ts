@@ -1,0 +1,92 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { credentials, secret } from '../support/agent-stage.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const authority = { listen: { tcp: '127.0.0.1:0' } };
+
+/** An authority's process with so many license keys of one product, `KEY-0` and so on. */
+async function startWithKeys(directory: string, count: number): Promise<DaemonProcess> {
+  const daemon = await startDaemonProcess(directory, authority);
+  await using client = httpClient({ tcp: daemon.tcp });
+  const token = readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim();
+  const headers = { authorization: `Bearer ${token}` };
+  const product = { name: 'Editor', product_key: 'product', secret };
+  expect((await client.post('/admin/v1/products', { headers, json: product })).status).toBe(201);
+  const purchases = Array.from({ length: count }, (_, index) => ({
+    product_key: 'product',
+    buyer_email: 'buyer@example.com',
+    license_key: `KEY-${index}`,
+  }));
+  const made = await Promise.all(
+    purchases.map(async (json) => (await client.post('/admin/v1/purchases', { headers, json })).status),
+  );
+  expect(new Set(made)).toEqual(new Set([201]));
+  return daemon;
+}
+
+function use(client: HttpClient, key: string): Promise<HttpAnswer> {
+  return client.put('/api/v2/license/usage', { headers: credentials, form: { license_key: key } });
+}
+
+/** Spoils the last pages of a file that nobody has open. */
+function spoilEnd(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(3 * 4096, 0xa5), 0, 3 * 4096, fstatSync(file).size - 3 * 4096);
+  closeSync(file);
+}
+
+test('a damaged store is noticed behind the start: it is not written to, and the log says what to do', async () => {
+  await using directory = temporaryDirectory();
+  {
+    await using before = await startWithKeys(directory.path, 300);
+    before.signal('SIGTERM');
+    expect(await before.ended).toBe(0);
+  }
+  spoilEnd(join(directory.path, 'state', 'latchkey.db'));
+  await using daemon = await startDaemonProcess(directory.path, authority);
+  const line = await daemon.said('the store is damaged: changes are refused');
+
+  expect(line).toMatchObject({ part: 'store', level: 50 });
+  expect(line['hint']).toContain('latchkey restore');
+  await using client = httpClient({ tcp: daemon.tcp });
+  const ready = await client.get('/readyz');
+  expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reasons: ['store_damaged'] }]);
+  expect((await client.get('/livez')).status).toBe(200);
+  const refused = await use(client, 'KEY-0');
+  expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+});
+
+const hasTracer = spawnSync('strace', ['-V']).status === 0 && process.getuid?.() === 0;
+
+test.runIf(hasTracer)(
+  'an I/O error refuses the write with 503 and ends the process with 74 for its supervisor; nothing answered is lost (skipped without strace)',
+  async () => {
+    await using directory = temporaryDirectory();
+    await using daemon = await startWithKeys(directory.path, 1);
+    await using client = httpClient({ tcp: daemon.tcp });
+    expect((await use(client, 'KEY-0')).status).toBe(200);
+    const inject = ['-f', '-p', String(daemon.pid), '-e', 'inject=pwrite64:error=EIO', '-o', '/dev/null'];
+    const tracer = spawn('strace', inject, { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    try {
+      await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 5_000 });
+      const refused = await use(client, 'KEY-0');
+      expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
+      expect(await daemon.ended).toBe(74);
+    } finally {
+      tracer.kill('SIGKILL');
+    }
+    await using again = await startDaemonProcess(directory.path, authority);
+    await using other = httpClient({ tcp: again.tcp });
+    const { body } = await other.get('/api/v2/license/verify?license_key=KEY-0', { headers: credentials });
+    expect(body).toMatchObject({ data: { uses: 1 } });
+  },
+);

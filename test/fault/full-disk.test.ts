@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { Agent, productKey, secret } from '../support/agent-stage.ts';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { canMount, smallDisk, type SmallDisk } from '../support/small-disk.ts';
+
+const patience = { timeout: 10_000, interval: 50 };
+
+async function startAgent({ path }: SmallDisk, upstream: PlainUpstream): Promise<Agent> {
+  const configuration = {
+    listen: { tcp: '127.0.0.1:0' },
+    upstream: { base_url: upstream.url, timeout: '1s', probe: '100ms' },
+    products: [{ key: productKey, secret }],
+    sync: {
+      rate: '1000',
+      fence: '300ms',
+      backoff: { first: '50ms', max: '200ms' },
+      breaker: { open: '100ms' },
+    },
+    metrics: { open: true },
+  };
+  return new Agent(await startDaemonProcess(path, configuration), path);
+}
+
+async function upstreamWith(licenseKey: string): Promise<PlainUpstream> {
+  const license = { licenseKey, productKey, buyerEmail: 'buyer@example.com' };
+  return await startPlainUpstream({
+    apiKey: 'api-key',
+    products: [{ productKey, secret }],
+    licenses: [license],
+  });
+}
+
+async function isStorageFull(agent: Agent): Promise<string | undefined> {
+  const { body } = await agent.client.get('/metrics');
+  return /^latchkey_storage_full (\d)$/m.exec(String(body))?.[1];
+}
+
+/** Uses the key until the agent says 507; how many uses it took before. */
+async function useUntilFull(agent: Agent, licenseKey: string): Promise<number> {
+  for (let taken = 0; taken < 10_000; taken += 1) {
+    const { status, body } = await agent.change('usage', licenseKey);
+    if (status === 507) {
+      expect(body).toMatchObject({ code: 'storage_full' });
+      return taken;
+    }
+    expect(status).toBe(200);
+  }
+  throw new Error('the disk was never full');
+}
+
+async function takesUsesAgain(agent: Agent, licenseKey: string): Promise<void> {
+  await vi.waitFor(async () => expect((await agent.change('usage', licenseKey)).status).toBe(200), patience);
+}
+
+test.runIf(canMount)(
+  'on a full disk changes are refused, verify goes on, deliveries are recorded, and it recovers by itself (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(32 * 1024);
+    await using upstream = await upstreamWith('KEY');
+    await using agent = await startAgent(disk, upstream);
+    await agent.learn(['KEY']);
+    const ballast = join(disk.path, 'state', 'latchkey.ballast');
+    expect(existsSync(ballast)).toBe(true);
+
+    await upstream.stop();
+    disk.fill(64);
+    let taken = await useUntilFull(agent, 'KEY');
+    expect(taken).toBeGreaterThan(0);
+    expect(existsSync(ballast)).toBe(false);
+    expect(await isStorageFull(agent)).toBe('1');
+    const verified = await agent.verify('KEY');
+    expect([verified.status, (verified.body as { data: { uses: number } }).data.uses]).toEqual([200, taken]);
+    expect((await agent.client.get('/readyz')).status).toBe(200);
+
+    await upstream.start();
+    await agent.atRest();
+    expect(upstream.countsOf('KEY').net).toBe(taken);
+    expect((await agent.change('usage', 'KEY')).status).toBe(507);
+
+    disk.clear();
+    await takesUsesAgain(agent, 'KEY');
+    taken += 1;
+    expect(existsSync(ballast)).toBe(true);
+    expect(await isStorageFull(agent)).toBe('0');
+    await agent.atRest();
+    expect(upstream.countsOf('KEY').net).toBe(taken);
+    agent.process.signal('SIGTERM');
+    expect(await agent.process.ended).toBe(0);
+  },
+  60_000,
+);
+
+test.runIf(canMount)(
+  'it starts on a disk that was filled meanwhile (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(32 * 1024);
+    await using upstream = await upstreamWith('KEY');
+    {
+      await using before = await startAgent(disk, upstream);
+      await before.learn(['KEY']);
+      await before.kill();
+    }
+    disk.fill(0);
+    await using agent = await startAgent(disk, upstream);
+    expect((await agent.verify('KEY')).status).toBe(200);
+    expect((await agent.change('usage', 'KEY')).status).toBe(507);
+    disk.clear();
+    await takesUsesAgain(agent, 'KEY');
+  },
+  60_000,
+);
