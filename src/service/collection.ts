@@ -19,6 +19,10 @@ export function addCollection(
   context: Context,
 ): Result<Collection> {
   const { accountId, name } = command;
+  if (transaction.accounts.get(accountId) === null) {
+    const detail = 'There is no such account.';
+    return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
+  }
   const productKeys = [...new Set(command.productKeys)];
   if (productKeys.some((key) => transaction.products.get(key)?.accountId !== accountId)) {
     const detail = 'The account has no such product.';

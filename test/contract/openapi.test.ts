@@ -1,0 +1,152 @@
+import { Readable } from 'node:stream';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { done } from '../../src/domain/problem.ts';
+import { routes } from '../../src/http/routes.ts';
+import { adminToken } from '../http/desk.ts';
+import { serveDesk, type Served } from '../http/served.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
+import { valuesOf, type Schema } from '../support/schema-arbitrary.ts';
+
+type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
+type Operation = {
+  operationId: string;
+  parameters?: readonly Parameter[];
+  requestBody?: { content: Readonly<Record<string, { schema: Schema }>> };
+  responses: Readonly<Record<string, { content?: object }>>;
+};
+type Description = { paths: Record<string, Record<string, Operation>> };
+
+const admin = { authorization: `Bearer ${adminToken}` };
+
+let served: Served;
+let http: HttpClient;
+let description: Description;
+/** What is in the store, and some that is not: texts by which something is found. */
+const words = ['default', 'nothing', 'EDITOR', 'TOOLS', 'KEY-1', 'KEY-2', 'SPRING', '1', '2', 'admin'];
+
+beforeAll(async () => {
+  served = await serveDesk({
+    backup: () => Promise.resolve(done({ sizeBytes: 4, content: Readable.from(['copy']) })),
+  });
+  http = httpClient(served.listeners.tcp);
+  const post = (path: string, json: object): Promise<HttpAnswer> => http.post(path, { headers: admin, json });
+  await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
+  await post('/admin/v1/collections', { name: 'Tools', collection_id: 'TOOLS', product_keys: ['EDITOR'] });
+  for (const key of ['KEY-1', 'KEY-2']) {
+    const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: key };
+    const made = (await post('/admin/v1/purchases', purchase)).body as { data: { purchase_id: string } };
+    words.push(made.data.purchase_id);
+  }
+  await post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 5, code: 'SPRING' });
+  description = (await http.get('/openapi.json')).body as Description;
+});
+afterAll(async () => {
+  await http[Symbol.asyncDispose]();
+  await served[Symbol.asyncDispose]();
+});
+
+test('the description passes the strict rules of a linter for OpenAPI', async () => {
+  const config = await createConfig({ extends: ['recommended-strict'] });
+  const problems = await lintFromString({ source: JSON.stringify(description), config });
+  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+});
+
+test('the linter finds what is wrong', async () => {
+  const config = await createConfig({ extends: ['recommended-strict'] });
+  const source = JSON.stringify(description)
+    .replace('"operationId":"getLivez",', '')
+    .replace('"4XX"', '"999"');
+  expect((await lintFromString({ source, config })).length).toBeGreaterThan(0);
+});
+
+type Request = {
+  operation: Operation;
+  method: 'get' | 'put' | 'post' | 'delete';
+  path: string;
+  headers: Record<string, string>;
+  form?: Record<string, string>;
+  json?: unknown;
+};
+
+/** A value as it is described, or sometimes any other, or none. */
+function given(schema: Schema): fc.Arbitrary<unknown> {
+  const other = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.string({ unit: 'binary', maxLength: 40 }));
+  return fc.oneof(
+    { weight: 6, arbitrary: valuesOf(schema, words) },
+    { weight: 1, arbitrary: other },
+    { weight: 1, arbitrary: fc.constant(undefined) },
+  );
+}
+
+function textOf(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return text.toWellFormed();
+}
+
+/** What is sent of named values: those that are given. */
+function pairsOf(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  const sent = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(sent.map(([name, value]) => [name, textOf(value)]));
+}
+
+function requestsOf(
+  template: string,
+  method: Request['method'],
+  operation: Operation,
+): fc.Arbitrary<Request> {
+  const named = (where: Parameter['in']): fc.Arbitrary<Record<string, unknown>> => {
+    const parameters = (operation.parameters ?? []).filter((each) => each.in === where);
+    return fc.record(Object.fromEntries(parameters.map((each) => [each.name, given(each.schema)])));
+  };
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  const members = Object.entries(schema?.properties ?? {}).map(([name, its]) => [name, given(its)] as const);
+  return fc
+    .record({
+      inPath: named('path'),
+      query: named('query'),
+      key: fc.option(fc.string({ maxLength: 5 })),
+      body: fc.oneof(fc.record(Object.fromEntries(members)), valuesOf(schema ?? {}, words)),
+      isForm: fc.boolean(),
+    })
+    .map(({ inPath, query, key, body, isForm }) => {
+      const path = template.replaceAll(
+        /\{(\w+)\}/g,
+        (_, name: string) => encodeURIComponent(textOf(inPath[name] ?? 'nothing')).slice(0, 200) || 'nothing',
+      );
+      const search = new URLSearchParams(pairsOf(query)).toString();
+      const headers = key === null ? admin : { ...admin, 'idempotency-key': JSON.stringify(key) };
+      const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+      return {
+        operation,
+        method,
+        path: search === '' ? path : `${path}?${search}`,
+        headers: /^[\x20-\x7e]*$/.test(key ?? '') ? headers : admin,
+        ...(schema !== undefined && (isForm && isObject ? { form: pairsOf({ ...body }) } : { json: body })),
+      };
+    });
+}
+
+test('whatever is sent as described, or nearly so, is answered as described, and never by a failure', async () => {
+  const all = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      requestsOf(path, method as Request['method'], operation),
+    ),
+  );
+  expect(all).toHaveLength(routes.length);
+  const seen = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(...all), async ({ operation, method, path, ...request }) => {
+      const answer = await http[method](path, request);
+      seen.add(`${operation.operationId} ${answer.status < 300 ? 'done' : 'refused'}`);
+      expect(answer.status).toBeLessThan(500);
+      const { content } = operation.responses[answer.status < 400 ? answer.status : '4XX'] ?? {};
+      expect(Object.keys(content ?? {})).toEqual([answer.headers['content-type']?.split(';', 1)[0]]);
+    }),
+    { numRuns: 3_000 },
+  );
+  // It got past the first checks of most routes.
+  const done = [...seen].filter((each) => each.endsWith(' done'));
+  expect(done.length).toBeGreaterThan(routes.length / 3);
+});
