@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { LicenseTrigger } from '../../src/domain/license.ts';
+import type { PurchaseWithLicense } from '../../src/service/purchase.ts';
+import { refusalOf, second, Stage, valueOf } from './stage.ts';
+
+const accountId = 'default';
+const anyProduct = { accountId, productKey: null };
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 20 },
+  code: 'SPRING',
+  startAt: null,
+  endAt: null,
+  minimumPurchaseAmount: null,
+  usageLimit: null,
+  notes: null,
+};
+
+/** An authority with the product `press` of the default account. */
+class Shop extends Stage {
+  async open(): Promise<this> {
+    const start = { role: 'authority', adminTokenDigest: 'd', place: 'here', fenceMs: 1 } as const;
+    valueOf(await this.writer.write('start', { ...start, apiKeyDigest: 'digest' }));
+    await this.addProduct('press');
+    return this;
+  }
+
+  async addProduct(productKey: string, { recurring = false, of = accountId } = {}): Promise<void> {
+    const command = { name: productKey, recurring, accountId: of, productKey, secret: null };
+    valueOf(await this.writer.write('addProduct', command));
+  }
+
+  async sell(productKey: string = 'press', licenseKey: string | null = null): Promise<PurchaseWithLicense> {
+    const command = { productKey, buyerEmail: 'a@example.com', licenseKey };
+    return valueOf(await this.writer.write('addPurchase', command));
+  }
+
+  async change(licenseKey: string, trigger: Exclude<LicenseTrigger, 'refund'>, reach = anyProduct) {
+    return this.writer.write('changeLicense', { reach, licenseKey, trigger });
+  }
+
+  async createCoupon(changes: Partial<CouponTerms>) {
+    return this.writer.write('createCoupon', { accountId, terms: { ...terms, ...changes } });
+  }
+}
+
+describe('a license on the authority', () => {
+  it('is changed as it is asked for, and only so', async () => {
+    await using shop = await new Shop().open();
+    const { license } = await shop.sell();
+    expect(license).toMatchObject({ uses: 0, enabled: true, productKey: 'press', createdAt: shop.now });
+    const key = license.licenseKey;
+    expect(key).toMatch(/^[A-HJ-NP-Z2-9]{5}(-[A-HJ-NP-Z2-9]{5}){3}$/);
+    for (const [trigger, expected] of [
+      ['usage', { uses: 1, enabled: true }],
+      ['decrease', { uses: 0, enabled: true }],
+      ['decrease', { uses: 0, enabled: true }],
+      ['disable', { uses: 0, enabled: false }],
+      ['disable', { uses: 0, enabled: false }],
+      ['usage', { uses: 1, enabled: false }],
+      ['enable', { uses: 1, enabled: true }],
+      ['enable', { uses: 1, enabled: true }],
+    ] as const) {
+      expect(valueOf(await shop.change(key, trigger))).toEqual({ ...license, ...expected });
+    }
+    shop.reopen();
+    expect(shop.store.licenses.get(key)).toEqual({ ...license, uses: 1, enabled: true });
+  });
+
+  it('is not found under another product or account, nor when there is none', async () => {
+    await using shop = await new Shop().open();
+    await shop.addProduct('brush');
+    const { license } = await shop.sell();
+    const reaches = [
+      { accountId, productKey: 'brush' },
+      { accountId: 'other', productKey: null },
+    ];
+    for (const reach of reaches) {
+      const refused = await shop.writer.write('changeLicense', {
+        reach,
+        licenseKey: license.licenseKey,
+        trigger: 'usage',
+      });
+      expect(refusalOf(refused)).toBe('license_not_found');
+    }
+    expect(refusalOf(await shop.change('NONE', 'usage'))).toBe('license_not_found');
+    expect(shop.store.licenses.get(license.licenseKey)).toEqual(license);
+  });
+});
+
+describe('a purchase', () => {
+  it('takes the license key it is given, once in the whole authority', async () => {
+    await using shop = await new Shop().open();
+    await shop.addProduct('brush');
+    await shop.sell('press', 'MINE');
+    const command = { productKey: 'brush', buyerEmail: 'b@example.com', licenseKey: 'MINE' };
+    expect(refusalOf(await shop.writer.write('addPurchase', command))).toBe('license_key_taken');
+  });
+
+  it('is of a product that there is', async () => {
+    await using shop = await new Shop().open();
+    const command = { productKey: 'none', buyerEmail: 'b@example.com', licenseKey: null };
+    expect(await shop.writer.write('addPurchase', command)).toMatchObject({
+      problem: { code: 'parameters_invalid', errors: [{ code: 'product_not_found' }] },
+    });
+  });
+
+  it('that is refunded disables its license, and a second refund changes nothing', async () => {
+    await using shop = await new Shop().open();
+    const { purchase, license } = await shop.sell();
+    const { purchaseId } = purchase;
+    const refunded = valueOf(await shop.writer.write('refundPurchase', { purchaseId }));
+    expect(refunded).toEqual({
+      purchase: { ...purchase, refundedAt: shop.now },
+      license: { ...license, enabled: false },
+    });
+    shop.pass(second);
+    expect(valueOf(await shop.writer.write('refundPurchase', { purchaseId }))).toEqual(refunded);
+  });
+
+  it('that was refunded stays so when its license was enabled again', async () => {
+    await using shop = await new Shop().open();
+    const { purchase, license } = await shop.sell();
+    const { purchaseId } = purchase;
+    await shop.writer.write('refundPurchase', { purchaseId });
+    await shop.change(license.licenseKey, 'enable');
+    const again = valueOf(await shop.writer.write('refundPurchase', { purchaseId }));
+    expect(again.license.enabled).toBe(true);
+  });
+
+  it('that there is not cannot be refunded', async () => {
+    await using shop = await new Shop().open();
+    const refused = await shop.writer.write('refundPurchase', { purchaseId: 'none' });
+    expect(refusalOf(refused)).toBe('purchase_not_found');
+  });
+});
+
+describe('a coupon on the authority', () => {
+  it('is created with all its terms, and ids ascend', async () => {
+    await using shop = await new Shop().open();
+    const first = valueOf(await shop.createCoupon({}));
+    const second_ = valueOf(await shop.createCoupon({ code: 'AUTUMN', notes: 'n', usageLimit: 3 }));
+    expect(first).toEqual({ ...terms, id: first.id });
+    expect(second_.id).toBeGreaterThan(first.id);
+    expect(shop.store.coupons.list(accountId, { limit: 10, offset: 0 })).toEqual([first, second_]);
+  });
+
+  it('is refused for a code that is taken in any letter case, and leaves nothing behind', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({});
+    expect(refusalOf(await shop.createCoupon({ code: 'spring' }))).toBe('coupon_code_taken');
+    expect(shop.store.coupons.count(accountId)).toBe(1);
+  });
+
+  it('is refused for a product or collection that the account does not have', async () => {
+    await using shop = await new Shop().open();
+    const other = valueOf(await shop.writer.write('addAccount', { name: 'Other' })).account.accountId;
+    await shop.addProduct('theirs', { of: other });
+    const scopes = [
+      [{ type: 'single', productKey: 'none' }, 'product_not_found'],
+      [{ type: 'single', productKey: 'theirs' }, 'product_not_found'],
+      [{ type: 'collection', collectionId: 'none' }, 'collection_not_found'],
+    ] as const;
+    for (const [scope, code] of scopes) {
+      expect(await shop.createCoupon({ scope })).toMatchObject({
+        problem: { code: 'parameters_invalid', errors: [{ code }] },
+      });
+    }
+  });
+
+  it('is refused for a product with a recurring price', async () => {
+    await using shop = await new Shop().open();
+    await shop.addProduct('monthly', { recurring: true });
+    const refused = await shop.createCoupon({ scope: { type: 'single', productKey: 'monthly' } });
+    expect(refusalOf(refused)).toBe('product_is_recurring');
+  });
+
+  it('may be for a product or a collection of the account', async () => {
+    await using shop = await new Shop().open();
+    const collection = valueOf(
+      await shop.writer.write('addCollection', {
+        accountId,
+        name: 'All',
+        productKeys: ['press', 'press'],
+        collectionId: null,
+      }),
+    );
+    expect(collection.productKeys).toEqual(['press']);
+    const { collectionId } = collection;
+    const scopes = [
+      { type: 'single', productKey: 'press' },
+      { type: 'collection', collectionId },
+    ] as const;
+    for (const [index, scope] of scopes.entries()) {
+      expect(valueOf(await shop.createCoupon({ scope, code: `C${index}` })).scope).toEqual(scope);
+    }
+  });
+});
+
+describe('the catalogue', () => {
+  it('shows a secret once, and takes only the newest', async () => {
+    await using shop = await new Shop().open();
+    const added = valueOf(await shop.writer.write('addAccount', { name: 'Other' }));
+    const { accountId: id } = added.account;
+    const rolled = valueOf(await shop.writer.write('rollApiKey', { accountId: id }));
+    expect(rolled.apiKey).not.toBe(added.apiKey);
+    expect(refusalOf(await shop.writer.write('rollApiKey', { accountId: 'none' }))).toBe('account_not_found');
+    const secret = valueOf(await shop.writer.write('rollProductSecret', { productKey: 'press' })).secret;
+    expect(secret).toMatch(/^lk_prod_[0-9a-f]{64}$/);
+    const none = await shop.writer.write('rollProductSecret', { productKey: 'none' });
+    expect(refusalOf(none)).toBe('product_not_found');
+  });
+
+  it('has each product key, secret and collection id once', async () => {
+    await using shop = await new Shop().open();
+    const product = { name: 'x', recurring: false, accountId, productKey: null, secret: 'theirs' };
+    valueOf(await shop.writer.write('addProduct', product));
+    const again = await shop.writer.write('addProduct', product);
+    expect(again).toMatchObject({ problem: { errors: [{ parameter: 'secret', code: 'taken' }] } });
+    const taken = await shop.writer.write('addProduct', { ...product, productKey: 'press', secret: null });
+    expect(refusalOf(taken)).toBe('product_key_taken');
+    const collection = { accountId, name: 'c', productKeys: [], collectionId: 'c' };
+    valueOf(await shop.writer.write('addCollection', collection));
+    const twice = await shop.writer.write('addCollection', collection);
+    expect(refusalOf(twice)).toBe('collection_id_taken');
+  });
+});

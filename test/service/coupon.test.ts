@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
+import type { Operation } from '../../src/domain/operation.ts';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import type { MirroredCoupon } from '../../src/service/tables.ts';
+import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from './stage.ts';
+
+const terms: CouponTerms = {
+  scope: { type: 'single', productKey: 'press' },
+  discount: { type: 'amount', amountOff: 500 },
+  code: 'Spring',
+  startAt: null,
+  endAt: null,
+  minimumPurchaseAmount: null,
+  usageLimit: null,
+  notes: null,
+};
+const subject = 'spring';
+
+class CouponStage extends AgentStage {
+  async queue({ wasLost = false, code = terms.code } = {}): Promise<MirroredCoupon> {
+    const sent = wasLost ? { detail: 'lost', settleAt: this.steady + minute } : null;
+    const command = { terms: { ...terms, code }, sent, maxPending: this.maxPending };
+    return valueOf(await this.writer.write('queueCoupon', command));
+  }
+
+  get head(): Operation | null {
+    return this.store.operations.head(subject, 'coupon');
+  }
+
+  async sendCoupon(): Promise<Operation> {
+    const planned = valueOf(
+      await this.writer.write('planStep', { subject, lane: 'coupon', justRead: false }),
+    );
+    if (planned.step !== 'send') throw new Error(`the coupon lane needs ${planned.step}`);
+    return planned.operation;
+  }
+
+  async answerCoupon({ id }: Operation, outcome: Outcome<Coupon>): Promise<Operation> {
+    const { policy } = this;
+    return valueOf(await this.writer.write('recordCouponAnswer', { operationId: id, outcome, policy }));
+  }
+
+  async listed({ id }: Operation, listed: Coupon | null): Promise<Operation> {
+    const command = { operationId: id, listed, confirmedAt: this.now };
+    return valueOf(await this.writer.write('recordCouponListing', command));
+  }
+
+  theirs(changes: Partial<Coupon> = {}): Coupon {
+    return { ...terms, id: 7, ...changes };
+  }
+
+  codes(): string[] {
+    return this.store.mirror
+      .list({ limit: 10, offset: 0 })
+      .map(({ coupon }) => `${coupon.id} ${coupon.code}`);
+  }
+}
+
+async function givenAgent(): Promise<CouponStage> {
+  const stage = new CouponStage();
+  await stage.start();
+  return stage;
+}
+
+describe('a coupon that is queued on an agent', () => {
+  it('is found under its provisional id, which keeps resolving after the real one is known', async () => {
+    await using agent = await givenAgent();
+    const { coupon, confirmedAt } = await agent.queue();
+    expect(coupon.id).toBeLessThan(0);
+    expect(confirmedAt).toBeNull();
+    const created: Outcome<Coupon> = {
+      outcome: 'applied',
+      value: agent.theirs(),
+      confirmedAt: agent.now,
+    };
+    const { progress } = await agent.answerCoupon(await agent.sendCoupon(), created);
+    expect(progress.state).toBe('delivered');
+    expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(agent.theirs());
+    expect(agent.codes()).toEqual(['7 Spring']);
+  });
+
+  it('is refused for a code that is known here in any letter case', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const again = { terms: { ...terms, code: 'SPRING' }, sent: null, maxPending: 10 };
+    expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
+    expect(agent.codes()).toEqual(['-1 Spring']);
+  });
+
+  it('is refused when the outbox is full', async () => {
+    await using agent = await givenAgent();
+    await agent.queue({ code: 'first' });
+    const command = { terms, sent: null, maxPending: 1 };
+    expect(refusalOf(await agent.writer.write('queueCoupon', command))).toBe('storage_full');
+  });
+
+  it('that was sent and lost its answer waits for the fence before it is looked for', async () => {
+    await using agent = await givenAgent();
+    await agent.queue({ wasLost: true });
+    expect(agent.head).toMatchObject({
+      attempts: 1,
+      nextAt: agent.steady + minute,
+      progress: { state: 'uncertain', held: false },
+    });
+  });
+
+  it('is ours when the list has it with every term that was sent', async () => {
+    await using agent = await givenAgent();
+    const { coupon } = await agent.queue();
+    const doubtful = await agent.answerCoupon(await agent.sendCoupon(), lost);
+    expect(doubtful.progress.state).toBe('uncertain');
+    expect(agent.head?.nextAt).toBe(agent.steady + minute);
+    agent.pass(minute);
+    // What was not sent, the upstream may have filled in.
+    const listed = agent.theirs({ notes: 'made by an interface' });
+    expect((await agent.listed(doubtful, listed)).progress.state).toBe('delivered');
+    expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(listed);
+  });
+
+  it('is conflicted when the list has the code with other terms, which is what is shown then', async () => {
+    await using agent = await givenAgent();
+    const { coupon } = await agent.queue({ wasLost: true });
+    const head = agent.head as Operation;
+    agent.pass(minute);
+    const other = agent.theirs({ discount: { type: 'amount', amountOff: 900 } });
+    expect((await agent.listed(head, other)).progress.state).toBe('conflicted');
+    expect(agent.codes()).toEqual(['7 Spring']);
+    expect(agent.store.mirror.get(coupon.id)).toBeNull();
+  });
+
+  it('is sent again when the list does not have it', async () => {
+    await using agent = await givenAgent();
+    await agent.queue({ wasLost: true });
+    const head = agent.head as Operation;
+    agent.pass(minute);
+    expect((await agent.listed(head, null)).progress).toEqual({ state: 'pending', doubtful: false });
+    expect(await agent.sendCoupon()).toMatchObject({ id: head.id, attempts: 2 });
+  });
+
+  it('is dead when the upstream will not have it, and leaves the mirror', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const refused = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
+    expect(refused).toMatchObject({ lastError: 'no: refused', progress: { state: 'dead' } });
+    expect(agent.codes()).toEqual([]);
+    // The code is free again.
+    expect((await agent.queue()).coupon.id).toBe(-2);
+  });
+
+  it('waits while the upstream cannot be reached, or asks for it', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    await agent.answerCoupon(await agent.sendCoupon(), no('unreachable'));
+    expect(agent.head).toMatchObject({ outage: true, nextAt: agent.steady + 500 });
+    agent.pass(500);
+    await agent.answerCoupon(await agent.sendCoupon(), no('throttled', 30 * second));
+    expect(agent.head).toMatchObject({ outage: false, nextAt: agent.steady + 30 * second });
+  });
+
+  it('in flight when the process ended is looked for after the fence', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    await agent.sendCoupon();
+    await agent.restart();
+    expect(agent.head).toMatchObject({ nextAt: agent.steady + minute, progress: { state: 'uncertain' } });
+  });
+});
+
+describe('the mirror of the upstream', () => {
+  it('keeps what it said, and lets go of one only when it is told to', async () => {
+    await using agent = await givenAgent();
+    const coupons = [agent.theirs(), agent.theirs({ id: 8, code: 'Autumn' })];
+    const at = { confirmedAt: agent.now };
+    await agent.writer.write('mirrorCoupons', { coupons, ...at, whole: true });
+    await agent.writer.write('mirrorCoupons', {
+      coupons: [agent.theirs({ notes: 'n' })],
+      ...at,
+      whole: false,
+    });
+    expect(agent.codes()).toEqual(['7 Spring', '8 Autumn']);
+    expect(agent.store.mirror.get(7)?.coupon.notes).toBe('n');
+    await agent.writer.write('forgetCoupon', { id: 7 });
+    expect(agent.codes()).toEqual(['8 Autumn']);
+  });
+});

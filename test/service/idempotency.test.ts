@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import type { Idempotency } from '../../src/service/ports.ts';
+import { day, givenAgent, productKey, refusalOf, valueOf, type AgentStage } from './stage.ts';
+
+const once: Idempotency = { credential: 'product:press', key: 'k', fingerprint: 'usage of KEY-1' };
+
+async function use(agent: AgentStage, idempotency: Idempotency): ReturnType<AgentStage['change']> {
+  return agent.change('usage', { idempotency });
+}
+
+describe('a write under an idempotency key', () => {
+  it('is done once: the same request again has the same answer, also in another process', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const first = await use(agent, once);
+    expect(await use(agent, once)).toEqual(first);
+    await agent.restart();
+    expect(await use(agent, once)).toEqual(first);
+    expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+  });
+
+  it('keeps its answer when the record has moved on', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const first = await use(agent, once);
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(await use(agent, once)).toEqual(first);
+    expect(valueOf(first).observation.local).toEqual({ uses: 6, enabled: true, pending: 1 });
+  });
+
+  it('is refused to another request, which changes nothing', async () => {
+    await using agent = await givenAgent();
+    await use(agent, once);
+    const other = await agent.change('decrease', { idempotency: { ...once, fingerprint: 'decrease' } });
+    expect(refusalOf(other)).toBe('idempotency_key_reused');
+    expect(agent.local.pending).toBe(1);
+  });
+
+  it('lives apart for each credential', async () => {
+    await using agent = await givenAgent();
+    await use(agent, once);
+    const other = { ...once, credential: 'token:1', fingerprint: 'other' };
+    expect(refusalOf(await use(agent, other))).toBeNull();
+    expect(agent.local.pending).toBe(2);
+  });
+
+  it('stores no refusal: the same request may succeed later', async () => {
+    await using agent = await givenAgent();
+    agent.maxPending = 0;
+    expect(refusalOf(await use(agent, once))).toBe('storage_full');
+    agent.maxPending = 10;
+    expect(refusalOf(await use(agent, once))).toBeNull();
+  });
+
+  it('gives what the caller was told after waiting', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await use(agent, once);
+    const value = { observation: agent.observation, operationId: null };
+    await agent.writer.write('keepAnswer', { idempotency: once, value });
+    await agent.restart();
+    expect(valueOf(await use(agent, once))).toEqual(value);
+  });
+
+  it('is kept for 7 days at least, and not for ever', async () => {
+    await using agent = await givenAgent();
+    const first = await use(agent, once);
+    agent.pass(7 * day);
+    await agent.writer.write('prune', {});
+    expect(await use(agent, once)).toEqual(first);
+    agent.pass(2 * day);
+    await agent.writer.write('prune', {});
+    expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
+  });
+});
+
+describe('what is finished', () => {
+  it('stays listed for 7 days; what is not finished stays, whatever its age', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const done = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    const waiting = await agent.record('usage');
+    agent.pass(7 * day);
+    await agent.writer.write('prune', {});
+    expect(agent.store.operations.get(done)).not.toBeNull();
+    agent.pass(1);
+    await agent.writer.write('prune', {});
+    expect(agent.store.operations.get(done)).toBeNull();
+    expect(agent.stateOf(waiting)).toBe('pending');
+  });
+});
+
+describe('a start', () => {
+  it('keeps the instance, and counts itself', async () => {
+    await using agent = await givenAgent();
+    const instance = agent.store.settings.get('instance');
+    await agent.restart();
+    expect(agent.store.settings.get('instance')).toBe(instance);
+    expect(agent.observation).toMatchObject({ productKey, boot: 1 });
+    await agent.read(agent.says(5));
+    expect(agent.observation.boot).toBe(2);
+  });
+});

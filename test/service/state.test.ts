@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import { givenAgent, hour, lost, minute, no, refusalOf, second, valueOf } from './stage.ts';
+
+const off = { enabled: false };
+
+describe('a disable on an agent', () => {
+  it('takes effect at once, and is sent without a read', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
+    await agent.answer(await agent.send('state'), agent.says(5, off));
+    expect(agent.stateOf(disable)).toBe('delivered');
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
+  });
+
+  it('is repeated freely after a lost answer, with no doubt', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    expect(agent.operation(disable).progress).toEqual({ state: 'pending', doubtful: false });
+    expect(agent.dueIn('state')).toBe(500);
+    agent.pass(500);
+    expect(await agent.send('state')).toMatchObject({ id: disable, attempts: 2 });
+  });
+
+  it('asked for again while it is on its way adds nothing', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    expect(await agent.record('disable')).toBe(disable);
+    await agent.send('state');
+    expect(await agent.record('disable')).toBe(disable);
+    expect(agent.local.pending).toBe(1);
+  });
+
+  it('that the upstream refuses still holds here', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), no('refused'));
+    expect(agent.stateOf(disable)).toBe('dead');
+    await agent.read(agent.says(5));
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
+  });
+
+  it('in flight when the process ended is read back: it holds, or it is sent again', async () => {
+    for (const enabled of [false, true]) {
+      await using agent = await givenAgent();
+      const disable = await agent.record('disable');
+      await agent.send('state');
+      await agent.restart();
+      agent.pass(minute);
+      expect(await agent.plan('state')).toEqual({ step: 'read' });
+      await agent.read(agent.says(5, { enabled }));
+      expect(agent.stateOf(disable)).toBe(enabled ? 'pending' : 'delivered');
+      expect(agent.local.enabled).toBe(false);
+    }
+  });
+
+  it('does not wait for a doubtful count of the same key', async () => {
+    await using agent = await givenAgent();
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const disable = await agent.record('disable');
+    expect(await agent.send('state')).toMatchObject({ id: disable });
+  });
+
+  it('beside a use under way leaves what each lane knows to itself', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.record('disable');
+    const use = await agent.send('counter');
+    const disable = await agent.send('state');
+    // The upstream disabled first: the answer to the use knows of it, and may have been made before it.
+    await agent.answer(disable, agent.says(5, off), { overlapped: true });
+    await agent.answer(use, agent.says(6, { enabled: true }), { overlapped: true });
+    expect(agent.observation.license).toMatchObject({ uses: 6, enabled: false });
+    expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+  });
+
+  it('sticks through any outage and restart, until the upstream says otherwise', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    agent.pass(20 * 24 * hour);
+    await agent.read(no('unreachable'));
+    await agent.restart();
+    await agent.read(lost);
+    expect(agent.local.enabled).toBe(false);
+    await agent.read(agent.says(5));
+    expect(agent.local.enabled).toBe(true);
+  });
+});
+
+describe('an enable on an agent', () => {
+  it('that undoes a disable of which no attempt was made cancels both', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    const { operationId, observation } = valueOf(await agent.change('enable'));
+    expect(operationId).toBeNull();
+    expect(observation.local).toEqual({ uses: 5, enabled: true, pending: 0 });
+    expect(agent.stateOf(disable)).toBe('cancelled');
+    expect(agent.store.operations.depth()).toMatchObject({ cancelled: 2, pending: 0 });
+    expect(agent.store.operations.head('KEY-1', 'state')).toBeNull();
+  });
+
+  it('goes behind a disable that was attempted, lost or not', async () => {
+    for (const outcome of [lost, no('unreachable'), no('throttled')]) {
+      await using agent = await givenAgent();
+      const disable = await agent.record('disable');
+      await agent.answer(await agent.send('state'), outcome);
+      const enable = await agent.record('enable');
+      expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['pending', 'pending']);
+      expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 2 });
+    }
+  });
+
+  it('goes behind a disable of a key that the upstream says is disabled', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    const disable = await agent.record('disable');
+    const enable = await agent.record('enable');
+    expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['pending', 'pending']);
+  });
+
+  it('never shows while it waits, is under way, or is in doubt', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    const enable = await agent.record('enable');
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
+    await agent.read(agent.says(5, off));
+    const flying = await agent.send('state', { justRead: true });
+    expect(agent.local.enabled).toBe(false);
+    await agent.answer(flying, lost);
+    expect(agent.stateOf(enable)).toBe('uncertain');
+    expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 1 });
+  });
+
+  it('is read before it is sent, and sent only when the key is disabled', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    const enable = await agent.record('enable');
+    expect(await agent.plan('state')).toEqual({ step: 'read' });
+    await agent.read(agent.says(5, off));
+    expect(await agent.send('state', { justRead: true })).toMatchObject({ id: enable });
+  });
+
+  it('is delivered without sending when the key is enabled already', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    const enable = await agent.record('enable');
+    await agent.read(agent.says(5));
+    expect(agent.operation(enable)).toMatchObject({ attempts: 0, progress: { state: 'delivered' } });
+    expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
+  });
+
+  it('in doubt is settled by a read after the fence: it holds, or it is read and sent again', async () => {
+    for (const enabled of [false, true]) {
+      await using agent = await givenAgent({ enabled: false });
+      const enable = await agent.record('enable');
+      await agent.answer(await agent.send('state', { justRead: true }), lost);
+      agent.pass(minute - 1);
+      await agent.read(agent.says(5, { enabled }));
+      expect(agent.stateOf(enable)).toBe('uncertain');
+      agent.pass(1);
+      await agent.read(agent.says(5, { enabled }));
+      expect(agent.stateOf(enable)).toBe(enabled ? 'delivered' : 'pending');
+      expect(await agent.plan('state')).toEqual({ step: enabled ? 'none' : 'read' });
+    }
+  });
+
+  it('of a key that shows enabled needs nothing', async () => {
+    await using agent = await givenAgent();
+    expect(valueOf(await agent.change('enable')).operationId).toBeNull();
+    expect(agent.store.operations.oldestAt()).toBeNull();
+  });
+
+  it('asked for again while it waits adds nothing', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    const enable = await agent.record('enable');
+    expect(await agent.record('enable')).toBe(enable);
+  });
+
+  it('of a key that was disabled when last seen, too long ago, is refused', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    agent.pass(15 * 24 * hour);
+    expect(refusalOf(await agent.change('enable'))).toBe('verdict_expired');
+  });
+
+  it('waits until no attempt of a disable before it can be on its way', async () => {
+    await using agent = await givenAgent();
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    agent.pass(second);
+    await agent.answer(await agent.send('state'), agent.says(5, off));
+    await agent.record('enable');
+    expect(await agent.plan('state')).toEqual({ step: 'none' });
+    expect(agent.dueIn('state')).toBe(minute - second);
+    agent.pass(minute - second);
+    expect(await agent.plan('state')).toEqual({ step: 'read' });
+  });
+});
