@@ -25,18 +25,24 @@ export async function serve(
 ): Promise<number> {
   const root = makeLog(configuration.log);
   const log = logOf(root, 'daemon');
+  const starting = startDaemon(configuration, { log: root });
+  const rereads = (): void => {
+    // Also a signal that comes while it starts, which would end the process if nobody listened.
+    void starting.then(
+      (started) => reloadInto(started, root, reload),
+      () => undefined,
+    );
+  };
+  process.on('SIGHUP', rereads);
   let daemon: Daemon;
   try {
-    daemon = await startDaemon(configuration, { log: root });
+    daemon = await starting;
   } catch (error) {
+    process.off('SIGHUP', rereads);
     if (!isExpected(error)) throw error;
     process.stderr.write(`latchkey: ${error.message}\n`);
     return 1;
   }
-  const rereads = (): void => {
-    void reloadInto(daemon, root, reload);
-  };
-  process.on('SIGHUP', rereads);
   const ending = closeWithGrace(
     { delay: closeMs, skip: ['SIGHUP', 'beforeExit'], logger: undefined },
     async ({ signal, err }) => {

@@ -47,13 +47,27 @@ export interface ListedOperation {
   readonly kind: string;
   readonly license_key: string | null;
   readonly state: string;
+  readonly held: boolean;
   readonly attempts: number;
   readonly last_error: string | null;
 }
 
 export interface Statusz {
-  readonly upstream: { state: string; breaker: string; last_error: string | null };
-  readonly outbox: Record<'pending' | 'in_flight' | 'uncertain' | 'inferred' | 'conflicted' | 'dead', number>;
+  readonly instance: string;
+  readonly uptime_s: number;
+  readonly upstream: {
+    state: string;
+    since: string;
+    breaker: string;
+    last_success_at: string | null;
+    last_error: string | null;
+    paused_products: readonly string[];
+    coupons_paused: boolean;
+  };
+  readonly outbox: Record<
+    'pending' | 'in_flight' | 'uncertain' | 'held' | 'inferred' | 'conflicted' | 'dead',
+    number
+  > & { oldest_age_s: number | null };
   readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
   readonly clock: { suspect: boolean };
 }

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { codeOf, eventually, setStage } from '../support/agent-stage.ts';
+import { operate, recordIn } from '../support/people.ts';
+
+test('a pause lasts across a restart and a reload, and nothing at all goes up meanwhile', async () => {
+  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
+  const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
+  let agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const paused = await latchkey('sync', 'pause');
+  expect([paused.code, paused.out]).toEqual([0, expect.stringMatching(/^upstream +paused since /)]);
+  const asked = stage.upstream.ledger.length;
+
+  agent = await stage.startAgent();
+  await stage.reconfigure({ sync: { lanes: 4 } });
+  const use = await agent.change('usage', 'KEY');
+  expect([use.status, use.headers['latchkey-pending']]).toEqual([200, '1']);
+  expect((await agent.createCoupon({ code: 'LATER' })).status).toBe(201);
+  const unknown = await agent.verify('OTHER');
+  expect([unknown.status, codeOf(unknown)]).toEqual([503, 'upstream_unreachable']);
+  expect((await latchkey('sync', 'now')).out).toContain('nothing goes up until: latchkey sync resume');
+  // Several times as long as an idle agent goes without asking anything.
+  await eventually(async () => (await agent.status()).uptime_s >= 1);
+  expect(stage.upstream.ledger.slice(asked)).toEqual([]);
+  expect((await agent.status()).upstream.state).toBe('paused');
+  expect((await latchkey('status')).out).toMatch(/^paused +nothing goes up until: latchkey sync resume$/m);
+
+  const resumed = await latchkey('sync', 'resume');
+  expect([resumed.code, resumed.out]).toEqual([0, expect.not.stringContaining('paused')]);
+  await agent.atRest();
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect(stage.upstream.coupons.map(({ code }) => code)).toEqual(['LATER']);
+  expect((await agent.verify('OTHER')).status).toBe(200);
+
+  agent = await stage.startAgent();
+  await eventually(async () => (await agent.status()).upstream.state === 'up');
+  expect(recordIn(stage.directory)).toEqual([
+    'sync.pause upstream',
+    'sync.now upstream',
+    'sync.resume upstream',
+  ]);
+}, 60_000);
+
+test('sync now sends what an outage holds up, without waiting for backoff or breaker', async () => {
+  const configuration = {
+    upstream: { probe: '1h' },
+    sync: { backoff: { first: '1h', max: '1h' }, breaker: { failures: 1, open: '1h' } },
+  };
+  await using stage = await setStage({ licenses: ['KEY'], configuration });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  await stage.proxy.become({ kind: 'refuse' });
+  await agent.change('usage', 'KEY');
+  await eventually(async () => (await agent.status()).upstream.breaker === 'open');
+  await stage.proxy.become({ kind: 'pass' });
+  expect((await operate(stage.directory, 'sync', 'now')).code).toBe(0);
+  await agent.atRest();
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect((await agent.status()).upstream).toMatchObject({ state: 'up', breaker: 'closed' });
+}, 60_000);
