@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
-import type { Fault } from './fault.ts';
+import { type Fault, formatReason } from './fault.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
 import { configurationSchema } from './schema.ts';
 import { readSecretFiles } from './secret-file.ts';
 import { collectFaults } from './section.ts';
-import { readSources, type Sources } from './source.ts';
+import { type Raw, readSources, type Sources } from './source.ts';
 import type { Tree } from './tree.ts';
 
 /** What the command line gives; the rest is this process's own surroundings. */
@@ -23,7 +23,13 @@ export interface LoadOptions {
 
 /** A whole configuration and the file it came from, or everything that is wrong with it. */
 export type ConfigurationResult =
-  | { readonly ok: true; readonly configuration: Configuration; readonly file: string | null }
+  | {
+      readonly ok: true;
+      readonly configuration: Configuration;
+      readonly file: string | null;
+      /** The files that secrets were read from. */
+      readonly secretFiles: readonly string[];
+    }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
 /** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
@@ -47,9 +53,26 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const secrets = readSecretFiles(raw, sources.readFile);
   const places = findPlaces(sources, raw.tree['state_dir']);
   const parsed = configurationSchema(places).safeParse(secrets.tree);
-  return parsed.success && secrets.faults.length === 0
-    ? { ok: true, configuration: parsed.data, file: raw.file }
-    : { ok: false, faults: [...collectFaults(parsed.error, raw.originOf), ...secrets.faults] };
+  const found = [
+    ...collectFaults(parsed.error, raw.originOf),
+    ...secrets.faults,
+    ...checkCaFile(parsed.data?.upstream?.caFile ?? null, raw, sources),
+  ];
+  return parsed.success && found.length === 0
+    ? { ok: true, configuration: parsed.data, file: raw.file, secretFiles: secrets.files }
+    : { ok: false, faults: found };
+}
+
+/** It is read when the way up is built; that it cannot be is told with everything else. */
+function checkCaFile(path: string | null, raw: Raw, { readFile }: Sources): Fault[] {
+  if (path === null) return [];
+  try {
+    readFile(path);
+    return [];
+  } catch (error) {
+    const text = `cannot read ${path}: ${formatReason(error)}`;
+    return [{ key: 'upstream.ca_file', text, origin: raw.originOf(['upstream', 'ca_file']) }];
+  }
 }
 
 function surround({ file, flags, environment }: LoadOptions): Sources {
@@ -60,6 +83,7 @@ function surround({ file, flags, environment }: LoadOptions): Sources {
     home: homeDirectory(),
     platform: process.platform,
     directory: process.cwd(),
+    isTerminal: process.stdout.isTTY,
     readFile: (path) => readFileSync(path, 'utf8'),
   };
 }

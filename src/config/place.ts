@@ -7,6 +7,8 @@ export interface Machine {
   /** The user's home directory. */
   readonly home: string;
   readonly platform: NodeJS.Platform;
+  /** Whether a person reads what this process prints. */
+  readonly isTerminal?: boolean;
 }
 
 /** The places where a configuration file is looked for when none is named, the first one wins. */
@@ -19,18 +21,21 @@ export function findConfigurationFiles(machine: Machine): readonly string[] {
 export interface Places {
   readonly stateDir: string;
   readonly socket: string;
+  readonly logFormat: 'json' | 'pretty';
 }
 
 /**
- * Finds where state and socket are when they are not configured (outside contract, listeners).
+ * Finds where state and socket are, and how the log is written, when that is not configured (outside contract, listeners).
  *
  * State is in the service manager's directory, else in the user's; the socket in the runtime
- * directory of either, else beside the state, for which the configured directory counts.
+ * directory of either, else beside the state, for which the configured directory counts. The log is
+ * written for machines, but on a terminal for people.
  */
 export function findPlaces(machine: Machine, configuredStateDir: unknown): Places {
   const isConfigured = typeof configuredStateDir === 'string' && configuredStateDir !== '';
   const stateDir = isConfigured ? configuredStateDir : findStateDirectory(machine);
-  return { stateDir, socket: findSocket(machine, stateDir) };
+  const logFormat = machine.isTerminal === true ? 'pretty' : 'json';
+  return { stateDir, socket: findSocket(machine, stateDir), logFormat };
 }
 
 function findStateDirectory(machine: Machine): string {

@@ -110,10 +110,7 @@ const limits = mapping({
   failedRate: given.failed_rate,
 }));
 
-const log = mapping({
-  level: key(kind.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
-  format: key(kind.oneOf('json', 'pretty'), 'json'),
-});
+const logLevel = key(kind.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info');
 
 /** The schema of the whole file, with every default (configuration contract, third step of three). */
 export function configurationSchema(places: Places): z.ZodType<Configuration> {
@@ -129,7 +126,7 @@ export function configurationSchema(places: Places): z.ZodType<Configuration> {
     sync: section(sync),
     limits: section(limits),
     metrics: section(mapping({ open: key(kind.boolean, false) })),
-    log: section(log),
+    log: section(mapping({ level: logLevel, format: key(kind.oneOf('json', 'pretty'), places.logFormat) })),
   })
     .refine(
       (given) => given.upstream !== null || given.products.length === 0,

@@ -13,7 +13,8 @@ import { isCredential } from './value.ts';
 export function readSecretFiles(
   raw: Raw,
   readFile: (path: string) => string,
-): { readonly tree: Tree; readonly faults: readonly Fault[] } {
+): { readonly tree: Tree; readonly files: readonly string[]; readonly faults: readonly Fault[] } {
+  const files: string[] = [];
   const faults: Fault[] = [];
 
   function open(value: unknown, name: string, at: KeyPath): unknown {
@@ -34,6 +35,7 @@ export function readSecretFiles(
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
       const secret = readFile(path).replace(/[\r\n]+$/, '');
+      files.push(path);
       if (secret === '') return { fault: `${path} is empty` };
       return isCredential(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };
     } catch (error) {
@@ -47,5 +49,5 @@ export function readSecretFiles(
     upstream: open(upstream, 'api_key', ['upstream']),
     products: listOf(products)?.map((item, index) => open(item, 'secret', ['products', index])) ?? products,
   };
-  return { tree, faults };
+  return { tree, files, faults };
 }

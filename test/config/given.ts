@@ -17,10 +17,13 @@ export interface Given {
   readonly file?: string;
 }
 
+/** Where every machine here has certificates. */
+const certificates = { '/etc/ca.pem': 'PEM', '/srv/ca.pem': 'PEM' };
+
 /** Sources on a machine that has these files and no others. */
 export function given({ text, flags, environment = {}, files = {}, file }: Given = {}): Sources {
   const path = `${folder}/config.yaml`;
-  const all: Given['files'] = text === undefined ? files : { ...files, [path]: text };
+  const all: Given['files'] = { ...certificates, ...files, ...(text !== undefined && { [path]: text }) };
   return {
     file: text === undefined ? file : path,
     flags,

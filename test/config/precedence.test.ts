@@ -141,3 +141,12 @@ test('the variables that Kubernetes sets for a service called latchkey are not o
     'port: unknown key (from environment LATCHKEY_PORT)',
   ]);
 });
+
+test('the log is written for people on a terminal, unless a format is chosen', () => {
+  const formatOn = (isTerminal: boolean, text = 'log: { level: info }'): string => {
+    const result = parseConfiguration({ ...given({ text }), isTerminal });
+    return result.ok ? result.configuration.log.format : 'refused';
+  };
+  expect([formatOn(true), formatOn(false)]).toEqual(['pretty', 'json']);
+  expect(formatOn(true, 'log: { format: json }')).toBe('json');
+});

@@ -76,3 +76,9 @@ test('no fault shows a secret, wherever it was put by mistake', () => {
     expect(faultsOf({ text }).join('\n')).not.toContain('hush');
   }
 });
+
+test('certificates that cannot be read are a fault of the configuration', () => {
+  expect(faultsOf({ text: 'upstream: { base_url: "http://localhost", ca_file: none.pem }' })).toEqual([
+    `upstream.ca_file: cannot read ${folder}/none.pem: no such file or directory (from ${folder}/config.yaml line 1)`,
+  ]);
+});
