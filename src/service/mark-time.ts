@@ -29,6 +29,7 @@ export function markTime(
  */
 export function resumeWaits(transaction: Transaction, steady: number): void {
   const before = Number(transaction.settings.get(steadyMark) ?? 0);
+  transaction.settings.set(steadyMark, String(steady));
   if (before <= steady) return;
   transaction.operations.shiftWaits(steady - before);
   transaction.observations.shiftRefreshes(steady - before);
