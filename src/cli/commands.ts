@@ -103,6 +103,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
   {
+    usage: 'service',
+    summary: 'Run the daemon by systemd',
+    load: async () => (await import('./service.ts')).serviceCommands,
+  },
+  {
     usage: 'config',
     summary: 'Check and show the configuration',
     load: async () => (await import('./config.ts')).configCommands,

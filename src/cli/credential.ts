@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatReason } from '../config/fault.ts';
 import { exitCode } from './exit-code.ts';
 
-/** The token that this command may send, or why there is none and the exit code for it. */
+/** The token that this command may send and the users who know it anyway, or why there is none and the exit code for it. */
 export type TokenResult =
-  | { readonly ok: true; readonly token: string }
+  | { readonly ok: true; readonly token: string; readonly knownTo: readonly number[] }
   | { readonly ok: false; readonly code: number; readonly lines: readonly string[] };
 
 /** Reads the admin token that the daemon left in its state directory; `LATCHKEY_TOKEN` goes before it. */
@@ -14,7 +14,9 @@ export function readToken(stateDir: string): TokenResult {
   const path = join(stateDir, 'admin.token');
   try {
     const token = (given ?? readFileSync(path, 'utf8')).trim();
-    if (/^[!-~]+$/.test(token)) return { ok: true, token };
+    // Whoever owns the file can read it: a daemon under a user of its own is so trusted by root.
+    const knownTo = given === undefined ? [statSync(path).uid] : [];
+    if (/^[!-~]+$/.test(token)) return { ok: true, token, knownTo };
     const source = given === undefined ? path : 'LATCHKEY_TOKEN';
     return { ok: false, code: exitCode.failed, lines: [`latchkey: there is no token in ${source}`] };
   } catch (error) {

@@ -22,9 +22,11 @@ export function findEndpoints(location: Location): readonly Endpoint[] {
   ];
 }
 
-/** Tells why the endpoint is not to be trusted with the token; `null`: it is. */
-export function distrust(endpoint: Endpoint): string | null {
-  return endpoint.kind === 'socket' ? distrustSocket(endpoint.path) : distrustPort(endpoint.url);
+/** Tells why the endpoint is not to be trusted with a token that these users know; `null`: it is. */
+export function distrust(endpoint: Endpoint, knownTo: readonly number[]): string | null {
+  return endpoint.kind === 'socket'
+    ? distrustSocket(endpoint.path, knownTo)
+    : distrustPort(endpoint.url, knownTo);
 }
 
 /** Writes an endpoint as people know it. */

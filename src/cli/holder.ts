@@ -3,30 +3,32 @@ import { endianness } from 'node:os';
 import { isLoopback } from '../config/address.ts';
 import { formatReason } from '../config/fault.ts';
 
-/** Tells why a socket is not to be trusted with the token; `null`: this user or root holds it. */
-export function distrustSocket(path: string): string | null {
+/** Tells why a socket is not to be trusted with the token; `null`: this user, root or one who knows it holds it. */
+export function distrustSocket(path: string, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
   if (user === undefined) return null;
   try {
-    return distrustUsers([statSync(path).uid], user);
+    return distrustUsers([statSync(path).uid], [user, ...knownTo]);
   } catch (error) {
     return formatReason(error);
   }
 }
 
 /**
- * Tells why a port is not to be trusted with the token; `null`: this user or root holds it.
+ * Tells why a port is not to be trusted with the token; `null`: this user, root or one who knows it holds it.
  *
  * Linux lists who listens; elsewhere nobody can tell, and a port is never trusted.
  */
-export function distrustPort(url: URL): string | null {
+export function distrustPort(url: URL, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
   const listeners = user === undefined ? undefined : readListeners();
   if (user === undefined || listeners === undefined) {
     return 'cannot tell on this system who holds a port: the token is sent only to a socket';
   }
   const users = listeners.filter((listener) => isReachedBy(url, listener)).map((listener) => listener.user);
-  return users.length === 0 ? 'nothing of this machine listens there' : distrustUsers(users, user);
+  return users.length === 0
+    ? 'nothing of this machine listens there'
+    : distrustUsers(users, [user, ...knownTo]);
 }
 
 interface Listener {
@@ -35,8 +37,8 @@ interface Listener {
   readonly user: number;
 }
 
-function distrustUsers(holders: readonly number[], user: number): string | null {
-  const stranger = holders.find((holder) => holder !== user && holder !== 0);
+function distrustUsers(holders: readonly number[], trusted: readonly number[]): string | null {
+  const stranger = holders.find((holder) => holder !== 0 && !trusted.includes(holder));
   return stranger === undefined
     ? null
     : `held by user ${stranger}, who is neither this user nor root: the token is not sent there`;

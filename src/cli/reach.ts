@@ -21,12 +21,14 @@ export async function reachDaemon(
 ): Promise<{ readonly ok: true; readonly answer: Answer } | Failure> {
   const found = locateDaemon(toLoadOptions(options));
   if (!found.ok) return { ok: false, code: exitCode.configuration, lines: formatFaults(found.faults) };
-  const token = withToken ? readToken(found.location.stateDir) : { ok: true as const, token: null };
+  const token = withToken
+    ? readToken(found.location.stateDir)
+    : { ok: true as const, token: null, knownTo: [] };
   if (!token.ok) return token;
   const looked: string[] = [];
   for (const endpoint of findEndpoints(found.location)) {
     const where = formatEndpoint(endpoint);
-    const doubt = withToken ? distrust(endpoint) : null;
+    const doubt = withToken ? distrust(endpoint, token.knownTo) : null;
     if (doubt !== null) {
       looked.push(`  ${where}: ${doubt}`);
       continue;

@@ -110,6 +110,18 @@ test.skipIf(!isRoot)('the token is not sent to a socket that another user holds'
   expect(daemon.received).toEqual([]);
 });
 
+test.skipIf(!isRoot)(
+  'the token is sent to the user whose token it is: root asks a daemon that has its own user',
+  async () => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ body: { data: { operations: [] } } });
+    await chown(daemon.socket, stranger, stranger);
+    await chown(join(daemon.stateDir, 'admin.token'), stranger, stranger);
+    expect(await latchkey('outbox', 'list', '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
+    expect(daemon.received).toHaveLength(1);
+  },
+);
+
 test.skipIf(!isRoot)('the token is not sent to a port that another user holds', async () => {
   await using daemon = await startLicenseDaemon();
   const script = `

@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { formatUnit } from '../../src/cli/unit.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { latchkey } from './command-line.ts';
+
+const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
+const unitIn = (root: string): string => join(root, 'etc/systemd/system/latchkey.service');
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+test('print shows the whole unit and touches nothing', async () => {
+  await using root = temporaryDirectory();
+  const { code, out } = await latchkey('service', 'print', '--root', root.path);
+  expect(code).toBe(0);
+  expect(out).toContain(`ExecStart=${process.execPath} `);
+  expect(out).toContain('src/cli/main.ts serve\n');
+  for (const line of [
+    'Type=notify',
+    'NotifyAccess=all',
+    'ExecReload=/bin/kill -HUP $MAINPID',
+    'User=latchkey',
+  ]) {
+    expect(out.split('\n')).toContain(line);
+  }
+  expect(existsSync(join(root.path, 'etc'))).toBe(false);
+  const machine = await latchkey('service', 'print', '--root', root.path, '--json');
+  expect(JSON.parse(machine.out)).toEqual({ path: unitIn(root.path), unit: out });
+});
+
+test('install writes the unit below the root and says what comes next; again it changes nothing', async () => {
+  await using root = temporaryDirectory();
+  for (const _ of [1, 2]) {
+    const { code, out } = await latchkey('service', 'install', '--root', root.path);
+    expect({ code, first: out.split('\n')[0] }).toEqual({
+      code: 0,
+      first: `Installed ${unitIn(root.path)}. Next:`,
+    });
+    expect(out).toContain('systemctl enable --now latchkey');
+  }
+  const { out } = await latchkey('service', 'print');
+  expect(readFileSync(unitIn(root.path), 'utf8')).toBe(out);
+});
+
+test('a unit of another version is replaced, a changed one never', async () => {
+  await using root = temporaryDirectory();
+  const path = unitIn(root.path);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, formatUnit({ scope: 'system', program: ['/old/latchkey'], config: null }));
+  expect(await latchkey('service', 'install', '--root', root.path)).toMatchObject({ code: 0 });
+  const changed = `${readFileSync(path, 'utf8')}Environment=A=b\n`;
+  writeFileSync(path, changed);
+  for (const command of ['install', 'uninstall']) {
+    const { code, err } = await latchkey('service', command, '--root', root.path);
+    expect(code).toBe(1);
+    expect(err).toContain(`${path} is not as it was installed`);
+  }
+  expect(readFileSync(path, 'utf8')).toBe(changed);
+});
+
+test('uninstall removes what install wrote, once it is disabled', async () => {
+  await using root = temporaryDirectory();
+  const path = unitIn(root.path);
+  await latchkey('service', 'install', '--root', root.path);
+  const wants = join(dirname(path), 'multi-user.target.wants');
+  mkdirSync(wants);
+  symlinkSync(path, join(wants, 'latchkey.service'));
+  expect(await latchkey('service', 'uninstall', '--root', root.path)).toMatchObject({
+    code: 1,
+    err: `latchkey: ${path} is enabled. First: systemctl disable --now latchkey\n`,
+  });
+  spawnSync('rm', [join(wants, 'latchkey.service')]);
+  expect(await latchkey('service', 'uninstall', '--root', root.path)).toMatchObject({ code: 0 });
+  expect(existsSync(path)).toBe(false);
+  expect(await latchkey('service', 'uninstall', '--root', root.path)).toMatchObject({ code: 1 });
+});
+
+test('a user’s service is installed where the user’s manager looks', async () => {
+  await using home = temporaryDirectory();
+  vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
+  const { code, out } = await latchkey('service', 'install', '--user');
+  expect(code).toBe(0);
+  expect(out).toContain('systemctl --user enable --now latchkey');
+  const unit = readFileSync(join(home.path, 'config/systemd/user/latchkey.service'), 'utf8');
+  expect(unit).toContain('WantedBy=default.target');
+  expect(unit).not.toMatch(/User=|StateDirectory=|Protect/);
+});
+
+test('what systemd would read otherwise is quoted', () => {
+  const unit = formatUnit({ scope: 'system', program: ['/opt/a b/lat"ch'], config: '/etc/100%/$x.yaml' });
+  expect(unit).toContain(String.raw`ExecStart="/opt/a b/lat\"ch" serve --config /etc/100%%/$$x.yaml`);
+});
+
+test('a program under a home directory can still be read', () => {
+  const unitFor = (program: string): string =>
+    formatUnit({ scope: 'system', program: [program], config: null });
+  expect(unitFor('/home/ada/latchkey')).toContain('ProtectHome=read-only');
+  expect(unitFor('/usr/bin/latchkey')).toContain('ProtectHome=yes');
+});
+
+test.runIf(hasAnalyze)(
+  'systemd finds nothing wrong with the unit, and little exposed (skipped without systemd-analyze)',
+  async () => {
+    await using root = temporaryDirectory();
+    await latchkey('service', 'install', '--root', root.path);
+    const analyze = (...argv: string[]) => spawnSync('systemd-analyze', argv, { encoding: 'utf8' });
+    const verified = analyze('verify', '--man=no', unitIn(root.path));
+    expect([verified.status, verified.stderr]).toEqual([0, '']);
+    const exposure = analyze('security', '--offline=yes', '--no-pager', unitIn(root.path));
+    const level = /Overall exposure level for latchkey\.service: ([\d.]+)/.exec(exposure.stdout)?.[1];
+    expect(Number(level)).toBeLessThan(2.5);
+  },
+);
