@@ -1,0 +1,145 @@
+import { array, assert, constantFrom, integer, nat, oneof, property, record } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  keepTime,
+  learnDate,
+  startTimeKeeping,
+  timeOf,
+  type Reading,
+  type TimeKeeping,
+} from '../../src/domain/clock.ts';
+import { freshnessAt } from '../../src/domain/verdict.ts';
+
+const day = 86_400_000;
+const policy = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };
+const ages = ['fresh', 'stale', 'grace', 'expired'] as const;
+
+/** What can be done to a machine and its process; nothing of it is an answer of the upstream. */
+type Input =
+  { input: 'pass'; ms: number } | { input: 'turn'; byMs: number } | { input: 'restart'; offMs: number };
+
+const pass = record({ input: constantFrom('pass' as const), ms: nat(3 * day) });
+const turn = (most: number) =>
+  record({ input: constantFrom('turn' as const), byMs: integer({ min: -400 * day, max: most }) });
+const restart = record({ input: constantFrom('restart' as const), offMs: nat(3 * day) });
+
+/** A machine, a process on it that looks at the clock after each input, and what its store remembers. */
+class Machine {
+  keeping: TimeKeeping;
+  #reading: Reading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
+
+  constructor() {
+    this.keeping = startTimeKeeping(null, this.#reading);
+  }
+
+  get now(): number {
+    return timeOf(this.keeping);
+  }
+
+  suffer(input: Input): void {
+    const { wall, monotonic } = this.#reading;
+    if (input.input === 'turn') this.#reading = { wall: wall + input.byMs, monotonic };
+    else {
+      const passed = input.input === 'pass' ? input.ms : input.offMs;
+      this.#reading = { wall: wall + passed, monotonic: monotonic + passed };
+    }
+    if (input.input === 'restart') {
+      this.#reading = { ...this.#reading, monotonic: 0 };
+      this.keeping = startTimeKeeping(this.keeping.base, this.#reading);
+    } else this.keeping = keepTime(this.keeping, this.#reading);
+  }
+
+  learn(date: number): void {
+    this.keeping = learnDate(this.keeping, date, this.#reading);
+  }
+
+  turnTo(wall: number): void {
+    this.suffer({ input: 'turn', byMs: wall - this.#reading.wall });
+  }
+}
+
+/** How bad the verdict is about a key that was confirmed then. */
+function badness(confirmedAt: number, now: number): number {
+  return ages.indexOf(freshnessAt(confirmedAt, policy, now));
+}
+
+describe('a verdict, without a new answer', () => {
+  it('is improved by no clock: neither turned while it runs, nor turned and started again', () => {
+    // A jump of up to 30 days is remembered; a longer one is not, and a start cannot know of it.
+    const inputs = array(oneof(pass, turn(29 * day), restart), { maxLength: 40 });
+    assert(
+      property(inputs, (all) => {
+        const machine = new Machine();
+        const confirmedAt = machine.now;
+        let worst = 0;
+        for (const input of all) {
+          machine.suffer(input);
+          const bad = badness(confirmedAt, machine.now);
+          expect(bad).toBeGreaterThanOrEqual(worst);
+          worst = bad;
+        }
+      }),
+    );
+  });
+
+  it('is improved by no jump of any length while the process runs', () => {
+    const inputs = array(oneof(pass, turn(4000 * day)), { maxLength: 40 });
+    assert(
+      property(inputs, (all) => {
+        const machine = new Machine();
+        let latest = machine.now;
+        for (const input of all) {
+          machine.suffer(input);
+          expect(machine.now).toBeGreaterThanOrEqual(latest);
+          latest = machine.now;
+        }
+      }),
+    );
+  });
+
+  it('is after any start no better than by the time that the store remembers', () => {
+    const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 40 });
+    assert(
+      property(inputs, (all) => {
+        const machine = new Machine();
+        let remembered = machine.keeping.base;
+        for (const input of all) {
+          machine.suffer(input);
+          expect(machine.keeping.base).toBeGreaterThanOrEqual(remembered);
+          expect(machine.now).toBeGreaterThanOrEqual(machine.keeping.base);
+          remembered = machine.keeping.base;
+        }
+      }),
+    );
+  });
+});
+
+describe('an answer of the upstream', () => {
+  it('is never older than the time it says, and takes back no time that was remembered', () => {
+    const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 20 });
+    assert(
+      property(inputs, integer({ min: -100 * day, max: 100 * day }), (all, off) => {
+        const machine = new Machine();
+        for (const input of all) machine.suffer(input);
+        const { base } = machine.keeping;
+        machine.learn(base + off);
+        expect(machine.now).toBe(Math.max(base, base + off));
+      }),
+    );
+  });
+
+  it('makes a wall clock that is right again count as right', () => {
+    assert(
+      property(nat(20 * day), (ahead) => {
+        const machine = new Machine();
+        const truth = machine.now;
+        machine.suffer({ input: 'turn', byMs: ahead + 31 * day });
+        machine.learn(truth);
+        machine.turnTo(truth);
+        machine.suffer({ input: 'pass', ms: day });
+        expect(machine.now).toBe(truth + day);
+        expect(machine.keeping).toMatchObject({ aheadMs: 0, unbelieved: null });
+      }),
+    );
+  });
+});

@@ -1,0 +1,113 @@
+import { assert, constantFrom, date, integer, nat, option, property, record, string } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { couponFaults, couponTerms, foldCouponCode, type CouponParameters } from '../../src/domain/coupon.ts';
+import { formatDatetime, parseDatetime } from '../../src/domain/datetime.ts';
+
+const sent = { nil: undefined };
+const parameters = record<CouponParameters & { code: string }>({
+  couponType: constantFrom('single', 'multi', 'collection'),
+  percentOff: option(integer({ min: 1, max: 100 }), sent),
+  amountOff: option(integer({ min: 1, max: 10_000 }), sent),
+  code: string({ minLength: 1 }),
+  startDate: option(nat(10), sent),
+  endDate: option(nat(10), sent),
+  productKey: option(string(), sent),
+  collectionId: option(string(), sent),
+  minimumPurchaseAmount: option(nat(), sent),
+  usageLimit: option(nat(), sent),
+  notes: option(string(), sent),
+});
+
+describe('the parameters of a coupon, whatever was sent', () => {
+  it('are without fault exactly when they describe one coupon', () => {
+    assert(
+      property(parameters, (all) => {
+        const { couponType, percentOff, amountOff, productKey, collectionId, startDate, endDate } = all;
+        const hasOneDiscount = (percentOff === undefined) !== (amountOff === undefined);
+        const hasItsScope =
+          (couponType === 'single') === (productKey !== undefined) &&
+          (couponType === 'collection') === (collectionId !== undefined);
+        const isInOrder = startDate === undefined || endDate === undefined || startDate < endDate;
+        expect(couponFaults(all).length === 0).toBe(hasOneDiscount && hasItsScope && isInOrder);
+      }),
+    );
+  });
+
+  it('make terms that have either a percentage or an amount, and one scope', () => {
+    assert(
+      property(parameters, (all) => {
+        if (couponFaults(all).length > 0) return;
+        const { discount, scope } = couponTerms(all);
+        expect(discount).toEqual(
+          all.percentOff === undefined
+            ? { type: 'amount', amountOff: all.amountOff }
+            : { type: 'percent', percentOff: all.percentOff },
+        );
+        expect(scope.type).toBe(all.couponType);
+      }),
+    );
+  });
+
+  it('name each fault once, by a parameter of the interface', () => {
+    assert(
+      property(parameters, (all) => {
+        const names = couponFaults(all).map(({ parameter }) => parameter);
+        expect(new Set(names).size).toBe(names.length);
+        expect(names.filter((name) => !/^[a-z_]+$/.test(name))).toEqual([]);
+      }),
+    );
+  });
+});
+
+describe('a coupon code', () => {
+  it('is compared by a form that is its own form', () => {
+    assert(
+      property(string({ unit: 'grapheme' }), (code) => {
+        const folded = foldCouponCode(code);
+        expect(foldCouponCode(folded)).toBe(folded);
+        expect(foldCouponCode(code.normalize('NFD'))).toBe(folded);
+      }),
+    );
+  });
+});
+
+describe('a datetime', () => {
+  const years = {
+    min: new Date(Date.UTC(1, 0, 2)),
+    max: new Date(Date.UTC(9999, 11, 30)),
+    noInvalidDate: true,
+  };
+  const instant = date(years).map((one) => Math.floor(one.getTime() / 1000) * 1000);
+
+  it('is read as it was written', () => {
+    assert(
+      property(instant, (at) => {
+        expect(parseDatetime(formatDatetime(at))).toBe(at);
+      }),
+    );
+  });
+
+  it('is the same instant from every place on earth', () => {
+    const offset = integer({ min: -23 * 60, max: 23 * 60 });
+    assert(
+      property(instant, offset, (at, minutes) => {
+        const local = new Date(at + minutes * 60_000).toISOString().slice(0, 19);
+        const sign = minutes < 0 ? '-' : '+';
+        const hours = String(Math.trunc(Math.abs(minutes) / 60)).padStart(2, '0');
+        const rest = String(Math.abs(minutes) % 60).padStart(2, '0');
+        expect(parseDatetime(`${local}${sign}${hours}:${rest}`)).toBe(at);
+      }),
+    );
+  });
+
+  it('is never read from anything else: whatever is read can be written', () => {
+    assert(
+      property(string(), (text) => {
+        const at = parseDatetime(text);
+        expect(at === null ? null : parseDatetime(formatDatetime(at))).toBe(
+          at && Math.floor(at / 1000) * 1000,
+        );
+      }),
+    );
+  });
+});

@@ -1,0 +1,156 @@
+import {
+  assert,
+  constantFrom,
+  array,
+  integer,
+  nat,
+  property,
+  record,
+  boolean,
+  uint8Array,
+  string,
+} from 'fast-check';
+import { describe, it, expect } from 'vitest';
+import { countApplied, type CounterKind } from '../../src/domain/count.ts';
+import { licenseKeyBytes, licenseKeyFrom, parseLicenseKey } from '../../src/domain/license-key.ts';
+import { changeLicense, countAfter, type License, type LicenseTrigger } from '../../src/domain/license.ts';
+
+const trigger = constantFrom<LicenseTrigger>('usage', 'decrease', 'enable', 'disable', 'refund');
+const counterKind = constantFrom<CounterKind>('usage', 'decrease');
+const license = record<License>({
+  licenseKey: string(),
+  productKey: string(),
+  buyerEmail: string(),
+  uses: nat(20),
+  enabled: boolean(),
+  createdAt: nat(),
+});
+
+function countOf(base: number, kinds: readonly CounterKind[]): number {
+  return kinds.reduce(countAfter, base);
+}
+
+describe('a license, whatever happens to it', () => {
+  it('never has fewer than 0 uses, and moves by one at most', () => {
+    assert(
+      property(license, array(trigger), (before, triggers) => {
+        let present = before;
+        for (const one of triggers) {
+          const next = changeLicense(present, one);
+          expect(next.uses).toBeGreaterThanOrEqual(0);
+          expect(Math.abs(next.uses - present.uses)).toBeLessThanOrEqual(1);
+          present = next;
+        }
+      }),
+    );
+  });
+
+  it('is enabled as the last trigger that says anything of it says', () => {
+    assert(
+      property(license, array(trigger), (before, triggers) => {
+        const last = triggers.findLast((one) => one !== 'usage' && one !== 'decrease');
+        const after = triggers.reduce(changeLicense, before);
+        expect(after.enabled).toBe(last === undefined ? before.enabled : last === 'enable');
+      }),
+    );
+  });
+
+  it('counts in order: the floor makes it matter, and nothing else does', () => {
+    expect(countOf(0, ['decrease', 'usage'])).not.toBe(countOf(0, ['usage', 'decrease']));
+    assert(
+      property(array(counterKind, { maxLength: 20 }), (kinds) => {
+        const moved = kinds.reduce((sum, kind) => sum + (kind === 'usage' ? 1 : -1), 0);
+        expect(countOf(kinds.length, kinds)).toBe(kinds.length + moved);
+      }),
+    );
+  });
+});
+
+describe('settling doubt by a count', () => {
+  const kinds = array(counterKind, { maxLength: 12 });
+
+  it('leads to the count that is true, whatever run of the operations had been applied', () => {
+    assert(
+      property(nat(4), kinds, nat(12), (base, all, cut) => {
+        const arrived = Math.min(cut, all.length);
+        const read = countOf(base, all.slice(0, arrived));
+        const applied = countApplied(base, all, read);
+        expect(applied).not.toBeNull();
+        expect(countOf(read, all.slice(applied ?? 0))).toBe(countOf(read, all.slice(arrived)));
+      }),
+    );
+  });
+
+  it('finds none only where no run explains the count', () => {
+    assert(
+      property(nat(4), kinds, integer({ min: -2, max: 20 }), (base, all, read) => {
+        const reached = all.map((_, index) => countOf(base, all.slice(0, index + 1)));
+        expect(countApplied(base, all, read) === null).toBe(![base, ...reached].includes(read));
+      }),
+    );
+  });
+
+  it('is exact where all of them count the same way', () => {
+    assert(
+      property(nat(4), nat(12), nat(12), (base, count, cut) => {
+        const all = Array.from({ length: count }, (): CounterKind => 'usage');
+        const arrived = Math.min(cut, count);
+        expect(countApplied(base, all, base + arrived)).toBe(arrived);
+      }),
+    );
+  });
+});
+
+describe('a license key', () => {
+  const bytes = uint8Array({ minLength: licenseKeyBytes, maxLength: licenseKeyBytes });
+  const space = constantFrom(' ', '\t', '\n', '\r', '\u00a0', '\u2003', '\ufeff');
+  const white = array(space, { maxLength: 4 }).map((spaces) => spaces.join(''));
+
+  it('that is generated has the format, and is its own stored form', () => {
+    assert(
+      property(bytes, (random) => {
+        const key = licenseKeyFrom(random);
+        expect(key).toMatch(/^[A-HJ-NP-Z2-9]{5}(-[A-HJ-NP-Z2-9]{5}){3}$/);
+        expect(parseLicenseKey(key)).toBe(key);
+      }),
+    );
+  });
+
+  it('that is generated is found in any letter case, with any white space around it', () => {
+    assert(
+      property(
+        bytes,
+        array(boolean(), { minLength: 23, maxLength: 23 }),
+        white,
+        white,
+        (random, cases, ...around) => {
+          const key = licenseKeyFrom(random);
+          const written = Array.from(key, (letter, index) =>
+            cases[index] === true ? letter.toLowerCase() : letter,
+          );
+          expect(parseLicenseKey(around.join(written.join('')))).toBe(key);
+        },
+      ),
+    );
+  });
+
+  it('that is generated differs for different low five bits, and for nothing else', () => {
+    assert(
+      property(bytes, bytes, (one, other) => {
+        const isSame = one.every((byte, index) => (byte & 31) === ((other[index] ?? 0) & 31));
+        expect(licenseKeyFrom(one) === licenseKeyFrom(other)).toBe(isSame);
+      }),
+    );
+  });
+
+  it('of any kind has one stored form: reading it again changes nothing', () => {
+    assert(
+      property(string({ unit: 'grapheme', maxLength: 120 }), (text) => {
+        const key = parseLicenseKey(text);
+        const trimmed = text.trim();
+        expect(key === null).toBe(trimmed === '' || trimmed.length > 100);
+        expect(key === null ? null : parseLicenseKey(key)).toBe(key);
+      }),
+    );
+  });
+});

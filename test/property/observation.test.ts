@@ -1,0 +1,93 @@
+import { array, assert, boolean, constantFrom, integer, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { License } from '../../src/domain/license.ts';
+import { addLocalChange, localState } from '../../src/domain/observation.ts';
+import type { LicenseOperationKind, Operation, OperationProgress } from '../../src/domain/operation.ts';
+
+const progress = constantFrom<OperationProgress>(
+  { state: 'pending', doubtful: false },
+  { state: 'pending', doubtful: true },
+  { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
+  { state: 'uncertain', baseUses: 3, held: false },
+  { state: 'uncertain', baseUses: 3, held: true },
+  { state: 'delivered', finishedAt: 1 },
+  { state: 'inferred', finishedAt: 1 },
+  { state: 'conflicted' },
+  { state: 'dead' },
+  { state: 'cancelled', finishedAt: 1 },
+  { state: 'dropped', finishedAt: 1 },
+);
+const kind = constantFrom<LicenseOperationKind>('usage', 'decrease', 'disable', 'enable');
+const operations = array(
+  kind.chain((one) => progress.map((stands) => operation(one, stands))),
+  { maxLength: 15 },
+);
+
+function operation(of: LicenseOperationKind, stands: OperationProgress): Operation {
+  return {
+    id: 'id',
+    seq: 1,
+    kind: of,
+    subject: 'KEY',
+    productKey: 'press',
+    createdAt: 1,
+    attempts: 0,
+    failures: 0,
+    nextAt: null,
+    outage: false,
+    lastError: null,
+    revision: null,
+    payload: null,
+    progress: stands,
+  };
+}
+
+function license(uses: number, enabled: boolean): License {
+  return { licenseKey: 'KEY', productKey: 'p', buyerEmail: 'a@example.com', uses, enabled, createdAt: 1 };
+}
+
+/** What the contract says of an agent's answer (contract.md, section 4), in the plainest words there are. */
+function model(uses: number, enabled: boolean, all: readonly Operation[]): ReturnType<typeof localState> {
+  const unfinished = all.filter(({ progress: { state } }) =>
+    ['pending', 'in_flight', 'uncertain'].includes(state),
+  );
+  let shown = uses < 0 ? 0 : uses;
+  for (const { kind: what, progress: stands } of unfinished) {
+    if ('held' in stands && stands.held) continue;
+    if (what === 'usage') shown += 1;
+    if (what === 'decrease' && shown > 0) shown -= 1;
+  }
+  const asked = all.filter(({ progress: { state } }) => ['dead', 'conflicted'].includes(state));
+  const isDisabledHere = [...unfinished, ...asked].some(({ kind: what }) => what === 'disable');
+  return { uses: shown, enabled: enabled && !isDisabledHere, pending: unfinished.length };
+}
+
+const uses = integer({ min: -3, max: 10 });
+
+describe('what callers see of a key, whatever waits', () => {
+  it('is what the contract says, step by step', () => {
+    assert(
+      property(uses, boolean(), operations, (count, enabled, all) => {
+        expect(localState(license(count, enabled), all)).toEqual(model(count, enabled, all));
+      }),
+    );
+  });
+
+  it('can be kept up with one change at a time', () => {
+    assert(
+      property(uses, boolean(), operations, operations, (count, enabled, before, behind) => {
+        const present = localState(license(count, enabled), before);
+        const kept = behind.reduce(addLocalChange, present);
+        expect(kept).toEqual(localState(license(count, enabled), [...before, ...behind]));
+      }),
+    );
+  });
+
+  it('is never enabled where the upstream last said disabled', () => {
+    assert(
+      property(uses, operations, (count, all) => {
+        expect(localState(license(count, false), all).enabled).toBe(false);
+      }),
+    );
+  });
+});
