@@ -7,12 +7,16 @@ import type { Backup } from '../http/desk.ts';
 /** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
 export class Backups {
   readonly #draft: string;
-  readonly #copyTo: (path: string) => Promise<void>;
+  readonly #copyTo: (path: string, signal: AbortSignal) => Promise<void>;
   readonly #lifetime: AbortSignal;
   #isRunning = false;
 
   /** `lifetime` cuts off whoever still reads one. */
-  constructor(stateDir: string, copyTo: (path: string) => Promise<void>, lifetime: AbortSignal) {
+  constructor(
+    stateDir: string,
+    copyTo: (path: string, signal: AbortSignal) => Promise<void>,
+    lifetime: AbortSignal,
+  ) {
     this.#draft = join(stateDir, 'backup.new');
     this.#copyTo = copyTo;
     this.#lifetime = lifetime;
@@ -43,7 +47,7 @@ export class Backups {
 
   async #open(signal: AbortSignal): Promise<Backup> {
     try {
-      await this.#copyTo(this.#draft);
+      await this.#copyTo(this.#draft, signal);
       signal.throwIfAborted();
       const file = await open(this.#draft);
       const { size } = await file.stat();

@@ -12,6 +12,7 @@ import { openReading } from '../store/connection.ts';
 import { openStore } from '../store/open.ts';
 import { agentRole } from './agent.ts';
 import { authorityRole } from './authority.ts';
+import { backUpInThread } from './backup-thread.ts';
 import { Backups } from './backups.ts';
 import { KeptClock } from './clock.ts';
 import { Current } from './current.ts';
@@ -62,8 +63,9 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
   const instance = await takeIntoUse(configuration, reader, writer);
   const current = new Current(configuration);
   const log = hashLicenseKeys(options.log, logKey(reader));
-  const daemon = new Daemon({ instance, current, reader, writer, clock, log, metrics });
-  const integrity = starting.use(new IntegrityCheck(store.databasePath));
+  const { databasePath } = store;
+  const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
+  const integrity = starting.use(new IntegrityCheck(databasePath));
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   void integrity.damage.then((damage) => daemon.learnDamage(damage));
   return daemon;
@@ -79,6 +81,7 @@ export type Reloaded = { changed: readonly string[]; restart: readonly string[] 
 
 type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter'> & {
   instance: string;
+  databasePath: string;
   writer: WriterThread;
   metrics: Metrics;
 };
@@ -112,7 +115,9 @@ export class Daemon {
     const isAgent = parts.current.configuration.role === 'agent';
     this.#role = isAgent ? agentRole(roleParts) : authorityRole(roleParts);
     const { stateDir } = parts.current.configuration;
-    this.#backups = new Backups(stateDir, (path) => parts.writer.copyTo(path), this.#lifetime.signal);
+    const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
+      backUpInThread({ databasePath: parts.databasePath, path }, signal);
+    this.#backups = new Backups(stateDir, copyTo, this.#lifetime.signal);
     this.#startedAt = parts.clock.steady();
     this.#failed.promise.catch(() => undefined);
   }

@@ -4,13 +4,10 @@ import type { WriteRequest } from '../service/use-cases.ts';
 /** A write on its way to the writer's thread; the times are the clock's when it was posted. */
 export type WriteMessage = { id: number; request: WriteRequest; now: number; steady: number };
 
-/** Asks for a copy of the database in a new file. */
-export type CopyMessage = { id: number; copyTo: string };
-
 /** Everything that the writer's thread is sent. */
-export type WriterMessage = WriteMessage | CopyMessage | 'close';
+export type WriterMessage = WriteMessage | 'close';
 
-/** What became of a write or a copy, on its way back. An error class does not survive the way, so its facts travel. */
+/** What became of a write, on its way back. An error class does not survive the way, so its facts travel. */
 export type OutcomeMessage =
   | { id: number; result: unknown }
   | { id: number; storageFault: StorageFault; detail: string }
@@ -22,10 +19,10 @@ export type RoomMessage = { isFull: boolean };
 /** How long a commit took, in ms, and how many writes it held. */
 export type CommitMeasure = { durationMs: number; size: number };
 
-/** The answers to one batch, sent after its commit, or to a copy, which commits nothing. */
+/** The answers to one batch, sent after its commit. */
 export type BatchMessage = {
   outcomes: readonly OutcomeMessage[];
-  commit: CommitMeasure | null;
+  commit: CommitMeasure;
   /** The storage failed for good: no write is taken any more. */
   isBroken: boolean;
 };

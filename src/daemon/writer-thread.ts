@@ -99,18 +99,17 @@ export class WriterThread implements Writer, AsyncDisposable {
     command: Command<Name>,
     asked: Partial<Asked> = {},
   ): Promise<CommandResult<Name>> {
+    if (this.#failure !== null) throw this.#failure;
+    this.#lastId += 1;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(this.#lastId, waiting);
     const request = { name, command, asked };
     const [now, steady] = [this.#clock.now(), this.#clock.steady()];
+    this.#writing.set(this.#lastId, steady);
+    const message: WriterMessage = { id: this.#lastId, request, now, steady };
+    this.#worker.postMessage(message);
     // The name asked for decides what its use case gives back.
-    return (await this.#ask((id) => {
-      this.#writing.set(id, steady);
-      return { id, request, now, steady };
-    })) as CommandResult<Name>;
-  }
-
-  /** Writes a consistent copy of the database to a new file, while writes go on. */
-  async copyTo(path: string): Promise<void> {
-    await this.#ask((id) => ({ id, copyTo: path }));
+    return (await waiting.promise) as CommandResult<Name>;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,17 +119,8 @@ export class WriterThread implements Writer, AsyncDisposable {
     await this.#exited.promise;
   }
 
-  #ask(message: (id: number) => WriterMessage): Promise<unknown> {
-    if (this.#failure !== null) return Promise.reject(this.#failure);
-    this.#lastId += 1;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(this.#lastId, waiting);
-    this.#worker.postMessage(message(this.#lastId));
-    return waiting.promise;
-  }
-
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
-    if (commit !== null) this.#events.onCommit(commit);
+    this.#events.onCommit(commit);
     for (const outcome of outcomes) {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);

@@ -3,17 +3,15 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isEssential } from '../service/essential.ts';
 import { isRefusal } from '../service/idempotency.ts';
 import { runUseCase } from '../service/use-cases.ts';
-import { backUp } from '../store/backup.ts';
 import { Ballast } from '../store/ballast.ts';
 import { prepareCommitter, type Committer } from '../store/commit.ts';
-import { foldLog, openWriting, type WritingConnection } from '../store/connection.ts';
+import { foldLog, openWriting } from '../store/connection.ts';
 import { ReservedCommitter } from '../store/reserve.ts';
 import { sha256, systemRandom } from './random.ts';
 import { Room } from './room.ts';
 import {
   outcomeMessage,
   type BatchMessage,
-  type CopyMessage,
   type WriteMessage,
   type WriterMessage,
 } from './writer-message.ts';
@@ -46,31 +44,27 @@ function work(port: Port, databasePath: string): void {
       if (committer.broken === null) foldLog(connection);
       connection[Symbol.dispose]();
       port.close();
-    } else if ('copyTo' in message) {
-      void copy(connection, message).then((answer) => {
-        port.postMessage(answer);
-      });
     } else {
-      const { batch, next } = gather(port, message);
+      const { batch, isClosed } = gather(port, message);
       port.postMessage(commit(committer, batch));
       room.look();
-      if (next !== null) receive(next);
+      if (isClosed) receive('close');
     }
   };
   port.on('message', receive);
   room.begin();
 }
 
-/** The writes that came by now, and what else came after them, if anything. */
-function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; next: WriterMessage | null } {
+/** The writes that came by now, and whether they were the last. */
+function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; isClosed: boolean } {
   const batch = [first];
   while (batch.length < largestBatch) {
     const message = receiveMessageOnPort(port)?.message as WriterMessage | undefined;
     if (message === undefined) break;
-    if (message === 'close' || 'copyTo' in message) return { batch, next: message };
+    if (message === 'close') return { batch, isClosed: true };
     batch.push(message);
   }
-  return { batch, next: null };
+  return { batch, isClosed: false };
 }
 
 function commit(committer: Committer<WriteMessage>, batch: readonly WriteMessage[]): BatchMessage {
@@ -84,15 +78,6 @@ function commit(committer: Committer<WriteMessage>, batch: readonly WriteMessage
     commit: measure,
     isBroken: committer.broken !== null,
   };
-}
-
-/** Copies the database beside the writes that come meanwhile. What goes wrong with a copy breaks nothing else. */
-async function copy(connection: WritingConnection, { id, copyTo }: CopyMessage): Promise<BatchMessage> {
-  const outcome = await backUp(connection, copyTo).then(
-    () => ({ result: null }),
-    (error: unknown) => ({ error }),
-  );
-  return { outcomes: [outcomeMessage(id, outcome)], commit: null, isBroken: false };
 }
 
 if (parentPort !== null) work(parentPort, (workerData as { databasePath: string }).databasePath);

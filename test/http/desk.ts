@@ -52,7 +52,11 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
   });
   const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
   seed(writing.transaction);
-  const backups = new Backups(directory.path, (path) => backUp(writing, path), new AbortController().signal);
+  const backups = new Backups(
+    directory.path,
+    async (path) => backUp(store.databasePath, path),
+    new AbortController().signal,
+  );
   const lines: LogLine[] = [];
   const desk: Desk = {
     role: 'authority',

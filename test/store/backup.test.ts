@@ -1,13 +1,15 @@
 import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { backUpInThread } from '../../src/daemon/backup-thread.ts';
 import { backUp } from '../../src/store/backup.ts';
 import { openWriting } from '../../src/store/connection.ts';
 import { DatabaseRefused } from '../../src/store/faults.ts';
 import { draftFrom, putInPlace } from '../../src/store/put-back.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { account, givenStore, page, type GivenStore } from './given.ts';
+import { account, givenStore, type GivenStore } from './given.ts';
 
 const name = (count: number): string => `Account ${count}`;
 
@@ -20,21 +22,46 @@ function addAccount(store: GivenStore, count: number): void {
 
 function accountsIn(path: string): string[] {
   using connection = openWriting(path);
-  return connection.transaction.accounts.list(page).map(({ accountId }) => accountId);
+  return connection.transaction.accounts
+    .list({ limit: 1_000_000, offset: 0 })
+    .map(({ accountId }) => accountId);
 }
 
-test('a backup holds what was committed, for its owner alone, while writes go on', async () => {
+test('a backup is the store as it stood, for its owner alone', async () => {
   await using store = givenStore();
   await using elsewhere = temporaryDirectory();
   for (let count = 0; count < 10; count += 1) addAccount(store, count);
   const file = join(elsewhere.path, 'copy.db');
-  const copying = backUp(store.writing, file);
-  for (let count = 10; count < 20; count += 1) addAccount(store, count);
-  await copying;
+  backUp(store.databasePath, file);
+  addAccount(store, 10);
   expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
-  const held = accountsIn(file);
-  expect(held.length).toBeGreaterThanOrEqual(10);
-  expect(held).toEqual(held.map((_, count) => name(count)).sort());
+  expect(accountsIn(file)).toEqual(Array.from({ length: 10 }, (_, count) => name(count)));
+  expect(readdirSync(elsewhere.path)).toEqual(['copy.db']);
+});
+
+test('a backup is made while others write, and each is the store at one moment', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  let count = 0;
+  let isMade = false;
+  const write = async (): Promise<void> => {
+    while (!isMade) {
+      addAccount(store, count);
+      count += 1;
+      await setImmediate();
+    }
+  };
+  const writing = write();
+  for (let copy = 0; copy < 5; copy += 1) {
+    const path = join(elsewhere.path, `copy-${copy}.db`);
+    const before = count;
+    await backUpInThread({ databasePath: store.databasePath, path }, new AbortController().signal);
+    const held = accountsIn(path);
+    expect(held.length).toBeGreaterThanOrEqual(before);
+    expect(held).toEqual(Array.from({ length: held.length }, (_, each) => name(each)).sort());
+  }
+  isMade = true;
+  await writing;
 });
 
 test('a backup overwrites nothing', async () => {
@@ -42,7 +69,7 @@ test('a backup overwrites nothing', async () => {
   await using elsewhere = temporaryDirectory();
   const file = join(elsewhere.path, 'copy.db');
   writeFileSync(file, 'precious');
-  await expect(backUp(store.writing, file)).rejects.toMatchObject({ code: 'EEXIST' });
+  expect(() => backUp(store.databasePath, file)).toThrow(/EEXIST/);
   expect(readFileSync(file, 'utf8')).toBe('precious');
 });
 
@@ -51,7 +78,7 @@ test('a backup is put in the place of a database, which is kept beside it, each 
   await using elsewhere = temporaryDirectory();
   addAccount(store, 1);
   const backup = join(elsewhere.path, 'copy.db');
-  await backUp(store.writing, backup);
+  backUp(store.databasePath, backup);
   const directory = join(elsewhere.path);
   const kept = [1, 2, 3].map(() => {
     using draft = draftFrom(backup, directory);
@@ -69,7 +96,7 @@ test('what the replaced database still had in its log is kept with it', async ()
   await using elsewhere = temporaryDirectory();
   addAccount(store, 1);
   const backup = join(elsewhere.path, 'copy.db');
-  await backUp(store.writing, backup);
+  backUp(store.databasePath, backup);
   addAccount(store, 2);
   // As a killed process leaves it: with a log.
   const crashed = join(elsewhere.path, 'crashed');
@@ -95,7 +122,7 @@ test('a file that is no sound database of ours is refused, and nothing is left o
   await using elsewhere = temporaryDirectory();
   for (let count = 0; count < 200; count += 1) addAccount(store, count);
   const good = join(elsewhere.path, 'good.db');
-  await backUp(store.writing, good);
+  backUp(store.databasePath, good);
   const files = {
     'text.db': Buffer.from('not a database at all, but long enough to look at'.repeat(10)),
     'empty.db': Buffer.alloc(0),

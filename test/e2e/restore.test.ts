@@ -1,0 +1,183 @@
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Agent, dataOf, eventually, setStage, type AgentStage } from '../support/agent-stage.ts';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import { operate, recordIn } from '../support/people.ts';
+import { httpClient } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'];
+
+/** An agent that has learned every key, and then lost its upstream. */
+async function offlineAgent(sync: object = {}): Promise<{ stage: AgentStage; agent: Agent }> {
+  const stage = await setStage({ licenses: keys, configuration: { sync } });
+  const agent = await stage.startAgent();
+  await agent.learn(keys);
+  await stage.proxy.become({ kind: 'refuse' });
+  return { stage, agent };
+}
+
+/** Records uses of the keys in turns, some at once; gives how many of each were answered 200. */
+async function use(agent: Agent, count: number, onAnswer: (answered: number) => void = () => undefined) {
+  const answered = new Map(keys.map((key) => [key, 0]));
+  let next = 0;
+  let done = 0;
+  const callOften = async (): Promise<void> => {
+    while (next < count) {
+      const key = keys[next % keys.length] ?? '';
+      next += 1;
+      const { status } = await agent.change('usage', key);
+      if (status === 200) answered.set(key, (answered.get(key) ?? 0) + 1);
+      done += 1;
+      onAnswer(done);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, callOften));
+  return answered;
+}
+
+/** Another agent of the same upstream, which finds its state in another directory. */
+async function agentIn(directory: string, stage: AgentStage): Promise<Agent> {
+  return new Agent(await startDaemonProcess(directory, stage.configuration), directory);
+}
+
+/** What the upstream has counted is what callers were told, and both sides say the same. */
+async function expectCounted(stage: AgentStage, agent: Agent, answered: ReadonlyMap<string, number>) {
+  for (const [key, count] of answered) {
+    expect([key, stage.upstream.countsOf(key).net]).toEqual([key, count]);
+    const seen = await agent.verify(key);
+    expect([key, dataOf(seen)['uses'], seen.headers['latchkey-pending']]).toEqual([key, count, '0']);
+  }
+}
+
+test('a backup under write load, put back elsewhere, is read back and counts nothing twice', async () => {
+  await using elsewhere = temporaryDirectory();
+  const { stage, agent } = await offlineAgent();
+  await using _ = stage;
+  const file = join(elsewhere.path, 'copy.db');
+  let backup: ReturnType<typeof operate> | null = null;
+  const answered = await use(agent, 2000, (done) => {
+    if (done >= 200) backup ??= operate(stage.directory, 'backup', file);
+  });
+  const copied = await backup;
+  expect(copied).toMatchObject({ code: 0, err: '' });
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  expect(readdirSync(join(stage.directory, 'state')).filter((name) => name.includes('backup'))).toEqual([]);
+  expect([...answered.values()]).toEqual(keys.map(() => 500));
+
+  await stage.proxy.become({ kind: 'pass' });
+  await agent.atRest();
+  await agent.kill();
+  const delivered = stage.upstream.ledger.length;
+
+  const restored = await operate(elsewhere.path, 'restore', file, '--json');
+  const { unfinished } = JSON.parse(restored.out) as { unfinished: number };
+  expect(restored.code).toBe(0);
+  expect(unfinished).toBeGreaterThanOrEqual(200);
+  await using second = await agentIn(elsewhere.path, stage);
+  await second.atRest();
+  await expectCounted(stage, second, answered);
+  const since = stage.upstream.ledger.slice(delivered);
+  expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
+}, 90_000);
+
+test('a restored agent sends what the one before it had not, and nothing else', async () => {
+  await using elsewhere = temporaryDirectory();
+  // Slow enough to be stopped in the middle.
+  const { stage, agent } = await offlineAgent({ rate: 20 });
+  await using _ = stage;
+  const answered = await use(agent, 80);
+  const file = join(elsewhere.path, 'copy.db');
+  expect((await operate(stage.directory, 'backup', file)).code).toBe(0);
+  await stage.proxy.become({ kind: 'pass' });
+  await stage.upstream.until(() => keys.some((key) => stage.upstream.countsOf(key).net >= 5), 20_000);
+  await agent.kill();
+
+  const restored = await operate(elsewhere.path, 'restore', file);
+  expect([restored.code, restored.out]).toEqual([
+    0,
+    expect.stringContaining('80 changes in it are not finished: each is read back from the upstream'),
+  ]);
+  await using second = await agentIn(elsewhere.path, stage);
+  await second.atRest(40_000);
+  await expectCounted(stage, second, answered);
+  const states = await second.operations('delivered');
+  expect(states.length).toBe(80);
+}, 90_000);
+
+test('a copied state directory that is started elsewhere is another agent, and counts nothing twice', async () => {
+  await using elsewhere = temporaryDirectory();
+  const { stage, agent } = await offlineAgent();
+  await using _ = stage;
+  const answered = await use(agent, 40);
+  const { instance } = await agent.status();
+  await agent.kill();
+  cpSync(join(stage.directory, 'state'), join(elsewhere.path, 'state'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.sock'),
+  });
+  await stage.proxy.become({ kind: 'pass' });
+  const first = await stage.startAgent();
+  await first.atRest();
+  expect((await first.status()).instance).toBe(instance);
+  const delivered = stage.upstream.ledger.length;
+
+  await using second = await agentIn(elsewhere.path, stage);
+  await second.atRest();
+  expect((await second.status()).instance).not.toBe(instance);
+  await expectCounted(stage, second, answered);
+  const since = stage.upstream.ledger.slice(delivered);
+  expect(since.filter(({ kind }) => kind !== 'verify')).toEqual([]);
+}, 90_000);
+
+test('restore refuses a directory that a daemon uses, and a file that is no backup, and changes nothing', async () => {
+  await using stage = await setStage({ licenses: keys });
+  const agent = await stage.startAgent();
+  await agent.learn(keys);
+  const file = join(stage.directory, 'copy.db');
+  expect((await operate(stage.directory, 'backup', file)).code).toBe(0);
+  const { instance } = await agent.status();
+  const held = await operate(stage.directory, 'restore', file);
+  expect(held).toMatchObject({ code: 1, out: '' });
+  expect(held.err).toContain('Another process is using the state directory');
+  expect(held.err).toContain('Nothing was changed.');
+  expect((await agent.status()).instance).toBe(instance);
+
+  agent.process.signal('SIGTERM');
+  expect(await agent.process.ended).toBe(0);
+  const before = readFileSync(join(stage.directory, 'state', 'latchkey.db'));
+  const foreign = await operate(stage.directory, 'restore', join(stage.directory, 'config.yaml'));
+  expect([foreign.code, foreign.err]).toEqual([1, expect.stringContaining('not an SQLite database')]);
+  const none = await operate(stage.directory, 'restore', join(stage.directory, 'nothing.db'));
+  expect([none.code, none.err]).toEqual([1, expect.stringContaining('there is no such file')]);
+  expect(readFileSync(join(stage.directory, 'state', 'latchkey.db')).equals(before)).toBe(true);
+
+  const restored = await operate(stage.directory, 'restore', file);
+  expect(restored.code).toBe(0);
+  expect(restored.out).toContain('latchkey.db.replaced');
+  const again = await stage.startAgent();
+  const { instance: made } = await again.status();
+  expect(made).not.toBe(instance);
+  expect(restored.out).toContain(made);
+  expect(recordIn(stage.directory)).toEqual([`store.restore ${made}`]);
+}, 90_000);
+
+test('a start without admin.token writes a new one, which works, and the old one works no more', async () => {
+  await using stage = await setStage();
+  const before = await stage.startAgent();
+  await before.status();
+  const path = join(stage.directory, 'state', 'admin.token');
+  const old = readFileSync(path, 'utf8').trim();
+  await before.kill();
+  rmSync(path);
+  const after = await stage.startAgent();
+  expect(readFileSync(path, 'utf8').trim()).not.toBe(old);
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
+  await after.status();
+  expect((await operate(stage.directory, 'status')).code).toBe(0);
+  await using client = httpClient(after.process);
+  const refused = await client.get('/statusz', { headers: { authorization: `Bearer ${old}` } });
+  expect(refused.status).toBe(401);
+  await eventually(async () => (await after.status()).upstream.state === 'up');
+}, 60_000);
