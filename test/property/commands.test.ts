@@ -1,0 +1,137 @@
+import {
+  array,
+  assert,
+  asyncProperty,
+  boolean,
+  constantFrom,
+  integer,
+  oneof,
+  record,
+  type Arbitrary,
+} from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { License } from '../../src/domain/license.ts';
+import type { LaneName } from '../../src/domain/operation.ts';
+import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outcome.ts';
+import type { Decision } from '../../src/service/decide-operation.ts';
+import type { SyncPolicy } from '../../src/service/sync-policy.ts';
+import { givenAgent, key, lost, minute, no, type AgentStage } from '../service/stage.ts';
+
+type Said =
+  | { kind: 'says'; uses: number; enabled: boolean }
+  | { kind: 'lost' }
+  | { kind: 'no'; reason: NotAppliedReason };
+type Act =
+  | { act: 'change'; trigger: 'usage' | 'decrease' | 'enable' | 'disable' }
+  | { act: 'plan'; lane: LaneName; justRead: boolean }
+  | { act: 'answer'; lane: LaneName; said: Said; overlapped: boolean }
+  | { act: 'read'; said: Said; agoMs: number }
+  | { act: 'decide'; which: number; decision: Decision }
+  | { act: 'pass'; ms: number }
+  | { act: 'endOutage' | 'hurry' | 'prune' | 'restart' };
+
+const lane = constantFrom<LaneName>('counter', 'state');
+const reasons: NotAppliedReason[] = [
+  'unreachable',
+  'refused',
+  'missing',
+  'unauthorized',
+  'throttled',
+  'rejected',
+];
+const triggers = ['usage', 'usage', 'decrease', 'enable', 'disable'] as const;
+const says = record({
+  kind: constantFrom('says' as const),
+  uses: integer({ min: -1, max: 9 }),
+  enabled: boolean(),
+});
+const said: Arbitrary<Said> = oneof(
+  { arbitrary: says, weight: 3 },
+  constantFrom<Said>({ kind: 'lost' }),
+  constantFrom(...reasons).map((reason): Said => ({ kind: 'no', reason })),
+);
+const act: Arbitrary<Act> = oneof(
+  record({
+    act: constantFrom('change' as const),
+    trigger: constantFrom(...triggers),
+  }),
+  record({ act: constantFrom('plan' as const), lane, justRead: boolean() }),
+  record({ act: constantFrom('answer' as const), lane, said, overlapped: boolean() }),
+  record({ act: constantFrom('read' as const), said, agoMs: integer({ min: 0, max: 2000 }) }),
+  record({
+    act: constantFrom('decide' as const),
+    which: integer({ min: 0, max: 5 }),
+    decision: constantFrom<Decision>('retry', 'drop', 'confirm'),
+  }),
+  record({ act: constantFrom('pass' as const), ms: constantFrom(1, 1000, minute) }),
+  constantFrom<Act>({ act: 'endOutage' }, { act: 'hurry' }, { act: 'prune' }, { act: 'restart' }),
+);
+
+function outcomeOf(agent: AgentStage, what: Said): Applied<License> | NotApplied | Ambiguous {
+  if (what.kind === 'says') return agent.says(what.uses, what);
+  return what.kind === 'lost' ? lost : no(what.reason);
+}
+
+/** Carries out an act where it makes sense. */
+async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>): Promise<void> {
+  const { operations } = agent.store;
+  switch (one.act) {
+    case 'plan':
+      await agent.plan(one.lane, one);
+      return;
+    case 'answer': {
+      const flying = operations.lane(key, one.lane).find(({ progress }) => progress.state === 'in_flight');
+      if (flying !== undefined) await agent.answer(flying, outcomeOf(agent, one.said), one);
+      return;
+    }
+    case 'read': {
+      // A read has both lanes to itself.
+      const isBusy = operations.withState('in_flight').length > 0;
+      const sentAt = agent.steady - one.agoMs;
+      if (!isBusy) await agent.read(outcomeOf(agent, one.said), { sentAt });
+      return;
+    }
+    case 'decide': {
+      const operationId = operations.list(null, { limit: 1, offset: one.which })[0]?.id ?? 'none';
+      await agent.writer.write('decideOperation', { operationId, decision: one.decision });
+      return;
+    }
+    case 'pass':
+      agent.pass(one.ms);
+      return;
+    case 'restart':
+      await agent.restart();
+      return;
+    case 'endOutage':
+    case 'hurry':
+    case 'prune':
+      await agent.writer.write(one.act, {});
+      return;
+    default:
+      one satisfies never;
+  }
+}
+
+describe('a key on an agent, whatever is done and answered in whatever order', () => {
+  const writers = constantFrom<SyncPolicy['writers']>('single', 'many');
+  const onDoubt = constantFrom<SyncPolicy['onDoubt']>('infer', 'hold');
+
+  it('shows what the upstream last said with what waits, keeps its lanes in order, and loses no change', async () => {
+    await assert(
+      asyncProperty(record({ writers, onDoubt }), array(act, { maxLength: 40 }), async (policy, acts) => {
+        await using agent = await givenAgent({ uses: 3 }, policy);
+        const recorded: string[] = [];
+        for (const one of acts) {
+          if (one.act === 'change') {
+            const changed = await agent.change(one.trigger);
+            if (changed.ok && changed.value.operationId !== null) recorded.push(changed.value.operationId);
+          } else await perform(agent, one);
+          agent.check();
+        }
+        expect(agent.local.uses).toBeGreaterThanOrEqual(0);
+        expect(recorded.filter((id) => agent.store.operations.get(id) === null)).toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
