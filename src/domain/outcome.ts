@@ -43,3 +43,8 @@ export function isOutage(outcome: Outcome<unknown>): boolean {
     outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && outcome.reason === 'unreachable')
   );
 }
+
+/** Whether the upstream answered at all: without a credential, for one, nothing is even sent. */
+export function isAnswer(outcome: Outcome<unknown>): boolean {
+  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.status !== null);
+}

@@ -1,5 +1,5 @@
 import { closedBreaker, nextBreaker, type Breaker, type BreakerPolicy } from '../domain/breaker.ts';
-import { isOutage, type Outcome } from '../domain/outcome.ts';
+import { isAnswer, isOutage, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { Rate, type Errand } from './rate.ts';
@@ -105,7 +105,7 @@ export class Uplink {
       this.#notBefore = Math.max(this.#notBefore, clock.steady() + outcome.retryAfterMs);
     }
     if (isOutage(outcome)) this.#observeOutage(outcome);
-    else this.#observeAnswer();
+    else if (isAnswer(outcome)) this.#observeAnswer();
     this.#observeCredential(outcome, owner);
   }
 
