@@ -144,6 +144,10 @@ export class CouponSync implements CouponPull {
     const { uplink } = this.#parts;
     const admission = await uplink.admit(errand, signal);
     if (!admission.admitted) return unreachable(admission.detail);
+    if (uplink.refusedCredentials().includes(null)) {
+      uplink.giveBack();
+      return refusedKey;
+    }
     const outcome = await request();
     uplink.observe(outcome, null);
     return outcome;
@@ -155,6 +159,15 @@ function found(outcome: Outcome<unknown>): Found {
   const isMissing = outcome.outcome === 'not_applied' && outcome.reason === 'missing';
   return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
+
+/** Nobody knocks on with an API key that was refused, until a probe finds it accepted. */
+const refusedKey: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unauthorized',
+  status: null,
+  detail: 'the upstream refused it, and it is not asked again yet',
+  retryAfterMs: null,
+};
 
 function unreachable(detail: string): Outcome<never> {
   return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };

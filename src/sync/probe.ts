@@ -42,8 +42,8 @@ export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<voi
 async function probeOnce(parts: ProbeParts, next: Probe, signal: AbortSignal): Promise<boolean> {
   const { reader, upstream, lanes, uplink, reads, settings, lifetime } = parts;
   if (next.of === 'credential' && next.owner === null) return probeCoupons(parts, signal);
-  const product = next.of === 'credential' ? next.owner : settings().productKeys[0];
-  if (product === undefined || product === null) return probeCoupons(parts, signal);
+  const product = next.of === 'credential' ? next.owner : acceptedProduct(parts);
+  if (product === null) return settings().productKeys.length === 0 && probeCoupons(parts, signal);
   const licenseKey = reader.observations.latest(product);
   if (licenseKey === null) {
     const admission = await uplink.admitProbe(signal);
@@ -56,6 +56,17 @@ async function probeOnce(parts: ProbeParts, next: Probe, signal: AbortSignal): P
   if (!admission.admitted) return false;
   await reads.readNow(product, licenseKey);
   return true;
+}
+
+/**
+ * A product whose secret the upstream is not known to refuse; null when there is none. While the upstream
+ * is away any will do: its refusal would be an answer.
+ */
+function acceptedProduct({ uplink, settings }: ProbeParts): string | null {
+  const { productKeys } = settings();
+  const refused = uplink.refusedCredentials();
+  const anyone = uplink.admission().admitted ? null : (productKeys[0] ?? null);
+  return productKeys.find((key) => !refused.includes(key)) ?? anyone;
 }
 
 async function probeCoupons(

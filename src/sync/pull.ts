@@ -76,11 +76,15 @@ export class LicenseReads implements Pull {
   }
 
   async #readInTurn(productKey: string, licenseKey: string, errand: Errand): Promise<Outcome<License>> {
-    const { lanes, uplink, lifetime } = this.#parts;
+    const { lanes, uplink, clock, lifetime } = this.#parts;
     using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(errand, lifetime);
     if (!admission.admitted) return unreachable(admission.detail);
-    const read = await this.#ask(productKey, licenseKey);
+    const isRefused = uplink.refusedCredentials().includes(productKey);
+    if (isRefused) uplink.giveBack();
+    const read = isRefused
+      ? { productKey, licenseKey, outcome: refusedSecret, sentAt: clock.steady() }
+      : await this.#ask(productKey, licenseKey);
     // It can be made again: nobody is kept waiting for room on a full disk.
     await this.#record(read);
     return read.outcome;
@@ -112,6 +116,15 @@ export class LicenseReads implements Pull {
     this.#unknown.set(`${productKey}\n${licenseKey}`, clock.steady() + unknownMs());
   }
 }
+
+/** Nobody knocks on with a secret that was refused, until a probe finds it accepted. */
+const refusedSecret: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unauthorized',
+  status: null,
+  detail: 'the upstream refuses the secret of this product',
+  retryAfterMs: null,
+};
 
 function unreachable(detail: string): Outcome<License> {
   return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
