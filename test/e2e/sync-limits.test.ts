@@ -1,0 +1,279 @@
+import { expect, test } from 'vitest';
+import { codeOf, eventually, secret, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+import {
+  every,
+  firewallPage,
+  movesCounter,
+  rateLimited,
+  type LedgerEntry,
+} from '../support/plain-upstream.ts';
+
+const otherSecret = 'other-secret';
+
+/** Nothing here hangs: a slow machine is no fault of the upstream. */
+const patient = { timeout: '5s' };
+
+/** A stage with a second product, whose key is LICENSE-2. */
+function stageOfTwoProducts(): Promise<AgentStage> {
+  return setStage({
+    licenses: ['LICENSE-1', { licenseKey: 'LICENSE-2', productKey: 'other' }],
+    upstream: {
+      products: [
+        { productKey: 'product', secret },
+        { productKey: 'other', secret: otherSecret },
+      ],
+    },
+    configuration: {
+      upstream: patient,
+      products: [
+        { key: 'product', secret },
+        { key: 'other', secret: otherSecret },
+      ],
+    },
+  });
+}
+
+const asOther = { 'product-secret-key': otherSecret };
+
+async function learnBoth(agent: Agent): Promise<void> {
+  await agent.learn(['LICENSE-1']);
+  await eventually(async () => (await agent.verify('LICENSE-2', asOther)).status === 200);
+}
+
+function requestsFor({ upstream }: AgentStage, licenseKey: string): LedgerEntry[] {
+  return upstream.ledger.filter((entry) => entry.licenseKey === licenseKey);
+}
+
+test.concurrent(
+  'a secret that the upstream refuses pauses its product alone, and the right one resumes it',
+  async () => {
+    await using stage = await stageOfTwoProducts();
+    const { upstream } = stage;
+    const agent = await stage.startAgent();
+    await learnBoth(agent);
+    upstream.rollSecret('product', 'another-secret');
+    expect((await agent.change('usage', 'LICENSE-1')).status).toBe(200);
+    const line = await agent.process.said('the upstream refuses our credential');
+    expect(line).toMatchObject({ product: 'product', error: 'HTTP 401: Wrong product secret key' });
+    expect(line['hint']).toContain('latchkey sync resume');
+
+    // Everything else goes on: verdicts from here, uses recorded here, and the other product as ever.
+    expect((await agent.verify('LICENSE-1')).status).toBe(200);
+    expect((await agent.change('usage', 'LICENSE-1')).headers['latchkey-pending']).toBe('2');
+    await agent.change('usage', 'LICENSE-2', asOther);
+    await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
+    const operations = await agent.operations('pending');
+    expect(operations.map(({ license_key: key, kind }) => [key, kind])).toEqual([
+      ['LICENSE-1', 'usage'],
+      ['LICENSE-1', 'usage'],
+    ]);
+    expect(operations[0]?.last_error).toBe('HTTP 401: Wrong product secret key');
+
+    // Nobody knocks on with a secret that was refused.
+    for (let ask = 0; ask < 5; ask += 1) await agent.verify(`UNKNOWN-${ask}`);
+    const refused = upstream.ledger.filter(({ answered }) => answered === 'status:401');
+    expect(refused.length).toBeLessThanOrEqual(2);
+
+    await stage.reconfigure({
+      products: [
+        { key: 'product', secret: 'another-secret' },
+        { key: 'other', secret: otherSecret },
+      ],
+    });
+    await agent.atRest();
+    expect(upstream.license('LICENSE-1').uses).toBe(2);
+  },
+);
+
+test.concurrent(
+  'the pages of a firewall decide nothing: verdicts and uses go on, and arrive once it lets them',
+  async () => {
+    await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2'] });
+    const { upstream } = stage;
+    const agent = await stage.startAgent();
+    await agent.learn(['LICENSE-1', 'LICENSE-2']);
+    upstream.fault = every(firewallPage(403));
+    for (const key of ['LICENSE-1', 'LICENSE-2', 'LICENSE-1', 'LICENSE-2']) {
+      expect((await agent.change('usage', key)).status).toBe(200);
+    }
+    await eventually(async () => (await agent.status()).upstream.breaker !== 'closed');
+    const { upstream: state } = await agent.status();
+    expect(state).toMatchObject({ state: 'down' });
+    expect(state.last_error).toContain('firewall');
+    expect((await agent.verify('LICENSE-1')).status).toBe(200);
+
+    // While the breaker is open only its probe goes up, and that is a read.
+    const opened = upstream.ledger.length;
+    await upstream.until(() => upstream.ledger.length >= opened + 3);
+    const probes = upstream.ledger.slice(opened + 1);
+    expect(new Set(probes.map(({ kind }) => kind))).toEqual(new Set(['verify']));
+    const gaps = probes.slice(1).map(({ at }, index) => at - (probes[index]?.at ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(190);
+
+    upstream.fault = () => undefined;
+    await agent.atRest();
+    expect([upstream.license('LICENSE-1').uses, upstream.license('LICENSE-2').uses]).toEqual([2, 2]);
+  },
+);
+
+test.concurrent(
+  'a full outbox refuses writes with 507 and goes on verifying; it takes writes again once it has drained',
+  async () => {
+    await using stage = await setStage({
+      licenses: ['LICENSE-1'],
+      configuration: { upstream: patient, sync: { max_pending: 3 } },
+    });
+    const { upstream, proxy } = stage;
+    const agent = await stage.startAgent();
+    await agent.learn(['LICENSE-1']);
+    await proxy.become({ kind: 'refuse' });
+    const uses: number[] = [];
+    for (let use = 0; use < 3; use += 1) uses.push((await agent.change('usage', 'LICENSE-1')).status);
+    expect(uses).toEqual([200, 200, 200]);
+    const refusals = [
+      await agent.change('usage', 'LICENSE-1'),
+      await agent.change('disable', 'LICENSE-1'),
+      await agent.createCoupon({ code: 'FULL' }),
+    ];
+    expect(refusals.map((answer) => [answer.status, codeOf(answer)])).toEqual(
+      refusals.map(() => [507, 'storage_full']),
+    );
+    expect(refusals[0]?.body).toMatchObject({ detail: expect.stringContaining('outbox is full') as string });
+    const verified = await agent.verify('LICENSE-1');
+    expect([verified.status, verified.headers['latchkey-pending']]).toEqual([200, '3']);
+    expect((await agent.client.get('/readyz')).status).toBe(200);
+
+    await proxy.become({ kind: 'pass' });
+    await agent.atRest();
+    expect((await agent.change('usage', 'LICENSE-1')).status).toBe(200);
+    await agent.atRest();
+    expect(upstream.license('LICENSE-1').uses).toBe(4);
+    expect(upstream.coupons).toEqual([]);
+  },
+);
+
+test.concurrent(
+  'a key deleted upstream: its operations wait until it is certain, then are dead with the reason',
+  async () => {
+    await using stage = await setStage({
+      licenses: ['LICENSE-1', 'LICENSE-2'],
+      configuration: { upstream: patient, freshness: { gone: '600ms' } },
+    });
+    const { upstream } = stage;
+    const agent = await stage.startAgent();
+    await agent.learn(['LICENSE-1', 'LICENSE-2']);
+    upstream.forget('LICENSE-1');
+    await agent.change('usage', 'LICENSE-1');
+    await agent.change('disable', 'LICENSE-1');
+    await upstream.until(() =>
+      requestsFor(stage, 'LICENSE-1').some(({ answered }) => answered === 'status:404'),
+    );
+    expect((await agent.status()).outbox.dead).toBe(0);
+    await eventually(async () => (await agent.status()).outbox.dead === 2);
+    const reason = 'the upstream does not know this license key';
+    const dead = await agent.operations('dead');
+    expect(dead).toMatchObject([
+      { kind: 'usage', last_error: reason },
+      { kind: 'disable', last_error: reason },
+    ]);
+    expect(codeOf(await agent.verify('LICENSE-1'))).toBe('license_not_found');
+    // They hold up nobody else, and are there until a person decides.
+    await agent.change('usage', 'LICENSE-2');
+    await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
+    await agent.ask(`/admin/v1/outbox/${dead[0]?.id ?? ''}/drop`, 'post');
+    expect((await agent.status()).outbox.dead).toBe(1);
+    expect(await agent.operations('dropped')).toMatchObject([{ kind: 'usage', last_error: reason }]);
+  },
+);
+
+test.concurrent(
+  'a product taken out of the configuration keeps its operations, and delivers them once it is put back',
+  async () => {
+    await using stage = await stageOfTwoProducts();
+    const { upstream, proxy } = stage;
+    const agent = await stage.startAgent();
+    await learnBoth(agent);
+    await proxy.become({ kind: 'refuse' });
+    await agent.change('usage', 'LICENSE-1');
+    await agent.change('usage', 'LICENSE-2', asOther);
+    await stage.reconfigure({ products: [{ key: 'other', secret: otherSecret }] });
+    await proxy.become({ kind: 'pass' });
+    await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
+    const line = await agent.process.said('the upstream refuses our credential');
+    expect(line).toMatchObject({ product: 'product', error: 'no secret is configured for product product' });
+    expect(line['hint']).toContain('configuration');
+    const keepsIt = async (): Promise<boolean> => {
+      const [first, ...others] = await agent.operations();
+      return first?.state === 'pending' && first.last_error === line['error'] && others.length === 0;
+    };
+    await eventually(keepsIt);
+    // Its secret opens nothing here any more.
+    expect((await agent.verify('LICENSE-1')).status).toBe(401);
+
+    await agent.kill();
+    const successor = await stage.startAgent();
+    await eventually(async () => (await successor.status()).outbox.pending === 1);
+    await stage.reconfigure({
+      products: [
+        { key: 'product', secret },
+        { key: 'other', secret: otherSecret },
+      ],
+    });
+    await successor.atRest();
+    expect(upstream.license('LICENSE-1').uses).toBe(1);
+  },
+);
+
+test.concurrent('a product without a secret tells nothing about an upstream that is away', async () => {
+  await using stage = await stageOfTwoProducts();
+  const agent = await stage.startAgent();
+  await learnBoth(agent);
+  await stage.proxy.become({ kind: 'refuse' });
+  await agent.change('usage', 'LICENSE-1');
+  await eventually(async () => (await agent.status()).upstream.state === 'down');
+  await stage.reconfigure({ products: [] });
+  await agent.kill();
+  const successor = await stage.startAgent();
+  await successor.process.said('the upstream refuses our credential');
+  expect((await successor.status()).upstream.state).not.toBe('up');
+});
+
+const waits: [string, () => number | Date, number][] = [
+  ['seconds', () => 1, 1_000],
+  // A date has whole seconds: the wait is between one and two of them.
+  ['a date', () => new Date(Date.now() + 2_000), 1_000],
+];
+
+for (const [form, retryAfter, atLeastMs] of waits) {
+  test.concurrent(
+    `a 429 with Retry-After as ${form} holds up everything, reads and hurried people too`,
+    async () => {
+      await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] });
+      const { upstream } = stage;
+      const agent = await stage.startAgent({ freshness: { fresh: '10ms', stale: '1h', grace: '2h' } });
+      await agent.learn(['LICENSE-1', 'LICENSE-2']);
+      let refusedAt: number | null = null;
+      upstream.fault = (request) => {
+        if (refusedAt !== null || !movesCounter(request)) return undefined;
+        refusedAt = Date.now();
+        return rateLimited(retryAfter());
+      };
+      await agent.change('usage', 'LICENSE-1');
+      await upstream.until(() => upstream.ledger.some(({ answered }) => answered === 'status:429'));
+      await agent.operations();
+      const before = upstream.ledger.length;
+      // A use elsewhere, a stale key and a new one, a coupon, and a person in a hurry.
+      await agent.change('usage', 'LICENSE-2');
+      await agent.verify('LICENSE-2');
+      const unknown = await agent.verify('LICENSE-3');
+      await agent.createCoupon({ code: 'SOON' });
+      await agent.ask('/admin/v1/sync/now', 'post');
+      expect([unknown.status, codeOf(unknown)]).toEqual([503, 'upstream_unreachable']);
+      await agent.atRest();
+      const next = upstream.ledger[before];
+      expect((next?.at ?? 0) - Number(refusedAt)).toBeGreaterThanOrEqual(atLeastMs - 10);
+      expect([upstream.license('LICENSE-1').uses, upstream.license('LICENSE-2').uses]).toEqual([1, 1]);
+      expect(upstream.coupons.map(({ code }) => code)).toEqual(['SOON']);
+    },
+  );
+}
