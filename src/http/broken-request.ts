@@ -1,13 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { problems, refuse, type ProblemCode } from '../domain/problem.ts';
 import { presentProblem } from './wire/problem.ts';
 
-/** Answers bytes that are no request, or one that came too slowly or too large, and ends the connection. */
+/** Of each connection, the requests that are not answered yet. */
+const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
+
+/** Remembers a request until it is answered. */
+export function noteRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+  const waiting = unanswered.get(socket) ?? new Set();
+  unanswered.set(socket, waiting.add(response));
+  response.once('close', () => waiting.delete(response));
+}
+
+/**
+ * Answers bytes that are no request, or one that came too slowly or too large, and ends the connection. What
+ * came whole before them is answered first: a caller must not take this answer for that of a good request.
+ */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
+    return;
+  }
+  const whole = [...(unanswered.get(socket) ?? [])].findLast(({ req }) => req.complete);
+  if (whole !== undefined) {
+    // Answers leave in the order of their requests.
+    whole.once('close', () => answerBrokenRequest(error, socket));
     return;
   }
   const { code, detail } = brokenRequests[error.code ?? ''] ?? notHttp;

@@ -15,6 +15,8 @@ const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
  */
 export function passGate(message: IncomingMessage, head: Head, settings: ServerSettings): RawParameters {
   const { limits } = settings;
+  // Node's parser also takes a line without a version (0.9), and 2.0 written out.
+  if (!/^1\.[01]$/.test(message.httpVersion)) throw malformed('HTTP/1.1 is spoken here.');
   if (head.count > limits.headerCount) {
     throw new ProblemError('headers_too_large', `There are more than ${limits.headerCount} headers.`);
   }

@@ -7,7 +7,7 @@ import {
   type onRequestHookHandler,
 } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
-import { answerBrokenRequest, refuseConnect } from './broken-request.ts';
+import { answerBrokenRequest, noteRequest, refuseConnect } from './broken-request.ts';
 import { readBodies } from './body.ts';
 import { admit } from './credential.ts';
 import type { Desk, ServerSettings } from './desk.ts';
@@ -42,6 +42,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
   server.server.maxConnections = settings.limits.connections;
   // Node may drop what is over without a word: one more lets the gate see it.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
+  server.server.prependListener('request', noteRequest);
   server.server.on('connect', refuseConnect);
   // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
