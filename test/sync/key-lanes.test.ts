@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import type { LaneName } from '../../src/domain/operation.ts';
+import { KeyLanes, type LaneVisit } from '../../src/sync/key-lanes.ts';
+import { VirtualTime } from '../support/virtual-clock.ts';
+
+const forEver = new AbortController().signal;
+const time = new VirtualTime();
+
+/** Lanes, and who is in them by name. */
+class Gate {
+  readonly lanes: KeyLanes = new KeyLanes();
+  readonly log: string[] = [];
+  readonly #visits = new Map<string, LaneVisit>();
+
+  async come(
+    name: string,
+    lanes: readonly LaneName[],
+    { key = 'KEY', signal = forEver }: { key?: string; signal?: AbortSignal } = {},
+  ): Promise<void> {
+    void this.#enter(name, { key, lanes, signal });
+    await time.settle();
+  }
+
+  async leave(name: string): Promise<void> {
+    this.#visit(name)[Symbol.dispose]();
+    this.log.push(`${name} out`);
+    await time.settle();
+  }
+
+  overlapped(name: string): boolean {
+    return this.#visit(name).overlapped;
+  }
+
+  async #enter(
+    name: string,
+    where: { key: string; lanes: readonly LaneName[]; signal: AbortSignal },
+  ): Promise<void> {
+    try {
+      this.#visits.set(name, await this.lanes.enter(where.key, where.lanes, where.signal));
+      this.log.push(`${name} in`);
+    } catch (error) {
+      this.log.push(`${name} gives up: ${String(error)}`);
+    }
+  }
+
+  #visit(name: string): LaneVisit {
+    const visit = this.#visits.get(name);
+    if (visit === undefined) throw new Error(`${name} is not in`);
+    return visit;
+  }
+}
+
+const both: readonly LaneName[] = ['counter', 'state'];
+
+describe('the lanes of a key', () => {
+  it('let in one for each lane', async () => {
+    const gate = new Gate();
+    await gate.come('a', ['counter']);
+    await gate.come('b', ['counter']);
+    await gate.come('c', ['state']);
+    expect(gate.log).toEqual(['a in']);
+    await gate.leave('a');
+    expect(gate.log).toEqual(['a in', 'a out', 'b in', 'c in']);
+  });
+
+  it('let one of each lane in side by side', async () => {
+    const gate = new Gate();
+    await gate.come('a', ['counter']);
+    await gate.come('b', ['state']);
+    expect(gate.log).toEqual(['a in', 'b in']);
+  });
+
+  it('keep a read by itself', async () => {
+    const gate = new Gate();
+    await gate.come('use', ['counter']);
+    await gate.come('read', both);
+    await gate.come('disable', ['state']);
+    expect(gate.log).toEqual(['use in']);
+    await gate.leave('use');
+    expect(gate.log.at(-1)).toBe('read in');
+    await gate.leave('read');
+    expect(gate.log.at(-1)).toBe('disable in');
+  });
+
+  it('let in first who came first: nobody overtakes one that waits', async () => {
+    const gate = new Gate();
+    await gate.come('use', ['counter']);
+    await gate.come('read', both);
+    await gate.come('another read', both);
+    await gate.come('another use', ['counter']);
+    for (const name of ['use', 'read', 'another read']) await gate.leave(name);
+    expect(gate.log.filter((line) => line.endsWith('in'))).toEqual([
+      'use in',
+      'read in',
+      'another read in',
+      'another use in',
+    ]);
+  });
+
+  it('of other keys are of no concern', async () => {
+    const gate = new Gate();
+    await gate.come('a', both);
+    await gate.come('b', both, { key: 'OTHER' });
+    expect(gate.log).toEqual(['a in', 'b in']);
+  });
+
+  it('tell who was there together with another, before or after it came', async () => {
+    const gate = new Gate();
+    await gate.come('alone', ['counter']);
+    await gate.leave('alone');
+    await gate.come('first', ['counter']);
+    expect(gate.overlapped('first')).toBe(false);
+    await gate.come('second', ['state']);
+    await gate.leave('second');
+    await gate.come('read', both);
+    await gate.leave('first');
+    expect(['alone', 'first', 'second', 'read'].map((name) => gate.overlapped(name))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('forget one that gives up, and let in those behind it', async () => {
+    const gate = new Gate();
+    const ending = new AbortController();
+    await gate.come('use', ['counter']);
+    await gate.come('read', both, { signal: ending.signal });
+    await gate.come('disable', ['state']);
+    ending.abort('it was told to');
+    await time.settle();
+    expect(gate.log).toEqual(['use in', 'disable in', 'read gives up: it was told to']);
+  });
+
+  it('keep one that is in, whatever its signal says then', async () => {
+    const gate = new Gate();
+    const ending = new AbortController();
+    await gate.come('use', ['counter'], { signal: ending.signal });
+    ending.abort();
+    await gate.come('another', ['counter']);
+    expect(gate.log).toEqual(['use in']);
+  });
+
+  it('do not let in one that has given up before it came', async () => {
+    const gate = new Gate();
+    await gate.come('use', ['counter'], { signal: AbortSignal.abort('too late') });
+    expect(gate.log).toEqual(['use gives up: too late']);
+    await gate.come('another', both);
+    expect(gate.log.at(-1)).toBe('another in');
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { Rate, type Errand } from '../../src/sync/rate.ts';
+import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
+
+const forEver = new AbortController().signal;
+const second = 1000;
+
+/** A rate on virtual time, and when whose turn came, in seconds from the start. */
+class Shop {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly clock: VirtualClock = this.time.clock({ wall: 0 });
+  readonly ending: AbortController = new AbortController();
+  readonly turns: string[] = [];
+  readonly rate: Rate;
+  perSecond: number;
+
+  constructor(perSecond: number) {
+    this.perSecond = perSecond;
+    this.rate = new Rate(this.clock, () => this.perSecond, this.ending.signal);
+  }
+
+  come(errand: Errand, count: number = 1, signal: AbortSignal = forEver): void {
+    for (let index = 0; index < count; index += 1) {
+      void this.rate.turn(errand, signal).then(
+        () => this.turns.push(`${errand} ${this.clock.steady() / second}`),
+        (error: unknown) => this.turns.push(`${errand} gives up: ${String(error)}`),
+      );
+    }
+  }
+
+  /** Whose turns came, without their time. */
+  get order(): string[] {
+    return this.turns.map((turn) => turn.split(' ')[0] ?? '');
+  }
+}
+
+describe('the rate of requests upward', () => {
+  it('lets through two seconds worth at once, then as many as a second allows', async () => {
+    const shop = new Shop(5);
+    shop.come('push', 13);
+    await shop.time.settle();
+    expect(shop.turns).toEqual(Array(10).fill('push 0'));
+    await shop.time.advance(second);
+    expect(shop.turns.slice(10)).toEqual(['push 0.2', 'push 0.4', 'push 0.6']);
+  });
+
+  it('is held over any length of time, with no request more than the burst', async () => {
+    const shop = new Shop(3);
+    shop.come('push', 1000);
+    for (let passed = 1; passed <= 60; passed += 1) {
+      await shop.time.advance(second);
+      expect(shop.turns.length).toBeLessThanOrEqual(6 + 3 * passed);
+    }
+    expect(shop.turns.length).toBeGreaterThanOrEqual(6 + 3 * 60 - 1);
+  });
+
+  it('saves up no more than the burst', async () => {
+    const shop = new Shop(5);
+    await shop.time.advance(3600 * second);
+    shop.come('push', 20);
+    await shop.time.settle();
+    expect(shop.turns.length).toBe(10);
+  });
+
+  it('lets one through at once even where a second allows less than one', async () => {
+    const shop = new Shop(0.25);
+    shop.come('push', 3);
+    await shop.time.advance(8 * second);
+    expect(shop.turns).toEqual(['push 0', 'push 4', 'push 8']);
+  });
+
+  it('serves callers first, then pushes, then refreshes, each with a reserve', async () => {
+    const shop = new Shop(1);
+    shop.come('refresh', 2);
+    await shop.time.settle();
+    shop.turns.length = 0;
+    for (const errand of ['refresh', 'push', 'caller'] as const) shop.come(errand, 20);
+    await shop.time.advance(16 * second);
+    const counted = (errand: Errand): number => shop.order.filter((name) => name === errand).length;
+    expect([counted('caller'), counted('push'), counted('refresh')]).toEqual([10, 4, 2]);
+  });
+
+  it('wastes no turn on a reserve of which nobody makes use', async () => {
+    const shop = new Shop(1);
+    shop.come('refresh', 18);
+    await shop.time.advance(16 * second);
+    expect(shop.order.length).toBe(18);
+  });
+
+  it('serves first who came first, among equals', async () => {
+    const shop = new Shop(1);
+    const names: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd'])
+      void shop.rate.turn('push', forEver).then(() => names.push(name));
+    await shop.time.advance(10 * second);
+    expect(names).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('gives no turn to one that has given up', async () => {
+    const shop = new Shop(1);
+    const leaving = new AbortController();
+    shop.come('push', 2);
+    shop.come('caller', 1, leaving.signal);
+    shop.come('push', 1);
+    await shop.time.settle();
+    leaving.abort('gone');
+    await shop.time.advance(second);
+    expect(shop.turns).toEqual(['push 0', 'push 0', 'caller gives up: gone', 'push 1']);
+    await expect(shop.rate.turn('push', leaving.signal)).rejects.toBe('gone');
+  });
+
+  it('lets another go at once for a turn that is given back', async () => {
+    const shop = new Shop(1);
+    shop.come('push', 3);
+    await shop.time.settle();
+    expect(shop.turns.length).toBe(2);
+    shop.rate.giveBack();
+    await shop.time.settle();
+    expect(shop.turns).toEqual(['push 0', 'push 0', 'push 0']);
+  });
+
+  it('is not widened by turns that are given back', async () => {
+    const shop = new Shop(1);
+    for (let index = 0; index < 10; index += 1) shop.rate.giveBack();
+    shop.come('push', 5);
+    await shop.time.settle();
+    expect(shop.turns.length).toBe(2);
+  });
+
+  it('follows the configuration as it is now', async () => {
+    const shop = new Shop(1);
+    shop.come('push', 12);
+    await shop.time.settle();
+    shop.perSecond = 10;
+    await shop.time.advance(2 * second);
+    expect(shop.turns.length).toBe(12);
+  });
+
+  it('sleeps only while somebody waits, and ends with the process', async () => {
+    const shop = new Shop(1);
+    shop.come('push', 2);
+    await shop.time.settle();
+    expect(shop.time.sleeping).toBe(0);
+    shop.come('push', 1);
+    await shop.time.settle();
+    expect(shop.time.sleeping).toBe(1);
+    shop.ending.abort();
+    await shop.time.settle();
+    expect(shop.time.sleeping).toBe(0);
+  });
+});
