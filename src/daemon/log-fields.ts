@@ -25,6 +25,7 @@ const allowed: ReadonlySet<string> = new Set([
   'operation',
   'license',
   'product',
+  'coupons',
   'state',
   'expected',
   'got',
