@@ -153,8 +153,11 @@ const floors: Readonly<Record<string, Allowance>> = {
   },
 };
 
-/** The commands that run a process of their own, and load the daemon when they do. */
-const loadDaemon = new Set(['cli/serve.ts', 'cli/sandbox.ts', 'cli/demo.ts', 'cli/restore.ts']);
+/**
+ * The commands that run a process of their own, and load the daemon when they do; the doctor looks at the
+ * store and at the upstream with the daemon's own eyes, since often no daemon runs when it is asked.
+ */
+const loadDaemon = new Set(['serve', 'sandbox', 'demo', 'restore', 'doctor'].map((name) => `cli/${name}.ts`));
 
 const climbing: Rule = (tree) =>
   allImports(tree)

@@ -103,6 +103,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
   {
+    usage: 'doctor',
+    summary: 'Look at everything that could be wrong, and say what to do',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  {
     usage: 'service',
     summary: 'Run the daemon by systemd',
     load: async () => (await import('./service.ts')).serviceCommands,

@@ -1,0 +1,14 @@
+/** What was looked at and how it stands; `advice` says what to do when it is not well. */
+export type Finding = { level: 'ok' | 'warn' | 'fail'; what: string; advice: string | null };
+
+export function ok(what: string): Finding {
+  return { level: 'ok', what, advice: null };
+}
+
+export function warn(what: string, advice: string): Finding {
+  return { level: 'warn', what, advice };
+}
+
+export function fail(what: string, advice: string): Finding {
+  return { level: 'fail', what, advice };
+}

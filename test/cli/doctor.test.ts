@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import {
+  every,
+  firewallPage,
+  spoilBody,
+  startPlainUpstream,
+  type PlainUpstream,
+} from '../support/plain-upstream.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { latchkey, type Outcome } from './command-line.ts';
+
+const secret = 'product-secret-of-the-test';
+const apiKey = 'api-key-of-the-test';
+
+function startUpstream(): Promise<PlainUpstream> {
+  return startPlainUpstream({ apiKey, products: [{ productKey: 'RGsF', secret }] });
+}
+
+type Upstream = Readonly<Record<string, unknown>>;
+
+/** Asks the doctor about an agent whose state is in the directory. */
+async function examine(directory: string, upstream: Upstream, given = secret): Promise<Outcome> {
+  const secretFile = join(directory, 'rgsf.secret');
+  writeFileSync(secretFile, given, { mode: 0o600 });
+  const configuration = {
+    state_dir: join(directory, 'state'),
+    listen: { tcp: '127.0.0.1:0' },
+    upstream: { timeout: '2s', ...upstream },
+    products: [{ key: 'RGsF', secret_file: secretFile }],
+  };
+  const file = join(directory, 'agent.yaml');
+  writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
+  return await latchkey('doctor', '--config', file);
+}
+
+/** The lines of a level, without the word that names it. */
+function linesOf({ out }: Outcome, level: 'ok' | 'warn' | 'fail'): string[] {
+  return out.split('\n').flatMap((line) => (line.startsWith(level.padEnd(6)) ? [line.slice(6)] : []));
+}
+
+test('an agent that could start is told what is well, and no secret', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const found = await examine(directory.path, { base_url: upstream.url, api_key: apiKey });
+  expect(found).toMatchObject({ code: 0, err: '' });
+  expect(linesOf(found, 'fail')).toEqual([]);
+  expect(linesOf(found, 'ok')).toEqual([
+    `the configuration is sound: ${directory.path}/agent.yaml (agent)`,
+    `${directory.path}/rgsf.secret can be read by its user alone`,
+    `${directory.path}/agent.yaml can be read by its user alone`,
+    `the API answers at ${upstream.url}`,
+    'the clock agrees with that of the upstream',
+    'the secret of product RGsF is accepted',
+    'the API key is accepted',
+  ]);
+  expect(linesOf(found, 'warn')).toEqual([
+    'no daemon runs here  →  start it: latchkey serve',
+    `state directory ${directory.path}/state is not there yet  →  the first start makes it: latchkey serve`,
+  ]);
+  expect(found.out).not.toMatch(new RegExp(`${secret}|${apiKey}`));
+  expect(upstream.ledger.map(({ kind }) => kind)).not.toContain('usage');
+});
+
+test('credentials that the upstream refuses are told one by one', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const found = await examine(directory.path, { base_url: upstream.url, api_key: 'wrong' }, 'wrong-too');
+  expect(found.code).toBe(1);
+  const fails = linesOf(found, 'fail');
+  expect(fails).toHaveLength(2);
+  expect(fails[0]).toMatch(
+    /^the secret of product RGsF: HTTP 401.* → {2}set the right one in the configuration/,
+  );
+  expect(fails[1]).toMatch(/^the API key: HTTP 401/);
+});
+
+test.each([
+  ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the answer is HTML/],
+  ['another web server', every(spoilBody()), /is not the API: HTTP 200: the answer is HTML/],
+])('%s is told from the API', async (_, fault, message) => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  upstream.fault = fault;
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail')).toEqual([expect.stringMatching(message)]);
+});
+
+test.each([
+  [
+    { base_url: 'http://127.0.0.1:9' },
+    /cannot be reached: connection refused {2}→ {2}check upstream\.base_url/,
+  ],
+  [{ base_url: 'http://nowhere.invalid' }, /nowhere\.invalid, the name of the upstream, leads nowhere/],
+  [{ base_url: 'http://localhost', proxy: 'http://127.0.0.1:9' }, /cannot be reached: .*refused/],
+])('a way that leads nowhere is told: %j', async (upstream, message) => {
+  await using directory = temporaryDirectory();
+  const found = await examine(directory.path, upstream);
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail').join('\n')).toMatch(message);
+});
+
+test('a clock that is wrong is told by the upstream’s', async () => {
+  await using directory = temporaryDirectory();
+  const server = createServer((_, response) => {
+    const date = new Date(Date.now() - 3_600_000).toUTCString();
+    response.writeHead(401, { 'content-type': 'application/json', date }).end('{"error":"who?"}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const found = await examine(directory.path, { base_url: `http://127.0.0.1:${port}` });
+  server.close();
+  expect(linesOf(found, 'fail').join('\n')).toMatch(/the clock is 3600 s ahead of that of the upstream {2}→/);
+});
+
+test('what other users could read is told, with the command that ends it', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const state = join(directory.path, 'state');
+  mkdirSync(state, { mode: 0o755 });
+  writeFileSync(join(state, 'admin.token'), 'lk_tok_x');
+  chmodSync(join(state, 'admin.token'), 0o644);
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail')).toEqual([
+    `state directory ${state} can be entered by other users  →  chmod 700 ${state}`,
+    `${state}/admin.token can be read by other users  →  chmod 0600 ${state}/admin.token`,
+  ]);
+});
+
+test('certificates that are none are told', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'ca.pem');
+  writeFileSync(file, 'not a certificate');
+  const found = await examine(directory.path, { base_url: 'https://127.0.0.1:9', ca_file: file });
+  expect(linesOf(found, 'fail').join('\n')).toContain(`${file} is no certificate`);
+});
+
+test('each fault of a configuration is a finding', async () => {
+  await using directory = temporaryDirectory();
+  const found = await examine(directory.path, { base_url: 'nonsense', probe: 'never' });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail')).toHaveLength(2);
+});
+
+test('a damaged store is told while no daemon runs', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const state = join(directory.path, 'state');
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(state, 'latchkey.db'), 'SQLite is something else', { mode: 0o600 });
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail').join('\n')).toMatch(/it is not an SQLite database.* → {2}put a backup back/);
+});
+
+test('a running daemon is asked how it is', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });
+  const file = join(directory.path, 'config.yaml');
+  const found = await latchkey('doctor', '--config', file, '--json');
+  expect(found.code).toBe(0);
+  const { ok, findings } = JSON.parse(found.out) as {
+    ok: boolean;
+    findings: { level: string; what: string }[];
+  };
+  expect(ok).toBe(true);
+  expect(findings.map(({ what }) => what)).toContain('the daemon is ready');
+  daemon.signal('SIGTERM');
+  await daemon.ended;
+  const after = await latchkey('doctor', '--config', file);
+  expect(linesOf(after, 'ok')).toContain(`the store ${directory.path}/state/latchkey.db is sound`);
+});
