@@ -13,7 +13,7 @@ export async function backUpInThread(order: BackupOrder, signal: AbortSignal): P
   try {
     const [message] = (await once(worker, 'message', { signal })) as [OutcomeMessage];
     const error = errorOf(message);
-    if (error !== null) throw error;
+    if (error !== null) throw error instanceof Error ? error : new Error(String(error));
   } finally {
     // Nothing of it writes any more when this is done.
     await worker.terminate();

@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'undici';
 import { expect, test, vi } from 'vitest';
+import { backUpInThread } from '../../src/daemon/backup-thread.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
+import { givenStore } from '../store/given.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { adminToken, openDesk, serverOf } from './desk.ts';
@@ -73,6 +76,51 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
     await vi.waitFor(async () => expect(await status()).toBe(200));
   }
   expect(leftovers(directory.path)).toEqual([]);
+});
+
+test('a caller that goes away while the copy is made ends it', async () => {
+  await using directory = temporaryDirectory();
+  await using store = givenStore();
+  const begun = Promise.withResolvers<void>();
+  let isFirst = true;
+  const copyTo = async (file: string, signal: AbortSignal): Promise<void> => {
+    if (isFirst) {
+      isFirst = false;
+      writeFileSync(file, 'half of it', { mode: 0o600 });
+      begun.resolve();
+      await once(signal, 'abort');
+      signal.throwIfAborted();
+    }
+    await backUpInThread({ databasePath: store.databasePath, path: file }, signal);
+  };
+  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  await using served = await serveDesk({ backup: (signal) => backups.make(signal) });
+  await using client = httpClient(served.listeners.socket);
+  const leaving = new AbortController();
+  const answer = client.get(path, { headers, signal: leaving.signal });
+  await begun.promise;
+  leaving.abort();
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
+  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200));
+  expect(leftovers(directory.path)).toEqual([]);
+});
+
+test('a copy in a thread of its own is ended by its signal', async () => {
+  await using directory = temporaryDirectory();
+  await using store = givenStore();
+  const order = { databasePath: store.databasePath, path: join(directory.path, 'copy.db') };
+  await expect(backUpInThread(order, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+  writeFileSync(order.path, 'precious');
+  await expect(backUpInThread(order, new AbortController().signal)).rejects.toThrow(/EEXIST/);
+});
+
+test('HEAD tells how long a backup is, and leaves room for the next', async () => {
+  await using opened = await openDesk();
+  const server = serverOf(opened.desk);
+  const head = await server.inject({ ...request, method: 'HEAD' });
+  expect([head.statusCode, head.body]).toEqual([200, '']);
+  expect(Number(head.headers['content-length'])).toBeGreaterThan(4096);
+  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200));
 });
 
 test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {

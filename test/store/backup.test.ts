@@ -43,9 +43,9 @@ test('a backup is made while others write, and each is the store at one moment',
   await using store = givenStore();
   await using elsewhere = temporaryDirectory();
   let count = 0;
-  let isMade = false;
+  const made = new AbortController();
   const write = async (): Promise<void> => {
-    while (!isMade) {
+    while (!made.signal.aborted) {
       addAccount(store, count);
       count += 1;
       await setImmediate();
@@ -60,7 +60,7 @@ test('a backup is made while others write, and each is the store at one moment',
     expect(held.length).toBeGreaterThanOrEqual(before);
     expect(held).toEqual(Array.from({ length: held.length }, (_, each) => name(each)).sort());
   }
-  isMade = true;
+  made.abort();
   await writing;
 });
 

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { eventually, setStage, secret } from '../support/agent-stage.ts';
+import { operate } from '../support/people.ts';
+
+test('status follows the upstream, the outbox and the records of an agent', async () => {
+  const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
+  await using stage = await setStage({ licenses });
+  const startedAt = Date.now();
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY', 'DISABLED']);
+  const up = await agent.status();
+  expect(up.upstream).toMatchObject({ state: 'up', breaker: 'closed', last_error: null });
+  expect(up.outbox).toEqual({
+    pending: 0,
+    in_flight: 0,
+    uncertain: 0,
+    held: 0,
+    inferred: 0,
+    conflicted: 0,
+    dead: 0,
+    oldest_age_s: null,
+  });
+  expect(up.records).toEqual({ fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 1 });
+  for (const at of [up.upstream.since, up.upstream.last_success_at ?? '']) {
+    // Written in whole seconds.
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(startedAt - 1000);
+    expect(Date.parse(at)).toBeLessThanOrEqual(Date.now());
+  }
+
+  await stage.proxy.become({ kind: 'refuse' });
+  const wentAt = Date.now();
+  await agent.change('usage', 'KEY');
+  await eventually(async () => (await agent.status()).upstream.breaker === 'open');
+  const down = await agent.status();
+  expect(down.upstream.state).toBe('down');
+  expect(Date.parse(down.upstream.since)).toBeGreaterThanOrEqual(wentAt - 1000);
+  expect(down.upstream.last_error).toMatch(/./);
+  expect(Date.parse(down.upstream.last_success_at ?? '')).toBeLessThanOrEqual(
+    Date.parse(down.upstream.since) + 1000,
+  );
+  expect(down.outbox).toMatchObject({ pending: 1, in_flight: 0 });
+  await eventually(async () => ((await agent.status()).outbox.oldest_age_s ?? 0) >= 1);
+  const later = await agent.status();
+  expect(later.upstream).toMatchObject({ since: down.upstream.since, state: 'down' });
+
+  await stage.proxy.become({ kind: 'pass' });
+  await agent.atRest();
+  await eventually(async () => (await agent.status()).upstream.state === 'up');
+  expect((await agent.status()).outbox).toMatchObject({ pending: 0, oldest_age_s: null });
+}, 60_000);
+
+test('status names the credentials that the upstream refuses, and what to do, until they are right', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  await agent.createCoupon({ code: 'FIRST' });
+  stage.upstream.rollSecret('product', 'another-secret');
+  stage.upstream.rollApiKey('another-key');
+  await agent.change('usage', 'KEY');
+  await agent.createCoupon({ code: 'SECOND' });
+  await eventually(async () => {
+    const { upstream } = await agent.status();
+    return upstream.paused_products.length === 1 && upstream.coupons_paused;
+  });
+  expect((await agent.status()).upstream).toMatchObject({ state: 'up', paused_products: ['product'] });
+  const told = await operate(stage.directory, 'status');
+  expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey sync resume$/m);
+  expect(told.out).not.toContain(secret);
+
+  // The way that is named: right credentials in the configuration, or the old ones accepted again.
+  stage.upstream.rollSecret('product', secret);
+  stage.upstream.rollApiKey('api-key');
+  expect((await operate(stage.directory, 'sync', 'resume')).code).toBe(0);
+  await agent.atRest();
+  await eventually(async () => {
+    await agent.createCoupon({ code: 'THIRD' });
+    return !(await agent.status()).upstream.coupons_paused;
+  });
+  expect((await agent.status()).upstream.paused_products).toEqual([]);
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+}, 60_000);
