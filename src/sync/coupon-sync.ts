@@ -76,6 +76,8 @@ export class CouponSync implements CouponPull {
   /** Settles a creation whose answer was lost. The caller holds its lane and was admitted once. */
   async settle(operation: Operation): Promise<void> {
     const { writer, clock, policy, lifetime } = this.#parts;
+    // A listing that was under way may have been made before the creation arrived.
+    await this.#listing;
     const outcome = await this.#listWhole('push');
     if (outcome.outcome !== 'applied') {
       await persist(clock, lifetime, () =>
@@ -83,7 +85,11 @@ export class CouponSync implements CouponPull {
       );
       return;
     }
-    const listed = outcome.value.find(({ code }) => foldCouponCode(code) === operation.subject) ?? null;
+    const ours = provisionalCoupon(operation).code;
+    const listed =
+      outcome.value.find(({ code }) => code === ours) ??
+      outcome.value.find(({ code }) => foldCouponCode(code) === operation.subject) ??
+      null;
     const { confirmedAt } = outcome;
     await persist(clock, lifetime, () =>
       writer.write('recordCouponListing', { operationId: operation.id, listed, confirmedAt }),

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Upstream } from '../../src/service/ports.ts';
+import { CouponSync } from '../../src/sync/coupon-sync.ts';
+import { Uplink } from '../../src/sync/uplink.ts';
+import { AgentStage, minute, valueOf } from '../service/stage.ts';
+import { VirtualTime } from '../support/virtual-clock.ts';
+import { silent, uncounted } from './silent.ts';
+
+const forEver = new AbortController().signal;
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 20 },
+  code: 'Spring',
+  startAt: null,
+  endAt: null,
+  minimumPurchaseAmount: null,
+  usageLimit: null,
+  notes: null,
+};
+
+/** An agent's coupons over an upstream that answers a listing when the test lets it. */
+class Office extends AgentStage {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly listings: ((coupons: Coupon[]) => Promise<void>)[] = [];
+
+  async open(): Promise<CouponSync> {
+    await this.start();
+    const clock = this.time.clock({ wall: this.steady });
+    const uplink = new Uplink({
+      clock,
+      log: silent,
+      meter: uncounted,
+      settings: () => ({ rate: 100, breaker: { failures: 5, openMs: minute } }),
+      onRecovery: () => undefined,
+      onChange: () => undefined,
+      lifetime: forEver,
+    });
+    return new CouponSync({
+      reader: this.store,
+      writer: this.writer,
+      upstream: this.#upstream(),
+      clock,
+      log: silent,
+      uplink,
+      policy: () => this.policy,
+      lifetime: forEver,
+    });
+  }
+
+  /** A creation whose answer was lost, with its fence over. */
+  async lose(): Promise<string> {
+    const sent = { detail: 'lost', settleAt: this.steady };
+    valueOf(await this.writer.write('queueCoupon', { terms, sent, maxPending: 10 }));
+    const head = this.store.operations.head('spring', 'coupon');
+    if (head === null) throw new Error('nothing was queued');
+    return head.id;
+  }
+
+  #upstream(): Upstream {
+    const none = (): never => {
+      throw new Error('nobody asks for this');
+    };
+    return {
+      verify: none,
+      change: none,
+      createCoupon: none,
+      getCoupon: none,
+      listCoupons: () => {
+        const { promise, resolve } = Promise.withResolvers<Outcome<Coupon[]>>();
+        this.listings.push(async (coupons) => {
+          resolve({ outcome: 'applied', value: coupons, confirmedAt: this.now });
+          await this.time.settle();
+        });
+        return promise;
+      },
+    };
+  }
+}
+
+describe('a creation whose answer was lost', () => {
+  it('is settled by no listing that was under way before its fence was over', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    void coupons.list(forEver);
+    await office.time.settle();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    // The first listing was made before the creation arrived.
+    await office.listings[0]?.([]);
+    expect(office.stateOf(id)).toBe('uncertain');
+    await office.listings[1]?.([{ ...terms, id: 7 }]);
+    expect(office.stateOf(id)).toBe('delivered');
+    expect(office.listings.length).toBe(2);
+  });
+
+  it('shares a listing with another that waits for the same', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    void coupons.list(forEver);
+    await office.time.settle();
+    expect(office.listings.length).toBe(1);
+    await office.listings[0]?.([{ ...terms, id: 7 }]);
+    expect(office.stateOf(id)).toBe('delivered');
+  });
+
+  it('is found beside another whose code differs in letter case alone', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    const theirs: Coupon = { ...terms, id: 6, code: 'SPRING', notes: 'theirs' };
+    await office.listings[0]?.([theirs, { ...terms, id: 7 }]);
+    expect(office.stateOf(id)).toBe('delivered');
+  });
+});
