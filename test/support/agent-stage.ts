@@ -76,13 +76,14 @@ export interface Statusz {
 export class Agent implements AsyncDisposable {
   readonly process: DaemonProcess;
   readonly client: HttpClient;
-  readonly #admin: Record<string, string>;
+  /** The headers of whoever may do everything. */
+  readonly admin: Readonly<Record<string, string>>;
 
   constructor(running: DaemonProcess, directory: string) {
     const token = readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim();
     this.process = running;
     this.client = httpClient(running.socket === null ? { tcp: running.tcp } : { socket: running.socket });
-    this.#admin = { authorization: `Bearer ${token}` };
+    this.admin = { authorization: `Bearer ${token}` };
   }
 
   verify(licenseKey: string, headers: RequestOptions['headers'] = {}): Promise<HttpAnswer> {
@@ -118,7 +119,7 @@ export class Agent implements AsyncDisposable {
 
   /** Asks the part of the interface that people use. */
   async ask(path: string, method: 'get' | 'post' = 'get'): Promise<unknown> {
-    const answer = await this.client[method](path, { headers: this.#admin });
+    const answer = await this.client[method](path, { headers: this.admin });
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
     return answer.body;
   }

@@ -1,0 +1,261 @@
+import { expect, test } from 'vitest';
+import {
+  apiKey,
+  codeOf,
+  credentials,
+  dataOf,
+  eventually,
+  setStage,
+  type Agent,
+  type AgentStage,
+  type Configuration,
+} from '../support/agent-stage.ts';
+import {
+  every,
+  firstFew,
+  loseAnswer,
+  loseRequest,
+  refusal,
+  type Fault,
+  type LedgerEntryDraft,
+} from '../support/plain-upstream.ts';
+import type { HttpAnswer } from '../support/raw-http.ts';
+
+/** Nothing here hangs: a slow machine is no fault of the upstream. */
+const patient: Configuration = { upstream: { timeout: '5s' } };
+
+const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
+
+async function stageWithAgent(configuration: Configuration = {}): Promise<AgentStage> {
+  const stage = await setStage({ configuration: patient });
+  await stage.startAgent(configuration);
+  return stage;
+}
+
+function getCoupon({ client }: Agent, id: unknown): Promise<HttpAnswer> {
+  return client.get(`/api/v2/coupons/${String(id)}`, { headers: credentials });
+}
+
+function listCoupons({ client }: Agent): Promise<HttpAnswer> {
+  return client.get('/api/v2/coupons', { headers: credentials });
+}
+
+async function listedCodes(agent: Agent): Promise<unknown[]> {
+  const { coupons } = dataOf(await listCoupons(agent)) as { coupons: { code: string }[] };
+  return coupons.map(({ code }) => code);
+}
+
+function madeUpstream({ upstream }: AgentStage, code: string): number {
+  return upstream.coupons.filter((coupon) => coupon.code === code).length;
+}
+
+test.concurrent(
+  'a list that was never mirrored is 503, not empty; once mirrored it is answered without the upstream',
+  async () => {
+    await using stage = await stageWithAgent();
+    const { agent, upstream, proxy } = stage;
+    const { id } = upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
+    await proxy.become({ kind: 'refuse' });
+    const unknown = [await listCoupons(agent), await getCoupon(agent, id)];
+    expect(unknown.map((answer) => [answer.status, codeOf(answer)])).toEqual(
+      unknown.map(() => [503, 'upstream_unreachable']),
+    );
+    await proxy.become({ kind: 'pass' });
+    await eventually(async () => (await listCoupons(agent)).status === 200);
+    expect(await listedCodes(agent)).toEqual(['SPRING']);
+    await proxy.become({ kind: 'refuse' });
+    expect(await listedCodes(agent)).toEqual(['SPRING']);
+    const kept = await getCoupon(agent, id);
+    expect([kept.status, kept.headers['latchkey-freshness'], dataOf(kept)['percent_off']]).toEqual([
+      200,
+      'fresh',
+      10,
+    ]);
+  },
+);
+
+test.concurrent(
+  'a stale mirror is refreshed behind its answer; a coupon leaves it only on a 404 of its own',
+  async () => {
+    const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };
+    await using stage = await stageWithAgent({ freshness });
+    const { agent, upstream } = stage;
+    const kept = upstream.addCoupon({ code: 'KEPT', percent_off: 10 });
+    const deleted = upstream.addCoupon({ code: 'DELETED', percent_off: 10 });
+    expect(await listedCodes(agent)).toEqual(['KEPT', 'DELETED']);
+    upstream.addCoupon({ code: 'NEW', percent_off: 10 });
+    await eventually(async () => (await listedCodes(agent)).includes('NEW'));
+
+    // The list shows none of them any more, and only one is really gone.
+    const body = JSON.stringify({ data: { coupons: [] } });
+    const headers = { 'content-type': 'application/json' };
+    const emptyList: Fault = { kind: 'replaced', counted: false, status: 200, headers, body };
+    upstream.fault = ({ kind, path }) => {
+      if (kind === 'list_coupons') return emptyList;
+      return path.endsWith(`/${deleted.id}`) ? refusal(404) : undefined;
+    };
+    await eventually(async () => !(await listedCodes(agent)).includes('DELETED'));
+    expect(await listedCodes(agent)).toEqual(['KEPT', 'NEW']);
+    expect((await getCoupon(agent, kept.id)).status).toBe(200);
+    expect(codeOf(await getCoupon(agent, deleted.id))).toBe('coupon_not_found');
+  },
+);
+
+test.concurrent(
+  'while the upstream is there a coupon is created there at once, and its refusals are passed on',
+  async () => {
+    await using stage = await stageWithAgent();
+    const { agent, upstream } = stage;
+    const made = await agent.createCoupon({ code: 'SUMMER', notes: 'for all' });
+    expect([made.status, dataOf(made)['id'], made.headers['location']]).toEqual([
+      201,
+      1,
+      '/api/v2/coupons/1',
+    ]);
+    expect([made.headers['latchkey-freshness'], made.headers['latchkey-pending']]).toEqual(['fresh', '0']);
+    expect(upstream.coupons).toMatchObject([{ id: 1, code: 'SUMMER', percent_off: 20, notes: 'for all' }]);
+
+    const taken = await agent.createCoupon({ code: 'SUMMER' });
+    expect([taken.status, codeOf(taken)]).toEqual([400, 'upstream_refused']);
+    expect(taken.body).toMatchObject({ detail: 'HTTP 400: This code is taken' });
+    upstream.fault = every(refusal(422, 'The collection does not exist'), creates);
+    const refused = await agent.createCoupon({ code: 'AUTUMN' });
+    expect([refused.status, codeOf(refused)]).toEqual([422, 'upstream_refused']);
+    expect(refused.body).toMatchObject({ detail: 'HTTP 422: The collection does not exist' });
+    // What was refused left nothing behind.
+    expect(await agent.operations()).toEqual([]);
+  },
+);
+
+test.concurrent(
+  'a coupon created while the upstream is away has a provisional id that goes on resolving, across kill -9 too',
+  async () => {
+    await using stage = await stageWithAgent();
+    const { agent, upstream, proxy } = stage;
+    upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
+    await eventually(async () => (await listCoupons(agent)).status === 200);
+    await proxy.become({ kind: 'refuse' });
+    const headers = { 'idempotency-key': 'create-winter' };
+    const made = await agent.createCoupon({ code: 'WINTER' }, headers);
+    const provisional = Number(dataOf(made)['id']);
+    expect(made.status).toBe(201);
+    expect(provisional).toBeLessThan(0);
+    expect(made.headers).toMatchObject({
+      location: `/api/v2/coupons/${provisional}`,
+      'latchkey-freshness': 'provisional',
+      'latchkey-pending': '1',
+    });
+    expect(await listedCodes(agent)).toContain('WINTER');
+    const twice = await agent.createCoupon({ code: 'winter' });
+    expect([twice.status, codeOf(twice)]).toEqual([409, 'coupon_code_taken']);
+
+    await agent.kill();
+    const successor = await stage.startAgent();
+    expect(dataOf(await getCoupon(successor, provisional))).toMatchObject({
+      id: provisional,
+      code: 'WINTER',
+    });
+    await proxy.become({ kind: 'pass' });
+    await successor.atRest();
+    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    const known = await getCoupon(successor, provisional);
+    expect(known.headers['latchkey-freshness']).toBe('fresh');
+    expect(dataOf(known)).toMatchObject({ id: 2, code: 'WINTER', percent_off: 20 });
+    expect(dataOf(await getCoupon(successor, 2))).toEqual(dataOf(known));
+
+    // The first answer is given again to whoever asks again, and nothing is created twice.
+    const again = await successor.createCoupon({ code: 'WINTER' }, headers);
+    expect([again.status, dataOf(again)['id']]).toEqual([201, provisional]);
+    await successor.atRest();
+    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+  },
+);
+
+for (const [what, fault] of [
+  ['answer was lost after it was made', loseAnswer],
+  ['request was lost', loseRequest],
+] as const) {
+  test.concurrent(`a creation whose ${what} is settled by listing: the coupon exists once`, async () => {
+    await using stage = await stageWithAgent();
+    const { agent, upstream } = stage;
+    upstream.fault = firstFew(1, fault, creates);
+    const made = await agent.createCoupon({ code: 'WINTER', usage_limit: '5', notes: 'once' });
+    expect([made.status, made.headers['latchkey-freshness']]).toEqual([201, 'provisional']);
+    await agent.atRest();
+    const asked = upstream.ledger.filter(({ kind }) => kind === 'list_coupons' || kind === 'create_coupon');
+    expect(asked[1]?.kind).toBe('list_coupons');
+    // The fence lies between them.
+    expect((asked[1]?.at ?? 0) - (asked[0]?.at ?? 0)).toBeGreaterThanOrEqual(340);
+    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    expect(dataOf(await getCoupon(agent, dataOf(made)['id']))).toMatchObject({ id: 1, usage_limit: 5 });
+    expect(await agent.operations('delivered')).toMatchObject([{ kind: 'create_coupon' }]);
+  });
+}
+
+test.concurrent(
+  'a code that someone else took meanwhile is a conflict: shown to people, and never sent again',
+  async () => {
+    await using stage = await stageWithAgent();
+    const { agent, upstream } = stage;
+    upstream.fault = firstFew(1, loseRequest, creates);
+    const made = await agent.createCoupon({ code: 'WINTER' });
+    upstream.addCoupon({ code: 'WINTER', percent_off: 90 });
+    await eventually(async () => (await agent.status()).outbox.conflicted === 1);
+    expect(await agent.operations('conflicted')).toMatchObject([
+      { kind: 'create_coupon', last_error: 'the upstream has another coupon with this code' },
+    ]);
+    expect(codeOf(await getCoupon(agent, dataOf(made)['id']))).toBe('coupon_not_found');
+    expect(dataOf(await getCoupon(agent, 1))).toMatchObject({ code: 'WINTER', percent_off: 90 });
+    expect(upstream.ledger.filter(creates)).toHaveLength(1);
+  },
+);
+
+test.concurrent('without an API key of the upstream coupons are 501, and licenses are as ever', async () => {
+  await using stage = await setStage({ licenses: ['LICENSE-1'], configuration: patient });
+  const agent = await stage.startAgent({ upstream: { api_key: null } });
+  await agent.learn(['LICENSE-1']);
+  const headers = agent.admin;
+  const form = { coupon_type: 'multi', percent_off: '20', code: 'WINTER' };
+  const answers = [
+    await agent.client.get('/api/v2/coupons', { headers }),
+    await agent.client.get('/api/v2/coupons/1', { headers }),
+    await agent.client.post('/api/v2/coupons', { headers, form }),
+  ];
+  expect(answers.map((answer) => [answer.status, codeOf(answer)])).toEqual(
+    answers.map(() => [501, 'coupons_not_configured']),
+  );
+});
+
+test.concurrent(
+  'an API key that the upstream refuses pauses coupons alone, and the right one resumes them',
+  async () => {
+    await using stage = await setStage({ licenses: ['LICENSE-1'], configuration: patient });
+    const { upstream, proxy } = stage;
+    const agent = await stage.startAgent();
+    await agent.learn(['LICENSE-1']);
+    expect(await listedCodes(agent)).toEqual([]);
+    await proxy.become({ kind: 'refuse' });
+    expect((await agent.createCoupon({ code: 'WINTER' })).status).toBe(201);
+    upstream.rollApiKey('another-key');
+    await proxy.become({ kind: 'pass' });
+    const line = await agent.process.said('the upstream refuses our credential');
+    expect(line).toMatchObject({ coupons: true, error: 'HTTP 401: Wrong API key' });
+    await agent.change('usage', 'LICENSE-1');
+    await upstream.until(() => upstream.license('LICENSE-1').uses === 1);
+    const refused = await agent.createCoupon({ code: 'SUMMER' });
+    expect([refused.status, codeOf(refused)]).toEqual([503, 'upstream_unreachable']);
+    expect(await listedCodes(agent)).toEqual(['WINTER']);
+    const knocks = upstream.ledger.filter(({ answered }) => answered === 'status:401').length;
+    expect(knocks).toBeLessThanOrEqual(2);
+
+    await stage.reconfigure({ upstream: { api_key: 'another-key' } });
+    await agent.atRest();
+    expect(madeUpstream(stage, 'WINTER')).toBe(1);
+    // Callers here know it under the new name too.
+    const headers = { 'service-api-key': 'another-key' };
+    expect((await agent.client.get('/api/v2/coupons', { headers })).status).toBe(200);
+    expect(
+      (await agent.client.get('/api/v2/coupons', { headers: { 'service-api-key': apiKey } })).status,
+    ).toBe(401);
+  },
+);
