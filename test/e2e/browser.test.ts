@@ -1,0 +1,205 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserInstalled, startBrowser, type Page } from '../support/browser.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { httpClient, type HttpClient } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const secret = 'lk_prod_of_the_editor';
+const form = 'application/x-www-form-urlencoded';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+/** What a script of a page got: the kind of answer, its status and text, or the name of the error. */
+type Got = readonly [type: string, status: number, text: string] | string;
+
+describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser${missing}`, () => {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory());
+  let daemon: DaemonProcess;
+  let http: HttpClient;
+  let page: Page;
+  let foreign: string;
+  let admin: { authorization: string };
+
+  beforeAll(async () => {
+    const listen = { tcp: '127.0.0.1:0', socket: false };
+    // As open as it can be configured: even so no page reads anything.
+    daemon = opened.use(await startDaemonProcess(directory.path, { listen, metrics: { open: true } }));
+    http = opened.use(httpClient({ tcp: daemon.tcp }));
+    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+    admin = { authorization: `Bearer ${token}` };
+    await http.post('/admin/v1/products', {
+      headers: admin,
+      json: { name: 'Editor', product_key: 'EDITOR', secret },
+    });
+    await http.post('/admin/v1/purchases', {
+      headers: admin,
+      json: { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: 'KEY' },
+    });
+    const browser = opened.use(await startBrowser());
+    const server = opened.adopt(await serveForeignPage(), (each) => each.close().closeAllConnections());
+    foreign = `http://evil.example:${(server.address() as AddressInfo).port}`;
+    page = await browser.newPage();
+  });
+  afterAll(() => opened.disposeAsync());
+
+  async function serveForeignPage(): Promise<Server> {
+    const server = createServer((_, response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end('<!doctype html><title>evil</title><body>');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  }
+
+  /** Lets a script of the open page ask for something. */
+  async function fetches(url: string, init: object = {}): Promise<Got> {
+    const asked = `fetch(${JSON.stringify(url)}, ${JSON.stringify(init)})`;
+    return await page.evaluate<Got>(
+      `${asked}.then(async (answer) => [answer.type, answer.status, await answer.text()], (error) => error.name)`,
+    );
+  }
+
+  /** The codes of the requests that the daemon has refused since then. */
+  function refusedSince(first: number): unknown[] {
+    return daemon.lines.slice(first).flatMap((line) => (line.msg === 'refused' ? [line['code']] : []));
+  }
+
+  /** All that a page might want to change. */
+  async function state(): Promise<unknown> {
+    const paths = ['accounts', 'products', 'licenses', 'tokens'];
+    const answers = await Promise.all(paths.map((path) => http.get(`/admin/v1/${path}`, { headers: admin })));
+    const coupons = await http.get('/api/v2/coupons', {
+      headers: { 'service-api-key': admin.authorization.slice(7) },
+    });
+    return [...answers, coupons].map(({ status, body }) => [status, body]);
+  }
+
+  /** Does something from a page of the other origin; nothing may change, and the daemon has to have seen it. */
+  async function attack(does: () => Promise<unknown>, code: string): Promise<unknown> {
+    await page.goto(foreign);
+    const [before, first] = [await state(), daemon.lines.length];
+    const got = await does();
+    await expect.poll(() => refusedSince(first)).toContain(code);
+    expect(await state()).toEqual(before);
+    return got;
+  }
+
+  test('reads nothing by a plain request, which it may not even see the status of', async () => {
+    for (const path of ['/livez', '/openapi.json', '/metrics', '/statusz']) {
+      const got = await attack(() => fetches(`${daemon.tcp}${path}`), 'origin_forbidden');
+      expect(got).toBe('TypeError');
+    }
+  });
+
+  test('reads nothing by a request without CORS', async () => {
+    for (const path of ['/livez', '/metrics', '/api/v2/license/verify?license_key=KEY']) {
+      const got = await attack(
+        () => fetches(`${daemon.tcp}${path}`, { mode: 'no-cors' }),
+        'origin_forbidden',
+      );
+      expect(got).toEqual(['opaque', 0, '']);
+    }
+  });
+
+  test('with the right secret in its hand it is stopped by the preflight', async () => {
+    const headers = { 'product-secret-key': secret };
+    for (const init of [
+      { headers },
+      { method: 'PUT', headers: { ...headers, 'content-type': form }, body: 'license_key=KEY' },
+      { method: 'DELETE', headers: admin },
+    ]) {
+      const path = 'headers' in init && 'method' in init ? '/api/v2/license/usage' : '/api/v2/coupons';
+      const got = await attack(() => fetches(`${daemon.tcp}${path}`, init), 'origin_forbidden');
+      expect(got).toBe('TypeError');
+    }
+  });
+
+  test.each([form, 'text/plain', 'multipart/form-data'])('changes nothing by a form of %s', async (type) => {
+    const submit = `{
+      const form = document.createElement('form');
+      form.method = 'POST';
+      form.enctype = ${JSON.stringify(type)};
+      form.action = ${JSON.stringify(`${daemon.tcp}/admin/v1/accounts`)};
+      form.innerHTML = '<input name="name" value="evil">';
+      document.body.append(form);
+      form.submit();
+    }`;
+    const shown = await attack(async () => {
+      await Promise.all([page.waitForEvent('framenavigated'), page.evaluate(submit)]);
+      return await page.evaluate('document.body.innerText');
+    }, 'origin_forbidden');
+    expect(shown).toContain('origin_forbidden');
+  });
+
+  test('changes nothing by a request without CORS, a beacon or a request that outlives the page', async () => {
+    const url = `${daemon.tcp}/api/v2/coupons`;
+    const body = 'coupon_type=multi&amount_off=5&code=EVIL';
+    for (const init of [
+      { mode: 'no-cors', method: 'POST', body },
+      { mode: 'no-cors', method: 'POST', body, keepalive: true, referrerPolicy: 'no-referrer' },
+    ]) {
+      expect(await attack(() => fetches(url, init), 'origin_forbidden')).toEqual(['opaque', 0, '']);
+    }
+    const beacon = `navigator.sendBeacon(${JSON.stringify(url)}, ${JSON.stringify(body)})`;
+    await attack(() => page.evaluate(beacon), 'origin_forbidden');
+  });
+
+  test('gets nothing by a picture, a script, a frame or a socket', async () => {
+    const load = (tag: string): string => `new Promise((resolve) => {
+      const element = document.createElement(${JSON.stringify(tag)});
+      element.onload = () => resolve('loaded');
+      element.onerror = () => resolve('failed');
+      element.src = ${JSON.stringify(`${daemon.tcp}/openapi.json`)};
+      document.body.append(element);
+    })`;
+    for (const tag of ['img', 'script']) {
+      expect(await attack(() => page.evaluate(load(tag)), 'origin_forbidden')).toBe('failed');
+    }
+    await attack(() => page.evaluate(load('iframe')), 'origin_forbidden');
+    expect(await page.evaluate('document.querySelector("iframe").contentDocument')).toBeNull();
+    const socket = `new Promise((resolve) => {
+      const socket = new WebSocket(${JSON.stringify(daemon.tcp.replace('http', 'ws'))});
+      socket.onopen = () => resolve('open');
+      socket.onerror = () => resolve('failed');
+    })`;
+    expect(await attack(() => page.evaluate(socket), 'origin_forbidden')).toBe('failed');
+  });
+
+  test('gets nothing when it sends no Referer', async () => {
+    const init = { mode: 'no-cors', referrerPolicy: 'no-referrer' };
+    const got = await attack(() => fetches(`${daemon.tcp}/api/v2/coupons`, init), 'credentials_missing');
+    expect(got).toEqual(['opaque', 0, '']);
+  });
+
+  test('is refused by its name when that comes to mean this machine (DNS rebinding)', async () => {
+    const rebound = daemon.tcp.replace('127.0.0.1', 'rebind.example');
+    const [before, first] = [await state(), daemon.lines.length];
+    const shown = await page.goto(`${rebound}/livez`);
+    expect([shown?.status(), await shown?.text()]).toEqual([403, expect.stringContaining('host_forbidden')]);
+    const headers = { 'product-secret-key': secret, 'content-type': form };
+    for (const init of [
+      {},
+      { method: 'PUT', headers, body: 'license_key=KEY' },
+      { method: 'POST', headers: admin },
+    ]) {
+      // Its own origin now, so that it may read the answer: there is nothing in it.
+      const got = await fetches(`${rebound}/api/v2/license/usage`, init);
+      expect([got[0], got[1], got[2]]).toEqual(['basic', 403, expect.stringContaining('host_forbidden')]);
+    }
+    expect(new Set(refusedSince(first))).toEqual(new Set(['host_forbidden']));
+    expect(await state()).toEqual(before);
+  });
+
+  test('could do all that if it were no page', async () => {
+    const headers = { 'product-secret-key': secret };
+    const used = await http.put('/api/v2/license/usage', { headers, form: { license_key: 'KEY' } });
+    expect([used.status, (used.body as { data: object }).data]).toMatchObject([200, { uses: 1 }]);
+  });
+});
