@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { StorageError } from '../service/ports.ts';
 import { errorOf, type OutcomeMessage } from './writer-message.ts';
 
 /** Which database is copied, and to which new file. */
@@ -13,7 +14,8 @@ export async function backUpInThread(order: BackupOrder, signal: AbortSignal): P
   try {
     const [message] = (await once(worker, 'message', { signal })) as [OutcomeMessage];
     const error = errorOf(message);
-    if (error !== null) throw error instanceof Error ? error : new Error(String(error));
+    if (error instanceof StorageError) throw error;
+    if (error !== null) throw new Error('the copy failed', { cause: error });
   } finally {
     // Nothing of it writes any more when this is done.
     await worker.terminate();
