@@ -104,7 +104,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     usage: 'doctor',
-    summary: 'Look at everything that could be wrong, and say what to do',
+    summary: 'Find what is wrong, and say what to do',
     load: async () => (await import('./doctor.ts')).doctorCommand,
   },
   {
@@ -116,5 +116,10 @@ export const commands: readonly CommandEntry[] = [
     usage: 'config',
     summary: 'Check and show the configuration',
     load: async () => (await import('./config.ts')).configCommands,
+  },
+  {
+    usage: 'completion',
+    summary: 'Let the shell complete commands',
+    load: async () => (await import('./completion.ts')).completionCommands(commands),
   },
 ];
