@@ -1,4 +1,5 @@
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import { formatDatetime } from '../domain/datetime.ts';
 import type { Operation } from '../domain/operation.ts';
 
 /** What a queued creation carries: the provisional coupon, whose terms are what is sent. */
@@ -16,13 +17,21 @@ export function provisionalCoupon(operation: Operation): Coupon {
 
 /** Whether a coupon of the upstream has every term that was sent: then it is the one that was created. */
 export function hasTerms(coupon: Coupon, terms: CouponTerms): boolean {
-  const kept: (keyof CouponTerms)[] = ['startAt', 'endAt', 'minimumPurchaseAmount', 'usageLimit', 'notes'];
+  const kept: (keyof CouponTerms)[] = ['minimumPurchaseAmount', 'usageLimit', 'notes'];
   return (
     coupon.code === terms.code &&
     JSON.stringify(sorted(coupon.scope)) === JSON.stringify(sorted(terms.scope)) &&
     JSON.stringify(sorted(coupon.discount)) === JSON.stringify(sorted(terms.discount)) &&
-    kept.every((name) => terms[name] === null || coupon[name] === terms[name])
+    kept.every((name) => terms[name] === null || coupon[name] === terms[name]) &&
+    isSameTime(coupon.startAt, terms.startAt) &&
+    isSameTime(coupon.endAt, terms.endAt)
   );
+}
+
+/** Datetimes are sent in whole seconds, and so they are listed. */
+function isSameTime(listed: number | null, sent: number | null): boolean {
+  if (sent === null) return true;
+  return listed !== null && formatDatetime(listed) === formatDatetime(sent);
 }
 
 function sorted(value: object): [string, unknown][] {

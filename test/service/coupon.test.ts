@@ -118,6 +118,15 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(listed);
   });
 
+  it('is ours when the list has its dates in whole seconds, as they were sent', async () => {
+    await using agent = await givenAgent();
+    const dated = { ...terms, startAt: agent.now + 1500, endAt: agent.now + minute + 999 };
+    const sent = { detail: 'lost', settleAt: agent.steady };
+    await agent.writer.write('queueCoupon', { terms: dated, sent, maxPending: 10 });
+    const listed = agent.theirs({ startAt: agent.now + second, endAt: agent.now + minute });
+    expect((await agent.listed(agent.head as Operation, listed)).progress.state).toBe('delivered');
+  });
+
   it('is conflicted when the list has the code with other terms, which is what is shown then', async () => {
     await using agent = await givenAgent();
     const { coupon } = await agent.queue({ wasLost: true });
