@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest';
+import type { NotAppliedReason, Outcome } from '../../src/domain/outcome.ts';
+import { Uplink, type Admission } from '../../src/sync/uplink.ts';
+import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
+import { silent, uncounted } from './silent.ts';
+
+const forEver = new AbortController().signal;
+const second = 1000;
+const minute = 60 * second;
+
+const applied: Outcome<null> = { outcome: 'applied', value: null, confirmedAt: 0 };
+const lost: Outcome<null> = { outcome: 'ambiguous', detail: 'no answer in time', retryAfterMs: null };
+
+function no(reason: NotAppliedReason, retryAfterMs: number | null = null): Outcome<null> {
+  const status = reason === 'unreachable' ? null : 400;
+  return { outcome: 'not_applied', reason, status, detail: `no: ${reason}`, retryAfterMs };
+}
+
+/** An uplink that opens its breaker after three failures, for ten seconds. */
+class Line {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly clock: VirtualClock = this.time.clock({ wall: 0 });
+  recoveries = 0;
+  readonly uplink: Uplink = new Uplink({
+    clock: this.clock,
+    log: silent,
+    meter: uncounted,
+    settings: () => ({ rate: 1000, breaker: { failures: 3, openMs: 10 * second } }),
+    onRecovery: () => {
+      this.recoveries += 1;
+    },
+    onChange: () => undefined,
+    lifetime: forEver,
+  });
+
+  observe(...outcomes: Outcome<null>[]): void {
+    for (const outcome of outcomes) this.uplink.observe(outcome, 'press');
+  }
+
+  async fail(): Promise<void> {
+    this.observe(lost, lost, lost);
+    await this.time.settle();
+  }
+
+  get isOpen(): boolean {
+    return this.uplink.admission().admitted;
+  }
+}
+
+const admitted: Admission = { admitted: true };
+
+describe('the way to an upstream', () => {
+  it('is open before anything is known of it', () => {
+    const line = new Line();
+    expect(line.uplink.admission()).toEqual(admitted);
+    expect(line.uplink.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
+  });
+
+  it('is down at the first outage, and closed to all but a probe after enough in a row', async () => {
+    const line = new Line();
+    line.observe(lost);
+    expect(line.uplink.status()).toMatchObject({ state: 'down', breaker: 'closed' });
+    expect(line.isOpen).toBe(true);
+    line.observe(no('unreachable'), lost);
+    expect(line.uplink.status()).toMatchObject({ breaker: 'open', lastError: 'no answer in time' });
+    expect(line.isOpen).toBe(false);
+    expect(await line.uplink.admit('caller', forEver)).toMatchObject({ admitted: false });
+  });
+
+  it.each(['refused', 'missing', 'throttled', 'rejected'] as const)(
+    'is up when the upstream answers, whatever it answers: %s',
+    async (reason) => {
+      const line = new Line();
+      await line.fail();
+      line.observe(no(reason));
+      expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed' });
+      expect(line.recoveries).toBe(1);
+    },
+  );
+
+  it('is told to those who wait once, when it is back', () => {
+    const line = new Line();
+    line.observe(applied);
+    expect(line.recoveries).toBe(0);
+    line.observe(lost, applied, applied);
+    expect(line.recoveries).toBe(1);
+  });
+
+  it('knows since when it is as it is, and when it last did what was asked', async () => {
+    const line = new Line();
+    await line.time.advance(second);
+    line.observe(applied);
+    await line.time.advance(second);
+    line.observe(applied);
+    expect(line.uplink.status()).toMatchObject({ since: second, lastSuccessAt: 2 * second });
+    await line.time.advance(second);
+    line.observe(no('throttled'), lost);
+    expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
+  });
+});
+
+describe('a probe', () => {
+  it('is due when the breaker says so, and is let through then', async () => {
+    const line = new Line();
+    await line.fail();
+    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 10 * second, of: 'upstream' });
+    expect(await line.uplink.admitProbe(forEver)).toMatchObject({ admitted: false });
+    await line.time.advance(10 * second);
+    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    expect(line.uplink.status().breaker).toBe('half_open');
+    expect(line.isOpen).toBe(false);
+  });
+
+  it('that is answered opens the way; one that is not, closes it as long again', async () => {
+    const line = new Line();
+    await line.fail();
+    await line.time.advance(10 * second);
+    await line.uplink.admitProbe(forEver);
+    line.observe(lost);
+    expect(line.uplink.nextProbe(30 * second).at).toBe(20 * second);
+    await line.time.advance(10 * second);
+    await line.uplink.admitProbe(forEver);
+    line.observe(applied);
+    expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed' });
+    expect(line.recoveries).toBe(1);
+  });
+
+  it('is due when nothing went up for a while', async () => {
+    const line = new Line();
+    await line.time.advance(5 * second);
+    line.observe(applied);
+    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 35 * second, of: 'upstream' });
+  });
+
+  it('waits for as long as the upstream asked, like everything else', async () => {
+    const line = new Line();
+    await line.fail();
+    line.observe({ ...lost, retryAfterMs: minute });
+    await line.time.advance(10 * second);
+    expect(await line.uplink.admitProbe(forEver)).toMatchObject({ admitted: false, againAt: minute });
+    await line.time.advance(50 * second);
+    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+  });
+
+  it('is due at once when the machine has slept', async () => {
+    const line = new Line();
+    await line.fail();
+    line.uplink.probeNow();
+    expect(line.uplink.nextProbe(30 * second).at).toBe(0);
+    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+  });
+});
+
+describe('a wait that the upstream asks for', () => {
+  it('is a floor for everything, callers included', async () => {
+    const line = new Line();
+    line.observe(no('throttled', 20 * second));
+    const waits = { admitted: false, detail: 'the upstream asked to wait', againAt: 20 * second };
+    expect(line.uplink.admission()).toEqual(waits);
+    expect(await line.uplink.admit('caller', forEver)).toEqual(waits);
+    await line.time.advance(20 * second);
+    expect(line.isOpen).toBe(true);
+  });
+
+  it('is not shortened by another, nor by an answer, nor by a person', () => {
+    const line = new Line();
+    line.observe(no('throttled', 20 * second), no('throttled', second), applied);
+    line.uplink.hurry();
+    line.uplink.resume();
+    expect(line.uplink.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
+  });
+});
+
+describe('a credential that the upstream refuses', () => {
+  it('pauses what goes up under it, and nothing else', () => {
+    const line = new Line();
+    line.observe(no('unauthorized'));
+    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+    expect(line.isOpen).toBe(true);
+    expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: false });
+    line.uplink.observe(no('unauthorized'), null);
+    expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: true });
+  });
+
+  it('is asked again by a read after a quarter of an hour, and goes on when that is accepted', async () => {
+    const line = new Line();
+    line.observe(no('unauthorized'));
+    const next = line.uplink.nextProbe(24 * 60 * minute);
+    expect(next).toEqual({ at: 15 * minute, of: 'credential', owner: 'press' });
+    await line.time.advance(15 * minute);
+    line.observe(applied);
+    expect(line.uplink.refusedCredentials()).toEqual([]);
+    expect(line.recoveries).toBe(1);
+  });
+
+  it('stays refused through an outage, which says nothing about it', () => {
+    const line = new Line();
+    line.observe(no('unauthorized'), lost, no('unreachable'));
+    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+  });
+
+  it('is tried again when it was changed, or when a person says so', () => {
+    const line = new Line();
+    line.observe(no('unauthorized'));
+    line.uplink.retryCredentials();
+    expect(line.uplink.refusedCredentials()).toEqual([]);
+    line.observe(no('unauthorized'));
+    line.uplink.resume();
+    expect(line.uplink.refusedCredentials()).toEqual([]);
+    expect(line.recoveries).toBe(2);
+  });
+});
+
+describe('a person', () => {
+  it('stops everything, probes included, until it may go on', async () => {
+    const line = new Line();
+    line.uplink.pause();
+    const paused = { admitted: false, detail: 'sync is paused', againAt: null };
+    expect(line.uplink.admission()).toEqual(paused);
+    expect(await line.uplink.admitProbe(forEver)).toEqual(paused);
+    expect(line.uplink.status().state).toBe('paused');
+    line.uplink.resume();
+    expect(line.isOpen).toBe(true);
+  });
+
+  it('overrides the breaker', async () => {
+    const line = new Line();
+    await line.fail();
+    line.uplink.hurry();
+    expect(line.isOpen).toBe(true);
+    expect(line.recoveries).toBe(1);
+  });
+
+  it('who pauses while one waits for its turn keeps it from going, and wastes no turn', async () => {
+    const time = new VirtualTime();
+    const clock = time.clock({ wall: 0 });
+    const uplink = new Uplink({
+      clock,
+      log: silent,
+      meter: uncounted,
+      settings: () => ({ rate: 1, breaker: { failures: 3, openMs: second } }),
+      onRecovery: () => undefined,
+      onChange: () => undefined,
+      lifetime: forEver,
+    });
+    await uplink.admit('push', forEver);
+    await uplink.admit('push', forEver);
+    const third = uplink.admit('push', forEver);
+    uplink.pause();
+    await time.advance(second);
+    expect(await third).toMatchObject({ admitted: false });
+    uplink.resume();
+    expect(await uplink.admit('push', forEver)).toEqual(admitted);
+  });
+});
