@@ -64,6 +64,8 @@ export class SimulatedUpstream implements Upstream {
   readonly #licenses = new Map<string, License>();
   readonly #clock: VirtualClock;
   readonly #random: SeededRandom;
+  /** Its own, so that what waits by it goes with it. */
+  readonly #forEver: AbortSignal = new AbortController().signal;
   /** The sequence number of the operation that is being sent in this lane. */
   readonly #seqOf: (licenseKey: string, kind: LicenseOperationKind) => number;
 
@@ -261,11 +263,10 @@ export class SimulatedUpstream implements Upstream {
   }
 
   async #pass(ms: number): Promise<void> {
-    await this.#clock.sleep(ms, forEver);
+    await this.#clock.sleep(ms, this.#forEver);
   }
 }
 
-const forEver: AbortSignal = new AbortController().signal;
 const missing = { status: 404, body: { error: 'there is none' } };
 
 function lost(message: string): Exchange {

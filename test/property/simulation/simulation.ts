@@ -54,6 +54,8 @@ export class World implements Disposable {
   readonly hasOthers: boolean;
   readonly #time = new VirtualTime();
   #clock: VirtualClock;
+  /** Its own, so that what waits by it goes with it. */
+  readonly #forEver: AbortSignal = new AbortController().signal;
   #couponCount = 0;
 
   constructor(seed: number, mutation: Mutation | null) {
@@ -186,7 +188,7 @@ export class World implements Disposable {
     issued.set(name, (issued.get(name) ?? 0) + 1);
     const reach = { accountId: 'default', productKey: 'product' };
     const request = { reach, licenseKey: key, trigger, idempotency: null, waitMs: 0 };
-    const answer = await this.agent.licensing.change(request, forEver);
+    const answer = await this.agent.licensing.change(request, this.#forEver);
     if (answer.ok) answered.set(name, (answered.get(name) ?? 0) + 1);
   }
 
@@ -202,7 +204,7 @@ export class World implements Disposable {
     const reach = { accountId: 'default', productKey: 'product' };
     const idempotency = { credential: 'product', key: id, fingerprint: id };
     const request = { reach, licenseKey: key, trigger: 'usage', idempotency, waitMs: 0 } as const;
-    const answer = await this.agent.licensing.change(request, forEver);
+    const answer = await this.agent.licensing.change(request, this.#forEver);
     if (!answer.ok) return;
     const given = JSON.stringify(answer.value.license);
     const before = once.get(id) ?? null;
@@ -212,7 +214,7 @@ export class World implements Disposable {
   }
 
   async #verify(key: string): Promise<void> {
-    await this.agent.licensing.verify({ accountId: 'default', productKey: 'product' }, key, forEver);
+    await this.agent.licensing.verify({ accountId: 'default', productKey: 'product' }, key, this.#forEver);
   }
 
   async #createCoupon(): Promise<void> {
@@ -221,7 +223,7 @@ export class World implements Disposable {
     const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
     const discount = { type: 'percent', percentOff: 20 } as const;
     const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
-    const created = await this.agent.couponing.create('default', terms, null, forEver);
+    const created = await this.agent.couponing.create('default', terms, null, this.#forEver);
     if (created.ok) this.history.coupons.push(code);
   }
 
@@ -247,7 +249,6 @@ export class World implements Disposable {
   }
 }
 
-const forEver: AbortSignal = new AbortController().signal;
 /** After this time the last late request has arrived. */
 const timeToForget = 20_000;
 
