@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { setStage } from '../support/agent-stage.ts';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** The value of a series, written as in the text; undefined when there is none. */
+function valueOf(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+test('an agent measures requests by route, verdicts, the outbox, the way up, commits and itself', async () => {
+  await using stage = await setStage({ licenses: ['KEY', 'OFF'] });
+  stage.upstream.setEnabled('OFF', false);
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY', 'OFF']);
+  await agent.change('usage', 'KEY');
+  await agent.atRest();
+  await stage.upstream.stop();
+  await agent.change('usage', 'KEY', { prefer: 'wait=1' });
+  expect((await agent.client.get('/nowhere/KEY-IN-A-PATH')).status).toBe(404);
+  const text = String(await agent.ask('/metrics'));
+
+  const route = '/api/v2/license/verify';
+  expect(valueOf(text, `latchkey_requests_total{route="${route}",status="200"}`)).toBeGreaterThanOrEqual(2);
+  expect(valueOf(text, 'latchkey_requests_total{route="/api/v2/license/usage",status="200"}')).toBe(2);
+  expect(valueOf(text, 'latchkey_requests_total{route="none",status="404"}')).toBe(1);
+  expect(text).not.toContain('KEY');
+  expect(valueOf(text, 'latchkey_request_duration_seconds_count')).toBeGreaterThanOrEqual(5);
+  expect(valueOf(text, 'latchkey_verdicts_total{freshness="fresh",enabled="true"}')).toBe(1);
+  expect(valueOf(text, 'latchkey_verdicts_total{freshness="fresh",enabled="false"}')).toBe(1);
+  const waiting = ['pending', 'in_flight', 'uncertain'].map((state) =>
+    valueOf(text, `latchkey_outbox_operations{state="${state}"}`),
+  );
+  expect(waiting.toSorted()).toEqual([0, 0, 1]);
+  expect(valueOf(text, 'latchkey_outbox_operations{state="dead"}')).toBe(0);
+  expect(valueOf(text, 'latchkey_outbox_oldest_age_seconds')).toBeGreaterThan(0.5);
+  expect(valueOf(text, 'latchkey_upstream_requests_total{outcome="applied"}')).toBeGreaterThanOrEqual(3);
+  const failed = ['not_applied', 'ambiguous'].map(
+    (outcome) => valueOf(text, `latchkey_upstream_requests_total{outcome="${outcome}"}`) ?? 0,
+  );
+  expect(Math.max(...failed)).toBeGreaterThan(0);
+  expect(valueOf(text, 'latchkey_upstream_last_success_timestamp_seconds')).toBeCloseTo(
+    Date.now() / 1000,
+    -2,
+  );
+  expect(valueOf(text, 'latchkey_upstream_breaker_state')).toBeGreaterThanOrEqual(0);
+  expect(valueOf(text, 'latchkey_upstream_up')).toBe(0);
+  expect(valueOf(text, 'latchkey_unexpected_delta_total')).toBe(0);
+  expect(valueOf(text, 'latchkey_commit_duration_seconds_count')).toBeGreaterThan(2);
+  expect(valueOf(text, 'latchkey_commit_batch_size_count')).toBeGreaterThan(2);
+  expect(valueOf(text, 'latchkey_event_loop_lag_seconds')).toBeGreaterThanOrEqual(0);
+  expect(valueOf(text, 'latchkey_records{freshness="fresh"}')).toBe(1);
+  expect(valueOf(text, 'latchkey_clock_suspect')).toBe(0);
+  expect(valueOf(text, 'latchkey_storage_full')).toBe(0);
+});
+
+test('a count that another writer changed is an unexpected delta', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  stage.upstream.useElsewhere('KEY', 3);
+  await agent.change('usage', 'KEY', { prefer: 'wait=5' });
+  expect(valueOf(String(await agent.ask('/metrics')), 'latchkey_unexpected_delta_total')).toBe(1);
+});
+
+test('an authority has no upstream to measure; requests that are none of HTTP do not spoil anything', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startDaemonProcess(directory.path, {
+    listen: { tcp: '127.0.0.1:0' },
+    metrics: { open: true },
+  });
+  await using client = httpClient({ tcp: daemon.tcp });
+  for (const bytes of [
+    'nonsense\r\n\r\n',
+    'GET /%zz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n',
+  ]) {
+    expect((await sendRaw({ tcp: daemon.tcp }, bytes)).status).toBe(400);
+  }
+  const { status, headers, body } = await client.get('/metrics');
+  expect([status, headers['content-type']]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+  expect(String(body)).not.toMatch(/latchkey_(?:upstream_(?:up|breaker)|outbox)/);
+  expect(valueOf(String(body), `latchkey_info{version="${version()}",role="authority"}`)).toBe(1);
+});
+
+function version(): string {
+  const text = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
