@@ -1,0 +1,190 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { commands } from '../src/cli/commands.ts';
+import { formatFault } from '../src/config/fault.ts';
+import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
+import { Metrics } from '../src/daemon/metrics.ts';
+import { routes } from '../src/http/routes.ts';
+import type { Status } from '../src/service/status.ts';
+import { latchkey } from './cli/command-line.ts';
+import { startDaemonProcess } from './support/daemon-process.ts';
+import { temporaryDirectory } from './support/temporary.ts';
+
+const repository = join(import.meta.dirname, '..');
+const examples = join(repository, 'examples');
+const files = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.includes('.'),
+);
+const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
+
+/** Every document of a YAML file, as plain values; throws on what YAML objects to. */
+function documents(name: string): unknown[] {
+  return parseAllDocuments(read(name)).map((document) => {
+    expect([...document.errors, ...document.warnings], name).toEqual([]);
+    return document.toJS() as unknown;
+  });
+}
+
+/** Every value in a tree that stands under a key. */
+function valuesOf(tree: unknown, key: string): unknown[] {
+  if (typeof tree !== 'object' || tree === null) return [];
+  return Object.entries(tree).flatMap(([name, value]) => [
+    ...(name === key ? [value as unknown] : []),
+    ...valuesOf(value, key),
+  ]);
+}
+
+function parse(text: string): ConfigurationResult {
+  return parseConfiguration({
+    file: '/etc/latchkey/config.yaml',
+    environment: {},
+    home: '/',
+    platform: 'linux',
+    directory: '/',
+    readFile: (path) => (path === '/etc/latchkey/config.yaml' ? text : 'a-secret'),
+  });
+}
+
+test('all of them are YAML where they say so', () => {
+  const yaml = files.filter((name) => name.endsWith('.yaml'));
+  expect(yaml.length).toBeGreaterThan(4);
+  for (const name of yaml) expect(documents(name).length, name).toBeGreaterThan(0);
+});
+
+test('the configurations are sound, and those of agents', () => {
+  const [configMap] = documents('kubernetes-sidecar.yaml') as [{ data: Record<string, string> }];
+  const texts = [read('agent.yaml'), configMap.data['config.yaml'] ?? ''];
+  // What is commented out is meant to be put in.
+  texts.push(
+    read('agent.yaml').replaceAll(
+      /^( *)# (?=sockets:|  - path|    mode|    group|    grant|api_key_file)/gm,
+      '$1',
+    ),
+  );
+  for (const text of texts) {
+    const result = parse(text);
+    expect(result.ok ? [] : result.faults.map(formatFault)).toEqual([]);
+    if (result.ok)
+      expect([result.configuration.role, result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
+  }
+});
+
+test('the unit is what service print writes', async () => {
+  const { out } = await latchkey('service', 'print', '--program', '/usr/local/bin/latchkey');
+  expect(read('latchkey.service')).toBe(out);
+});
+
+test('every command in them exists', async () => {
+  const groups = new Map<string, string[]>();
+  for (const { usage, load } of commands) {
+    const loaded = await load();
+    const members = 'build' in loaded ? [] : loaded.map((member) => member.usage.split(' ')[0] ?? '');
+    groups.set(usage.split(' ')[0] ?? '', members);
+  }
+  const words = files.flatMap((name) => [
+    ...read(name).matchAll(/(?<![-/.\w])latchkey (?<command>[a-z]+)(?: (?<member>[a-z]+))?(?= |["',.\n]|$)/g),
+  ]);
+  const named = words.filter(({ groups: found }) => groups.has(found?.['command'] ?? ''));
+  expect(named.length).toBeGreaterThan(5);
+  for (const { groups: found } of named) {
+    const members = groups.get(found?.['command'] ?? '') ?? [];
+    if (members.length > 0) expect(members).toContain(found?.['member']);
+  }
+});
+
+test('what the image copies and runs is there', () => {
+  const dockerfile = read('Dockerfile');
+  const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(
+    ([, paths]) => paths?.split(' ') ?? [],
+  );
+  expect(copied.length).toBeGreaterThan(2);
+  for (const path of copied) expect(existsSync(join(repository, path)), path).toBe(true);
+  expect(dockerfile).toContain('ENTRYPOINT ["node", "/opt/latchkey/src/cli/main.ts"]');
+  const major = /^FROM node:(\d+)-/m.exec(dockerfile)?.[1];
+  expect(Number(major)).toBeGreaterThanOrEqual(26);
+});
+
+test('probes run in the container, since the pod’s address is not loopback, and succeed when the daemon is ready', async () => {
+  const pod = documents('kubernetes-sidecar.yaml');
+  expect(valuesOf(pod, 'httpGet')).toEqual([]);
+  const probes = valuesOf(pod, 'exec').map((exec) => (exec as { command: string[] }).command);
+  const healthcheck = /^ +CMD (\[.+\])$/m.exec(read('Dockerfile'))?.[1] ?? '[]';
+  expect(probes).toHaveLength(2);
+  await using directory = temporaryDirectory();
+  await using _ = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });
+  for (const [program, ...argv] of [...probes, JSON.parse(healthcheck) as string[]]) {
+    expect(program).toBe('node');
+    const here = argv.map((word) => word.replace('/opt/latchkey', repository));
+    const environment = { ...process.env, LATCHKEY_CONFIG: join(directory.path, 'config.yaml') };
+    const { status, stdout } = spawnSync(process.execPath, here, { env: environment, encoding: 'utf8' });
+    expect([status, stdout]).toEqual([0, 'ok\n']);
+  }
+});
+
+test('what is mounted is where the configuration looks for it', () => {
+  const mounts = valuesOf(documents('kubernetes-sidecar.yaml'), 'mountPath');
+  expect(mounts).toEqual(['/var/lib/latchkey', '/run/latchkey', '/etc/latchkey', '/etc/latchkey-secrets']);
+  const compose = read('compose.yaml');
+  for (const path of ['/var/lib/latchkey', '/etc/latchkey/config.yaml', '/etc/latchkey/rgsf.secret']) {
+    expect(compose).toContain(`:${path}`);
+  }
+});
+
+const status: Status = {
+  role: 'agent',
+  version: '1.0.0',
+  instance: 'i',
+  uptimeMs: 1,
+  listeners: { tcp: null, socket: null },
+  upstream: {
+    state: 'up',
+    since: 0,
+    protocol: 'plain',
+    breaker: 'closed',
+    lastSuccessAt: 0,
+    lastError: null,
+    pausedProducts: [],
+    couponsPaused: false,
+  },
+  outbox: {
+    depth: {
+      pending: 1,
+      in_flight: 1,
+      uncertain: 1,
+      delivered: 1,
+      inferred: 1,
+      conflicted: 1,
+      dead: 1,
+      cancelled: 1,
+      dropped: 1,
+    },
+    held: 0,
+    oldestAgeMs: 1,
+  },
+  records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
+  clock: { suspect: false, highWater: 0 },
+};
+
+test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
+  using metrics = new Metrics('agent');
+  const text = await metrics.expose(status, false);
+  const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  const names = new Set(
+    described.flatMap(([, name = '', type]) => (type === 'histogram' ? [`${name}_bucket`] : [name])),
+  );
+  const expressions = valuesOf(documents('prometheus/alerts.yaml'), 'expr').map(String);
+  expect(expressions.length).toBeGreaterThan(8);
+  for (const expression of expressions) {
+    for (const [name] of expression.matchAll(/latchkey_\w+/g)) expect(names, expression).toContain(name);
+  }
+  for (const [, label] of expressions.join('\n').matchAll(/\{(\w+)=/g)) {
+    expect(['job', 'freshness', 'state', 'status']).toContain(label);
+  }
+  const [scrape] = documents('prometheus/scrape.yaml');
+  const paths = routes.map(({ path }) => path);
+  for (const path of valuesOf(scrape, 'metrics_path')) expect(paths).toContain(path);
+  expect(valuesOf(scrape, 'targets')).toEqual([['127.0.0.1:8787']]);
+});
