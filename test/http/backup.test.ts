@@ -58,7 +58,7 @@ test('a second backup is refused while the first is made, and taken when it is d
 test('a caller that goes away leaves no copy behind, and room for the next', async () => {
   await using directory = temporaryDirectory();
   // More than the buffers between two processes hold.
-  const large = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const large = Buffer.alloc(16 * 1024 * 1024, 'x');
   const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
   await using served = await serveDesk({ backup: (signal) => backups.make(signal) });
@@ -73,7 +73,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
     expect(answer.statusCode).toBe(200);
     expect(await status()).toBe(409);
     answer.body.destroy();
-    await vi.waitFor(async () => expect(await status()).toBe(200));
+    await vi.waitFor(async () => expect(await status()).toBe(200), 10_000);
   }
   expect(leftovers(directory.path)).toEqual([]);
 });
@@ -101,7 +101,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
   await begun.promise;
   leaving.abort();
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
-  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200));
+  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200), 10_000);
   expect(leftovers(directory.path)).toEqual([]);
 });
 
