@@ -45,7 +45,7 @@ export function queueChange(
   }
   if (trigger === 'enable' && observation.local.enabled) return done({ observation, operationId: null });
   if (unfinishedCount(transaction) >= command.maxPending) {
-    return refuse('storage_full', 'The outbox is full: changes wait for the upstream.');
+    return refuse('storage_full', 'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.');
   }
   const operation = queue(transaction, observation, trigger, context);
   if (trigger === 'enable' && undoDisable(transaction, observation, operation, context)) {
