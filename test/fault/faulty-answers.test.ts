@@ -143,7 +143,7 @@ test.concurrent(
     expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
     expect(stage.upstream.ledger.filter(({ kind }) => kind === 'other')).toEqual([]);
   },
-  40_000,
+  120_000,
 );
 
 test.concurrent(
@@ -165,5 +165,5 @@ test.concurrent(
     expect(upshots(stage)).toEqual(promises(answered));
     expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 1 });
   },
-  40_000,
+  120_000,
 );

@@ -112,6 +112,6 @@ for (const [circumstance, fault] of Object.entries(faults)) {
       });
       expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
     },
-    60_000,
+    120_000,
   );
 }

@@ -45,6 +45,6 @@ for (const [circumstance, fault] of plans) {
       const counts = keys.map((key) => [upstream.countsOf(key).net, upstream.license(key).uses]);
       expect(counts).toEqual(keys.map(() => [usesOfEach, usesOfEach]));
     },
-    60_000,
+    120_000,
   );
 }

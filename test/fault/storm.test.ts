@@ -200,7 +200,7 @@ for (const seed of seeds) {
       }
       expect((await agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
     },
-    60_000,
+    120_000,
   );
 
   test.concurrent(
@@ -219,6 +219,6 @@ for (const seed of seeds) {
         expect({ key, enabled: upstream.license(key).enabled }).toEqual({ key, enabled: told?.enabled });
       }
     },
-    60_000,
+    120_000,
   );
 }
