@@ -7,7 +7,7 @@ import { VirtualTime } from '../../support/virtual-clock.ts';
 import { checkAtRest, checkStep, type History } from './invariants.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Machine, SimulatedAgent, type AgentOptions, type Mutation } from './simulated-agent.ts';
-import { SimulatedUpstream } from './simulated-upstream.ts';
+import { SimulatedUpstream, timeoutMs } from './simulated-upstream.ts';
 
 /** After the upstream's return the outbox must be empty within this time, fence included, in ms. */
 const livenessMs = 120_000;
@@ -122,6 +122,8 @@ export class World implements Disposable {
     this.upstream.unauthorized = 0;
     this.options.crashes = 0;
     if (this.agent.isDead) await this.#restart();
+    // What was under way may yet bring a refusal of the credential; then a person resumes.
+    await this.#time.advance(2 * timeoutMs);
     if (this.agent.sync.uplink.refusedCredentials().length > 0) this.agent.sync.uplink.resume();
     const isDrained = (): boolean => {
       const { operations } = this.machine.transaction;
