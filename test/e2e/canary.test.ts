@@ -1,0 +1,349 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Route } from '../../src/http/route.ts';
+import { routes } from '../../src/http/routes.ts';
+import { latchkey } from '../cli/command-line.ts';
+import { leaksIn } from '../support/canary.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/plain-upstream.ts';
+import {
+  httpClient,
+  sendRaw,
+  type HttpAnswer,
+  type HttpClient,
+  type RequestOptions,
+} from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/* Every secret and every license key of these tests holds the word canary, or is known by its whole text. */
+const secret = 'lk_prod_Canary-secret';
+const apiKey = 'lk_api_Canary-key';
+const licenseKey = (index: number): string => `Canary Key/é+${index}`;
+
+/** What may not be told, and everything that was told. */
+class Told {
+  readonly secrets: string[] = [];
+  readonly #texts: [where: string, text: string][] = [];
+
+  add(where: string, text: string): void {
+    this.#texts.push([where, text]);
+  }
+
+  /** Refusals are for everyone's eyes; a success is the caller's own. */
+  addAnswer(where: string, { status, headers, body }: HttpAnswer): void {
+    if (status >= 400) this.add(`${where} ${status}`, JSON.stringify([headers, body]));
+  }
+
+  addProcess({ lines, complaints }: DaemonProcess): void {
+    this.add('stdout', lines.map((line) => JSON.stringify(line)).join('\n'));
+    this.add('stderr', complaints);
+  }
+
+  get count(): number {
+    return this.#texts.length;
+  }
+
+  leaks(): string[] {
+    return this.#texts.flatMap(([where, text]) =>
+      leaksIn(text, this.secrets).map((leak) => `${where}: ${leak}`),
+    );
+  }
+}
+
+/** Requests of every sort for a route, each with a canary wherever one fits. */
+function requestsFor(route: Route): RequestOptions[] {
+  const names = Object.keys({ ...route.body?.schema.shape, ...route.query?.schema.shape });
+  const every = (value: unknown): Record<string, unknown> =>
+    Object.fromEntries(names.map((name) => [name, value]));
+  const type = { 'content-type': 'application/json' };
+  if (route.method === 'GET') return [{}];
+  return [
+    { json: every('Canary') },
+    { json: every(['Canary']) },
+    { json: every({ Canary: 'Canary' }) },
+    { json: { ...every(null), license_key: licenseKey(1), other: 'Canary' } },
+    { form: { license_key: licenseKey(1), code: 'x', scopes: 'Canary' } },
+    { headers: type, body: '{"secret": "Canary' },
+    { headers: type, body: '"Canary"' },
+    { headers: type, body: '{"Canary\\u0000": Canary}' },
+    { headers: { 'content-type': 'text/Canary' }, body: 'Canary' },
+    { body: 'license_key=Canary%zz', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    { json: {}, headers: { 'content-encoding': 'Canary' } },
+    { json: {}, headers: { 'idempotency-key': '"Canary' } },
+    { json: every('Canary'), headers: { 'idempotency-key': 'Canary', prefer: 'wait=Canary' } },
+  ];
+}
+
+const wrongCredentials: readonly Record<string, string>[] = [
+  { authorization: 'Bearer Canary' },
+  { authorization: 'Basic Q2FuYXJ5OkNhbmFyeQ==' },
+  { authorization: 'Canary' },
+  { 'service-api-key': 'Canary', 'product-secret-key': 'Canary' },
+  { cookie: 'token=Canary', origin: 'http://Canary' },
+  { referer: 'http://localhost/?license_key=Canary' },
+];
+
+/** Drives every route with canaries: as its caller, as somebody else, and broken. */
+async function driveRoutes(http: HttpClient, admin: Record<string, string>, told: Told): Promise<void> {
+  for (const route of routes) {
+    const method = route.method.toLowerCase() as 'get' | 'put' | 'post' | 'delete';
+    const path = route.path.replaceAll(/:\w+/g, 'Canary');
+    const query = `license_key=${encodeURIComponent(licenseKey(2))}&limit=Canary&state=Canary&require=Canary`;
+    const ask = async (target: string, request: RequestOptions): Promise<void> => {
+      told.addAnswer(`${method} ${route.path}`, await http[method](target, request));
+    };
+    await Promise.all([
+      ...requestsFor(route).flatMap((request) =>
+        [path, `${path}?${query}`].map((target) =>
+          ask(target, { ...request, headers: { ...request.headers, ...admin } }),
+        ),
+      ),
+      ...wrongCredentials.map((headers) => ask(`${path}?${query}`, { headers })),
+      ask(`${path}?license_key=Canary&license_key=Canary`, { headers: admin }),
+    ]);
+  }
+}
+
+async function driveBrokenBytes({ tcp }: DaemonProcess, told: Told): Promise<void> {
+  const line =
+    'PUT /api/v2/license/usage?license_key=Canary HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: Canary\r\n';
+  for (const bytes of [
+    'Canary\r\n\r\n',
+    `${line}Canary\r\n\r\n`,
+    `${line}Content-Length: Canary\r\n\r\n`,
+    `${line}Host: Canary\r\n\r\n`,
+    `${line}X: ${'Canary'.repeat(2_000)}\r\n\r\n`,
+    `${line}Content-Type: text/plain\r\nContent-Length: 20000\r\n\r\n${'Canary'.repeat(3_333)}`,
+    'GET http://Canary/ HTTP/1.1\r\nHost: Canary\r\n\r\n',
+    'GET /%zzCanary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+  ]) {
+    told.add('raw bytes', (await sendRaw({ tcp }, bytes)).raw);
+  }
+}
+
+/** Asks with the command line for everything that it shows. */
+async function driveCommands(directory: string, told: Told): Promise<void> {
+  const commands = [
+    ['status'],
+    ['config', 'show'],
+    ['config', 'check'],
+    ['doctor'],
+    ['token', 'list'],
+    ['sync', 'now'],
+    ['verify', 'Canary-unknown'],
+    ['use', 'Canary-unknown'],
+  ];
+  for (const command of commands) {
+    for (const flags of [[], ['--json']]) {
+      const { out, err } = await latchkey(...command, ...flags, '--config', join(directory, 'config.yaml'));
+      expect(`${command.join(' ')}: ${out}${err}`).not.toContain('unexpected failure');
+      told.add(`latchkey ${command.join(' ')}`, out + err);
+    }
+  }
+}
+
+/** Lets the daemon read configurations that hold secrets where none belong. */
+async function driveReloads(daemon: DaemonProcess, directory: string): Promise<void> {
+  const file = join(directory, 'config.yaml');
+  const good = readFileSync(file, 'utf8');
+  const isRefused = (): number => daemon.lines.filter(({ level }) => Number(level) >= 50).length;
+  for (const bad of [
+    '{"upstream": {"api_key": ["Canary"], "base_url": "http://Canary:Canary@x/?Canary"}}',
+    '{"products": [{"key": "P", "secret": {"Canary": "Canary"}}], "log": {"level": "Canary"}}',
+    'upstream:\n  api_key: Canary\n api_key: "Canary',
+    '{"state_dir": "/tmp", "limits": {"rate": "Canary"}, "listen": {"tcp": "Canary"}}',
+  ]) {
+    const before = isRefused();
+    writeFileSync(file, bad);
+    daemon.signal('SIGHUP');
+    await expect.poll(isRefused).toBeGreaterThan(before);
+  }
+  writeFileSync(file, good);
+}
+
+/** Secrets are kept as digests alone, but for the two files that are there to hold one. */
+function filesOf(stateDir: string): string {
+  return readdirSync(stateDir)
+    .filter((name) => name !== 'admin.token' && name !== 'api.key')
+    .map((name) => readFileSync(join(stateDir, name), 'latin1'))
+    .join('\n');
+}
+
+function secretIn(directory: string, name: string): string {
+  return readFileSync(join(directory, 'state', name), 'utf8').trim();
+}
+
+function fieldOf({ body }: HttpAnswer, name: string): string {
+  return String((body as { data: Record<string, unknown> }).data[name]);
+}
+
+test('an authority tells no secret and no license key to anyone whose they are not', async () => {
+  await using directory = temporaryDirectory();
+  const configuration = {
+    listen: { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') },
+    limits: { failed_rate: 1_000_000, header_timeout: '300ms', request_timeout: '300ms' },
+    log: { level: 'trace' },
+  };
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  await using http = httpClient({ tcp: daemon.tcp });
+  const told = new Told();
+  const token = secretIn(directory.path, 'admin.token');
+  const admin = { authorization: `Bearer ${token}` };
+  const post = (path: string, json: object): Promise<HttpAnswer> => http.post(path, { headers: admin, json });
+  await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR', secret });
+  const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: licenseKey(1) };
+  await post('/admin/v1/purchases', purchase);
+  const issued = await post('/admin/v1/tokens', { scopes: ['verify'] });
+  const rolled = await post('/admin/v1/products/EDITOR/roll-secret', {});
+  const account = await post('/admin/v1/accounts', { name: 'A' });
+  told.secrets.push(token, secretIn(directory.path, 'api.key'), fieldOf(issued, 'token'));
+  told.secrets.push(fieldOf(rolled, 'secret'), fieldOf(account, 'api_key'));
+
+  await driveRoutes(http, admin, told);
+  await driveBrokenBytes(daemon, told);
+  await driveCommands(directory.path, told);
+  await driveReloads(daemon, directory.path);
+  for (const path of ['/metrics', '/statusz', '/readyz', '/openapi.json', '/admin/v1/tokens']) {
+    told.add(path, JSON.stringify((await http.get(path, { headers: admin })).body));
+  }
+  const files = filesOf(join(directory.path, 'state'));
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  told.addProcess(daemon);
+  expect(told.leaks()).toEqual([]);
+  expect(told.count).toBeGreaterThan(500);
+  for (const kept of [secret, ...told.secrets]) expect(files).not.toContain(kept);
+});
+
+/** Answers that say more than they should: an upstream may quote whatever it was sent. */
+function tellingFaults({ path, headers, parameters }: LedgerEntryDraft): Fault[] {
+  const key = parameters['license_key'] ?? 'it';
+  const credential = headers['product-secret-key'] ?? headers['service-api-key'];
+  const sent = `${path}?${new URLSearchParams(parameters).toString()} ${JSON.stringify(headers)} ${key} ${encodeURIComponent(key)}`;
+  const json = { 'content-type': 'application/json', 'x-debug': encodeURIComponent(sent) };
+  const replaced = (status: number, body: string, more: Record<string, string> = {}): Fault => ({
+    kind: 'replaced',
+    counted: false,
+    status,
+    headers: { ...json, ...more },
+    body,
+  });
+  const problem = JSON.stringify({
+    error: sent,
+    message: sent,
+    detail: `no ${key} for ${credential}`,
+  });
+  return [
+    ...[400, 404, 409, 422, 429, 500, 502].map((status) => replaced(status, problem)),
+    replaced(429, problem, { 'retry-after': 'Canary' }),
+    replaced(503, `<html>${sent}</html>`, { 'content-type': 'text/html' }),
+    replaced(200, `<html>${sent}</html>`, { 'content-type': 'text/html' }),
+    replaced(200, problem),
+    replaced(200, JSON.stringify({ data: { license_key: 'Canary-other', enabled: sent } })),
+    replaced(307, '', { location: `http://127.0.0.1:9/?${encodeURIComponent(key)}` }),
+    replaced(200, sent, { date: 'Canary', 'latchkey-confirmed-at': 'Canary' }),
+    { kind: 'lost', counted: true },
+    { kind: 'lost', counted: false },
+    { kind: 'truncated', ending: 'clean' },
+    { kind: 'truncated', ending: 'cut' },
+    replaced(401, problem),
+    replaced(403, problem),
+  ];
+}
+
+test('an agent tells none either, whatever its upstream says', async () => {
+  await using directory = temporaryDirectory();
+  const products = [{ productKey: 'EDITOR', secret }];
+  const licenses = [1, 2, 3].map((index) => ({
+    licenseKey: licenseKey(index),
+    productKey: 'EDITOR',
+    buyerEmail: 'b@example.com',
+  }));
+  await using upstream = await startPlainUpstream({ apiKey, products, licenses });
+  const secretFile = join(directory.path, 'editor.secret');
+  writeFileSync(secretFile, secret, { mode: 0o600 });
+  const configuration = {
+    listen: { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') },
+    upstream: { base_url: upstream.url, api_key: apiKey, timeout: '300ms', probe: '100ms' },
+    products: [{ key: 'EDITOR', secret_file: secretFile }],
+    sync: {
+      rate: 1000,
+      fence: '20ms',
+      backoff: { first: '5ms', max: '20ms' },
+      breaker: { failures: 1000, open: '10ms' },
+    },
+    freshness: { fresh: '0ms', stale: '1ms', unknown: '0ms', gone: '0ms' },
+    limits: { failed_rate: 1_000_000, misses: 1_000_000, header_timeout: '300ms', request_timeout: '300ms' },
+    log: { level: 'trace' },
+  };
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  await using http = httpClient({ tcp: daemon.tcp });
+  const told = new Told();
+  const token = secretIn(directory.path, 'admin.token');
+  told.secrets.push(token);
+  const admin = { authorization: `Bearer ${token}` };
+  const headers = { 'product-secret-key': secret };
+  const use = { headers, form: { license_key: licenseKey(1) } };
+  expect((await http.put('/api/v2/license/usage', use)).status).toBe(200);
+
+  const count = tellingFaults({
+    at: 0,
+    method: 'GET',
+    path: '',
+    kind: 'other',
+    licenseKey: '',
+    headers: {},
+    parameters: {},
+  }).length;
+  for (let index = 0; index < count; index += 1) {
+    upstream.fault = (request) => tellingFaults(request)[index];
+    const asked = upstream.ledger.length;
+    const query = `license_key=${encodeURIComponent(licenseKey(2 + (index % 2)))}`;
+    const coupon = { coupon_type: 'multi', amount_off: '5', code: `C${index}`, notes: 'Canary' };
+    told.addAnswer('verify', await http.get(`/api/v2/license/verify?${query}`, { headers }));
+    told.addAnswer(
+      'unknown',
+      await http.get(`/api/v2/license/verify?license_key=Canary-${index}`, { headers }),
+    );
+    told.addAnswer('use', await http.put('/api/v2/license/usage', use));
+    told.addAnswer('enable', await http.put('/api/v2/license/enable', use));
+    told.addAnswer('coupon', await http.post('/api/v2/coupons', { headers: admin, form: coupon }));
+    told.addAnswer('coupons', await http.get('/api/v2/coupons/7', { headers: admin }));
+    await http.post('/admin/v1/sync/resume', { headers: admin });
+    await http.post('/admin/v1/sync/now', { headers: admin });
+    await expect.poll(() => upstream.ledger.length).toBeGreaterThan(asked);
+    const { body } = await http.get('/admin/v1/outbox?limit=100', { headers: admin });
+    const { operations } = (body as { data: { operations: { last_error: string | null }[] } }).data;
+    told.add('last errors', operations.map((operation) => operation.last_error).join('\n'));
+    told.add('/statusz', JSON.stringify((await http.get('/statusz', { headers: admin })).body));
+  }
+  await driveRoutes(http, admin, told);
+  await driveBrokenBytes(daemon, told);
+  await driveCommands(directory.path, told);
+  await driveReloads(daemon, directory.path);
+  for (const path of ['/metrics', '/statusz', '/readyz?require=fresh', '/admin/v1/tokens']) {
+    told.add(path, JSON.stringify((await http.get(path, { headers: admin })).body));
+  }
+  const files = filesOf(join(directory.path, 'state'));
+  daemon.signal('SIGTERM');
+  await daemon.ended;
+  told.addProcess(daemon);
+  expect(told.leaks()).toEqual([]);
+  expect(told.count).toBeGreaterThan(500);
+  expect(daemon.lines.some(({ msg }) => msg === 'an operation was not delivered')).toBe(true);
+  for (const kept of [secret, apiKey, token]) expect(files).not.toContain(kept);
+});
+
+test('a canary is found in every form in which it might be told', () => {
+  const found = (text: string): number => leaksIn(text, ['lk_tok_0123']).length;
+  for (const text of [
+    'x CANARY y',
+    'key=Canary%20Key',
+    Buffer.from('lk_tok_0123').toString('base64'),
+    Buffer.from('canary').toString('hex'),
+  ]) {
+    expect([text, found(text) > 0]).toEqual([text, true]);
+  }
+  expect(found('a bird')).toBe(0);
+});
