@@ -66,7 +66,10 @@ async function stageWithCells(configuration: object): Promise<AgentStage> {
 }
 
 /** The first attempts of every cell meet its fault; gives how often each did. */
-function spoil({ upstream }: AgentStage): Map<string, number> {
+function spoil(
+  { upstream }: AgentStage,
+  meanwhile: (cell: Cell, met: number) => void = () => undefined,
+): Map<string, number> {
   const met = new Map<string, number>();
   const bySubject = new Map(cells.map((cell) => [cell.subject, cell]));
   upstream.fault = (request: LedgerEntryDraft): Fault | undefined => {
@@ -75,6 +78,7 @@ function spoil({ upstream }: AgentStage): Map<string, number> {
     if (cell === undefined || cell.kind !== request.kind) return undefined;
     if (before >= faultyAttempts(cell.circumstance)) return undefined;
     met.set(cell.subject, before + 1);
+    meanwhile(cell, before);
     return faults[cell.circumstance]?.();
   };
   return met;
@@ -164,6 +168,33 @@ test.concurrent(
     answered.delete(refused?.subject ?? '');
     expect(upshots(stage)).toEqual(promises(answered));
     expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 1 });
+  },
+  120_000,
+);
+
+const movements = [-2, -1, 1, 2] as const;
+
+test.concurrent(
+  'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as doubt',
+  async () => {
+    await using stage = await stageWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
+    const { upstream, agent } = stage;
+    const counters = cells.filter(({ kind }) => kind === 'usage' || kind === 'decrease');
+    const met = spoil(stage, ({ subject }, times) => {
+      const index = counters.findIndex((cell) => cell.subject === subject);
+      if (index !== -1) upstream.useElsewhere(subject, movements[(index + times) % movements.length] ?? 0);
+    });
+    const answered = await askForAll(agent);
+    await agent.atRest();
+    expect(counters.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
+    const labelled = [...(await agent.operations('inferred')), ...(await agent.operations('uncertain'))];
+    const beyond = counters.filter(({ kind, subject }) => {
+      const told = (answered.get(subject) ?? 0) * (kind === 'usage' ? 1 : -1);
+      const error = Math.abs(upstream.countsOf(subject).net - told);
+      const doubts = labelled.filter(({ license_key: key }) => key === subject).length;
+      return error > doubts;
+    });
+    expect(beyond.map(nameOf)).toEqual([]);
   },
   120_000,
 );
