@@ -2,7 +2,7 @@ import { keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/
 import type { Reading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
-type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void };
+type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
 
 /**
  * Time that passes only when it is told to. Everything under test may run between two instants, as far as
@@ -69,7 +69,7 @@ export class VirtualTime {
 
   /** For `VirtualClock`: those who sleep by it never wake. */
   forget(owner: VirtualClock): void {
-    for (const sleeper of this.#sleepers) if (sleeper.owner === owner) this.#sleepers.delete(sleeper);
+    for (const sleeper of this.#sleepers) if (sleeper.owner === owner) sleeper.forget();
   }
 
   #add(sleep: {
@@ -80,9 +80,13 @@ export class VirtualTime {
     reject: (reason: Error) => void;
   }): void {
     const { owner, ms, signal, resolve, reject } = sleep;
+    const forget = (): void => {
+      this.#sleepers.delete(sleeper);
+      signal.removeEventListener('abort', end);
+    };
     const end = (): void => {
-      // One whose process is gone is not there to be told.
-      if (this.#sleepers.delete(sleeper)) reject(signal.reason as Error);
+      forget();
+      reject(signal.reason as Error);
     };
     const sleeper: Sleeper = {
       owner,
@@ -90,10 +94,10 @@ export class VirtualTime {
       at: this.#elapsed + Math.max(1, Math.trunc(ms)),
       order: this.#started,
       fire: () => {
-        this.#sleepers.delete(sleeper);
-        signal.removeEventListener('abort', end);
+        forget();
         resolve();
       },
+      forget,
     };
     this.#started += 1;
     signal.addEventListener('abort', end, { once: true });
