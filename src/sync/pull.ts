@@ -103,7 +103,7 @@ export class LicenseReads implements Pull {
     const recorded = await writer.write('recordRead', { ...read, policy: policy() });
     onRead();
     const unexpected = recorded.ok ? recorded.value.unexpected : null;
-    if (unexpected !== null) uplink.observeUnexpected(unexpected);
+    if (unexpected !== null) uplink.observeUnexpected({ licenseKey: read.licenseKey, ...unexpected });
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {

@@ -172,10 +172,11 @@ export class Push implements Deliveries {
     );
     if (!recorded.ok) return;
     const { unexpected, operation: after } = recorded.value;
-    if (unexpected !== null) uplink.observeUnexpected({ operation: operation.id, ...unexpected });
+    const about = { operation: operation.id, licenseKey: operation.subject };
+    if (unexpected !== null) uplink.observeUnexpected({ ...about, ...unexpected });
     if (after.progress.state !== 'delivered') {
       const { state } = after.progress;
-      log.warn({ operation: operation.id, state, error: after.lastError }, 'an operation was not delivered');
+      log.warn({ ...about, state, error: after.lastError }, 'an operation was not delivered');
     }
   }
 

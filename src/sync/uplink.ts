@@ -110,7 +110,7 @@ export class Uplink {
   }
 
   /** Takes note of a count that this agent's own operations do not explain. */
-  observeUnexpected(count: { expected: number; got: number; operation?: string }): void {
+  observeUnexpected(count: { licenseKey: string; expected: number; got: number; operation?: string }): void {
     const { log, meter } = this.#parts;
     meter.unexpected();
     log.warn(count, 'another writer changed the count of a key');

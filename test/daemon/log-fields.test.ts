@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { hashLicenseKeys } from '../../src/daemon/hashed-keys.ts';
+import { allowedFields } from '../../src/daemon/log-fields.ts';
+import type { Log } from '../../src/service/ports.ts';
+
+test('a field that is not named for the log is withheld, whatever it holds', () => {
+  expect(allowedFields({ status: 404, headers: { authorization: 'CANARY' }, licenseKey: 'CANARY' })).toEqual({
+    status: 404,
+    headers: '(withheld)',
+    licenseKey: '(withheld)',
+  });
+});
+
+test('of an error its kind, code, message, places and causes are told, and nothing that hangs on it', () => {
+  const cause = Object.assign(new RangeError('too far'), { input: 'CANARY' });
+  const error = Object.assign(new Error('failed', { cause }), { code: 'EIO', request: { secret: 'CANARY' } });
+  const { err } = allowedFields({ err: error });
+  expect(err).toEqual({
+    type: 'Error',
+    code: 'EIO',
+    message: 'failed',
+    stack: expect.stringMatching(/^\s+at /),
+    cause: { type: 'RangeError', message: 'too far', stack: expect.stringMatching(/^\s+at /) },
+  });
+  expect(JSON.stringify(err)).not.toContain('CANARY');
+});
+
+test('an error that quotes what it could not read is told without its message', () => {
+  let error: unknown;
+  try {
+    JSON.parse('{"secret": CANARY}');
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(String(error)).toContain('CANARY');
+  expect(JSON.stringify(allowedFields({ err: error }))).not.toContain('CANARY');
+  expect(allowedFields({ err: 'CANARY' })).toEqual({ err: { type: 'string' } });
+});
+
+test('causes that go round in a circle come to an end', () => {
+  const error = new Error('round');
+  error.cause = error;
+  expect(JSON.stringify(allowedFields({ err: error })).match(/"message"/g)).toHaveLength(4);
+});
+
+test('a license key becomes a short hash under the store’s own secret', () => {
+  const lines: Record<string, unknown>[] = [];
+  const keep = (fields: Record<string, unknown>): void => void lines.push(fields);
+  const log: Log = { debug: keep, info: keep, warn: keep, error: keep };
+  const ours = hashLicenseKeys(log, 'secret of a store');
+  const theirs = hashLicenseKeys(log, 'secret of another');
+  for (const level of ['debug', 'info', 'warn', 'error'] as const) {
+    ours[level]({ licenseKey: 'CANARY', got: 1 }, '');
+  }
+  ours.info({ licenseKey: 'CANARY-2' }, '');
+  theirs.info({ licenseKey: 'CANARY' }, '');
+  ours.info({ got: 1 }, '');
+  const [first, ...rest] = lines.map(({ license }) => license);
+  expect(first).toMatch(/^[0-9a-f]{12}$/);
+  expect(rest.slice(0, 3)).toEqual([first, first, first]);
+  expect(new Set(lines.slice(3, 6).map(({ license }) => license)).size).toBe(3);
+  expect(lines.at(-1)).toEqual({ got: 1 });
+  expect(JSON.stringify(lines)).not.toContain('CANARY');
+});
