@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { latchkey } from './command-line.ts';
+import { problem, startFakeDaemon } from './fake-daemon.ts';
+
+const token = {
+  token_id: 't1',
+  scopes: ['verify', 'use'],
+  product_key: 'RGsF',
+  account_id: 'default',
+  label: 'till',
+};
+
+test('token issue shows the token once, and sends what was given', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 201, body: { data: { ...token, token: 'lk_tok_x' } } });
+  const argv = ['token', 'issue', '--scope', 'verify, use', '--product', 'RGsF', '--label', 'till'];
+  const { code, out } = await latchkey(...argv, '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    [
+      'token    lk_tok_x',
+      'id       t1',
+      'scopes   verify,use',
+      'product  RGsF',
+      'account  default',
+      'label    till',
+      '',
+      'The token is shown only this once.',
+      '',
+    ].join('\n'),
+  );
+  expect(daemon.received[0]?.line).toBe('POST /admin/v1/tokens');
+  expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
+    scopes: ['verify', 'use'],
+    product_key: 'RGsF',
+    label: 'till',
+  });
+});
+
+test('token issue says what is wrong with what was asked', async () => {
+  await using daemon = await startFakeDaemon();
+  const errors = [{ parameter: 'scopes', code: 'not_one_of', detail: 'scopes must hold only verify.' }];
+  daemon.answer(problem(422, 'parameters_invalid', { detail: 'Not valid: scopes.', errors }));
+  const { code, err } = await latchkey('token', 'issue', '--scope', 'all', '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(err).toContain('scopes must hold only verify.');
+});
+
+test('token issue without a scope is misuse', async () => {
+  expect((await latchkey('token', 'issue')).code).toBe(2);
+});
+
+test('token list is a table without secrets', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = {
+    token_id: 'admin.token',
+    scopes: ['admin'],
+    product_key: null,
+    account_id: null,
+    label: null,
+  };
+  daemon.answer({ body: { data: { tokens: [token, file] } } });
+  const { out } = await latchkey('token', 'list', '--state-dir', daemon.stateDir);
+  expect(out).toBe(
+    [
+      'ID           SCOPES      PRODUCT  ACCOUNT  LABEL',
+      't1           verify,use  RGsF     default  till',
+      'admin.token  admin       -        -        -',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('token revoke names what has stopped', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: token } });
+  const { code, out } = await latchkey('token', 'revoke', 'a/b', '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(out).toMatch(/^revoked\nid +t1\n/);
+  expect(daemon.received[0]?.line).toBe('DELETE /admin/v1/tokens/a%2Fb');
+});
