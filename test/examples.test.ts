@@ -66,9 +66,8 @@ test('the configurations are sound, and those of agents', () => {
   );
   for (const text of texts) {
     const result = parse(text);
-    expect(result.ok ? [] : result.faults.map(formatFault)).toEqual([]);
-    if (result.ok)
-      expect([result.configuration.role, result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
+    const found = result.ok ? result.configuration.role : result.faults.map(formatFault);
+    expect([found, result.ok && result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
   }
 });
 
@@ -89,10 +88,11 @@ test('every command in them exists', async () => {
   ]);
   const named = words.filter(({ groups: found }) => groups.has(found?.['command'] ?? ''));
   expect(named.length).toBeGreaterThan(5);
-  for (const { groups: found } of named) {
+  const unknown = named.filter(({ groups: found }) => {
     const members = groups.get(found?.['command'] ?? '') ?? [];
-    if (members.length > 0) expect(members).toContain(found?.['member']);
-  }
+    return members.length > 0 && !members.includes(found?.['member'] ?? '');
+  });
+  expect(unknown.map(([text]) => text)).toEqual([]);
 });
 
 test('what the image copies and runs is there', () => {

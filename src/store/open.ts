@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { makeRoomToStart } from './ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
@@ -26,8 +27,9 @@ export function openStore({ directory }: { directory: string }): Store {
   const sqlite = process.versions['sqlite'] ?? '';
   if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    makeRoomToStart(directory);
     using starting = new DisposableStack();
     starting.use(holdDirectory(directory));
     if (!findDatabase(databasePath)) createDatabase(databasePath);
@@ -37,6 +39,19 @@ export function openStore({ directory }: { directory: string }): Store {
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
   } catch (error) {
     throw refusal(error, { directory, databasePath });
+  }
+}
+
+/** Not by `recursive`, which never ends where nothing can be made, as under /proc (Node 26). */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    makeDirectory(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
   }
 }
 
