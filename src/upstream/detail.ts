@@ -31,7 +31,7 @@ export function messageOf(body: Readonly<Record<string, unknown>>, hidden: reado
 }
 
 function masked(text: string, hidden: readonly string[]): string {
-  const words = hidden.filter((word) => word !== '').flatMap((word) => [word, ...writtenForms(word)]);
+  const words = hidden.flatMap((word) => (word === '' ? [] : [word, ...writtenForms(word)]));
   const patterns = words.map((word) => RegExp.escape(word));
   return patterns.length === 0 ? text : text.replaceAll(new RegExp(patterns.join('|'), 'giu'), '***');
 }
