@@ -6,6 +6,7 @@ import {
   dataOf,
   eventually,
   setStage,
+  setStageWithAgent,
   type Agent,
   type AgentStage,
   type Configuration,
@@ -26,10 +27,8 @@ const patient: Configuration = { upstream: { timeout: '5s' } };
 
 const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
 
-async function stageWithAgent(configuration: Configuration = {}): Promise<AgentStage> {
-  const stage = await setStage({ configuration: patient });
-  await stage.startAgent(configuration);
-  return stage;
+function stageWithAgent(): Promise<AgentStage> {
+  return setStageWithAgent({ configuration: patient });
 }
 
 function getCoupon({ client }: Agent, id: unknown): Promise<HttpAnswer> {
@@ -78,7 +77,7 @@ test.concurrent(
   'a stale mirror is refreshed behind its answer; a coupon leaves it only on a 404 of its own',
   async () => {
     const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };
-    await using stage = await stageWithAgent({ freshness });
+    await using stage = await setStageWithAgent({ configuration: { ...patient, freshness } });
     const { agent, upstream } = stage;
     const kept = upstream.addCoupon({ code: 'KEPT', percent_off: 10 });
     const deleted = upstream.addCoupon({ code: 'DELETED', percent_off: 10 });

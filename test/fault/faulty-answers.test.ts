@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { setStage, type Agent, type AgentStage, type LicenseChangeKind } from '../support/agent-stage.ts';
+import {
+  setStageWithAgent,
+  type Agent,
+  type AgentStage,
+  type LicenseChangeKind,
+} from '../support/agent-stage.ts';
 import {
   cutBody,
   delayAnswer,
@@ -55,14 +60,11 @@ const cells: readonly Cell[] = Object.keys(faults).flatMap((circumstance, index)
   [...changes, 'create_coupon' as const].map((kind) => ({ kind, circumstance, subject: `${kind}-${index}` })),
 );
 
-async function stageWithCells(configuration: object): Promise<AgentStage> {
+function stageWithCells(configuration: object): Promise<AgentStage> {
   const licenses = cells
     .filter(({ kind }) => kind !== 'create_coupon')
     .map(({ kind, subject }) => ({ licenseKey: subject, uses: usesBefore, enabled: kind !== 'enable' }));
-  const stage = await setStage({ licenses, configuration });
-  const agent = await stage.startAgent();
-  await agent.learn(licenses.map(({ licenseKey }) => licenseKey));
-  return stage;
+  return setStageWithAgent({ licenses, configuration });
 }
 
 /** The first attempts of every cell meet its fault; gives how often each did. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventually, setStage, type AgentStage } from '../support/agent-stage.ts';
+import { eventually, setStageWithAgent, type AgentStage } from '../support/agent-stage.ts';
 import type { NetworkFault } from '../support/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
@@ -23,7 +23,7 @@ type Moment = (typeof moments)[number];
 const usesBefore = 5;
 const subjectOf = (kind: OperationKind, moment: Moment): string => `${kind}-${moment}`;
 
-async function stageWithKeys(): Promise<AgentStage> {
+function stageWithKeys(): Promise<AgentStage> {
   const licenses = moments.flatMap((moment) =>
     operations.map((kind) => ({
       licenseKey: subjectOf(kind, moment),
@@ -31,10 +31,7 @@ async function stageWithKeys(): Promise<AgentStage> {
       enabled: kind !== 'enable',
     })),
   );
-  const stage = await setStage({ licenses });
-  const agent = await stage.startAgent();
-  await agent.learn(licenses.map(({ licenseKey }) => licenseKey));
-  return stage;
+  return setStageWithAgent({ licenses });
 }
 
 async function ask({ agent }: AgentStage, kind: OperationKind, moment: Moment): Promise<void> {

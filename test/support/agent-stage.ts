@@ -236,6 +236,18 @@ export async function setStage(options: StageOptions = {}): Promise<AgentStage> 
   return new AgentStage({ home: temporaryDirectory(), upstream, proxy, configuration });
 }
 
+/** Sets up a stage with an agent that knows all its licenses; leaves nothing open if that fails. */
+export async function setStageWithAgent(options: StageOptions = {}): Promise<AgentStage> {
+  await using setting = new AsyncDisposableStack();
+  const stage = setting.use(await setStage(options));
+  const agent = await stage.startAgent();
+  await agent.learn(
+    (options.licenses ?? []).map((given) => (typeof given === 'string' ? given : given.licenseKey)),
+  );
+  setting.move();
+  return stage;
+}
+
 /** Waits that let a test live through outages in seconds. */
 function defaultConfiguration(upstreamUrl: string): Configuration {
   return {

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const startMs = 30_000;
@@ -40,7 +41,10 @@ export async function startDaemonProcess(
     process_.ended.then((code) => {
       throw new Error(`the daemon ended with ${code}: ${process_.complaints}`);
     }),
-  ]);
+  ]).catch(async (error: unknown) => {
+    await process_.kill();
+    throw error;
+  });
   return Object.assign(process_, {
     tcp: String(ready['tcp']),
     socket: (ready['socket'] ?? null) as string | null,
@@ -62,11 +66,21 @@ export function spawnDaemon(
   return watch(child);
 }
 
+/** Those that run: a test that was cut short leaves none behind, which would go on asking at its old ports. */
+const running = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 function watch(child: ChildProcess): DaemonProcess {
   const lines: LogLine[] = [];
   let complaints = '';
   const listeners = new Set<() => void>();
-  const ended = once(child, 'close').then(([code]) => code as number | null);
+  running.add(child);
+  const ended = once(child, 'close').then(([code]) => {
+    running.delete(child);
+    return code as number | null;
+  });
   if (child.stdout !== null) {
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(parseLine(line));
