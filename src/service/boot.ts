@@ -5,15 +5,15 @@ export function currentBoot(reader: Reader): number {
   return Number(reader.settings.get('boot') ?? 0);
 }
 
-/** When the current start happened, in epoch ms. */
-export function bootedAt(reader: Reader): number {
-  return Number(reader.settings.get('booted_at') ?? 0);
+/** The `seq` of the last operation that was there when the process started. */
+export function lastSeqBefore(reader: Reader): number {
+  return Number(reader.settings.get('boot_seq') ?? 0);
 }
 
-/** Counts a start at `now`, and says which it is. */
-export function startOfBoot(transaction: Transaction, now: number): number {
+/** Counts a start, and says which it is. */
+export function startOfBoot(transaction: Transaction): number {
   const boot = currentBoot(transaction) + 1;
   transaction.settings.set('boot', String(boot));
-  transaction.settings.set('booted_at', String(now));
+  transaction.settings.set('boot_seq', String(transaction.operations.lastSeq()));
   return boot;
 }

@@ -1,3 +1,4 @@
+import { countAfter } from '../domain/license.ts';
 import {
   laneOf,
   nextProgress,
@@ -44,6 +45,7 @@ export function decideOperation(
     const at = Math.max(context.steady, fenceOf(operation), fenceOf(head));
     scheduleHead(transaction, operation.subject, lane, { at });
   }
+  if (decision === 'confirm') countConfirmed(transaction, operation);
   followUp(transaction, decided, decision);
   const after = transaction.operations.get(operationId) ?? decided;
   return done({ operation: after, was: operation.progress.state });
@@ -55,6 +57,18 @@ function fenceOf(operation: Operation | null): number {
 
 function eventOf(decision: Decision, at: number): OperationEvent {
   return decision === 'retry' ? { type: 'retry' } : { type: decision, at };
+}
+
+/**
+ * The count last confirmed moves along with a counter operation that a person says was applied, or the
+ * next answer would look like another writer's. Where it is held, a read has shown it already.
+ */
+function countConfirmed({ observations }: Transaction, { kind, subject, progress }: Operation): void {
+  const observation = observations.get(subject);
+  if (observation === null || (kind !== 'usage' && kind !== 'decrease')) return;
+  if (progress.state === 'uncertain' && progress.held) return;
+  const { license } = observation;
+  observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
 
 /** What callers see follows the decision. */

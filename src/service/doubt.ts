@@ -55,13 +55,13 @@ export function fenceDoubt(transaction: Transaction, settleAt: number): void {
 export function doubtEarlier(
   transaction: Transaction,
   observation: Observation,
-  bootedAt: number,
+  lastSeq: number,
   settleAt: number,
 ): boolean {
   const { licenseKey, uses } = observation.license;
   const earlier = transaction.operations
     .lane(licenseKey, 'counter')
-    .filter((operation) => operation.createdAt < bootedAt && operation.progress.state === 'pending');
+    .filter((operation) => operation.seq <= lastSeq && operation.progress.state === 'pending');
   for (const operation of earlier) move(transaction, operation, { type: 'doubt', baseUses: uses });
   if (earlier.length > 0) {
     const lastError = 'the count upstream moved while this process was away';

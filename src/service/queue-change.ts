@@ -45,7 +45,10 @@ export function queueChange(
   }
   if (trigger === 'enable' && observation.local.enabled) return done({ observation, operationId: null });
   if (unfinishedCount(transaction) >= command.maxPending) {
-    return refuse('storage_full', 'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.');
+    return refuse(
+      'storage_full',
+      'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
+    );
   }
   const operation = queue(transaction, observation, trigger, context);
   if (trigger === 'enable' && undoDisable(transaction, observation, operation, context)) {

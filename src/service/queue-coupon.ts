@@ -23,7 +23,10 @@ export function queueCoupon(
     return refuse('coupon_code_taken', 'There already is a coupon with this code.');
   }
   if (unfinishedCount(transaction) >= maxPending) {
-    return refuse('storage_full', 'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.');
+    return refuse(
+      'storage_full',
+      'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
+    );
   }
   const coupon = { ...terms, id: transaction.mirror.provisionalId() };
   const mirrored = { coupon, confirmedAt: null };

@@ -4,7 +4,7 @@ import { nextRefreshAt, type Observation } from '../domain/observation.ts';
 import type { Operation } from '../domain/operation.ts';
 import { isOutage, type Outcome } from '../domain/outcome.ts';
 import { done, type Result } from '../domain/problem.ts';
-import { bootedAt, currentBoot } from './boot.ts';
+import { currentBoot, lastSeqBefore } from './boot.ts';
 import { doubtEarlier } from './doubt.ts';
 import { move, putObservation, scheduleHead, waitAfterFailure } from './lanes.ts';
 import type { Context } from './ports.ts';
@@ -95,7 +95,7 @@ function settleCounter(transaction: Transaction, settling: Settling, context: Co
   const firstSinceStart = observation.boot !== currentBoot(transaction);
   if (applied === null && firstSinceStart) {
     const settleAt = context.steady + policy.fenceMs;
-    if (doubtEarlier(transaction, observation, bootedAt(transaction), settleAt)) {
+    if (doubtEarlier(transaction, observation, lastSeqBefore(transaction), settleAt)) {
       return { settled: false, unexpected: null };
     }
   }

@@ -26,7 +26,7 @@ export type Started = { instance: string; boot: number };
 export function start(transaction: Transaction, command: StartCommand, context: Context): Result<Started> {
   const { tokens, accounts } = transaction;
   const instance = takePlace(transaction, command.place, context);
-  const boot = startOfBoot(transaction, context.now);
+  const boot = startOfBoot(transaction);
   if (tokens.byDigest(command.adminTokenDigest) === null) {
     // Whoever removed or replaced the file wants the old one to stop.
     tokens.remove(adminTokenId);

@@ -134,6 +134,8 @@ export interface OperationReads {
   depth(): Record<OperationState, number>;
   /** How many are held for a person to decide. */
   heldCount(): number;
+  /** The highest `seq` so far; 0 when there is none. */
+  lastSeq(): number;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
   /** Lanes whose head may take its next step, longest due first, without those of some products (null: of none). */

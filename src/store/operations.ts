@@ -26,6 +26,11 @@ export function operationReads(database: DatabaseSync): OperationReads {
     `${select} WHERE finished_at IS NULL ORDER BY seq LIMIT ? OFFSET ?`,
     operationFrom,
   );
+  const lastSeq = prepareQuery(
+    database,
+    'SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1',
+    (row: { seq: number }) => row.seq,
+  );
   const inState = prepareQuery(
     database,
     `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
@@ -43,6 +48,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     list: (state, { limit, offset }) =>
       state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
     depth: depthRead(database),
+    lastSeq: () => lastSeq.first() ?? 0,
     heldCount: () => held.first() ?? 0,
     oldestAt: oldestRead(database),
     ...dueReads(database),

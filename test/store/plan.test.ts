@@ -19,6 +19,7 @@ function planOf(store: GivenStore, sql: string): string[] {
 /** Statements that walk in order and stop at a limit, that are for people, or for a start after a turned clock. */
 const walks: readonly RegExp[] = [
   /ORDER BY (account_id|product_key|token_id|id|seq) LIMIT \? OFFSET \?$/,
+  /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
   /FROM license WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM (account|product|token|mirrored_coupon)$/,
   /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
