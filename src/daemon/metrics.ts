@@ -138,6 +138,8 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#gauge('outbox_operations', 'Changes on their way, or to be looked at.', ['state'], ({ outbox }) =>
       outbox === null ? [] : outboxSamples(outbox),
     );
+    const held = 'Changes whose fate only a person can decide; they count as uncertain, too.';
+    this.#gauge('outbox_held', held, [], ({ outbox }) => [{ value: outbox?.held ?? 0 }]);
     const oldest = 'Age of the oldest change on its way; 0: there is none.';
     this.#gauge('outbox_oldest_age_seconds', oldest, [], ({ outbox }) => [
       { value: (outbox?.oldestAgeMs ?? 0) / 1000 },
