@@ -1,12 +1,40 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
+const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
+
 const config: ViteUserConfig = defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    benchmark: { include: ['test/bench/**/*.bench.ts'] },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'in process',
+          include: ['test/**/*.test.ts'],
+          exclude: real,
+          benchmark: { include: ['test/bench/**/*.bench.ts'] },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'real processes',
+          include: real,
+          benchmark: { include: [] },
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+          // Real daemons on real clocks: one file at a time, and a machine that was busy with something else
+          // for a second gets a second chance.
+          maxWorkers: 1,
+          retry: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });
+
 export default config;
