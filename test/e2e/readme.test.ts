@@ -87,14 +87,19 @@ test('an agent configured, called and looked at as the README says does what it 
     .replace('https://api.example.com', upstream.url)
     .replace('127.0.0.1:8787', `127.0.0.1:${port}`);
   writeFileSync(join(folder.path, 'latchkey.yaml'), file);
+  for (const command of commands.filter((each) => each.startsWith('chmod'))) {
+    await follow(command, folder.path, port);
+  }
   const serve = commands.find((command) => command.includes('serve --config latchkey.yaml')) ?? '';
   await using _agent = await serving(serve.replace(prefix, ''), folder.path, 'latchkey-state');
   const calls = commands.filter((command) => command.startsWith('curl'));
   expect(calls).toHaveLength(3);
   for (const call of calls) expect(await follow(call, folder.path, port)).toContain(licenseKey);
   await upstream.until(() => upstream.countsOf(licenseKey).usages === 1);
-  const looks = commands.filter((command) => /-- (status|verify|outbox|config)/.test(command));
-  expect(looks).toHaveLength(4);
+  const looks = commands.filter((command) =>
+    /-- (status|verify|outbox|sync|config|token|backup|doctor|service)/.test(command),
+  );
+  expect(looks).toHaveLength(9);
   for (const look of looks) {
     const answer = await follow(`${look} --config latchkey.yaml`, folder.path, port);
     expect(answer.trim(), look).not.toBe('');
@@ -122,8 +127,8 @@ test('the central API run as the README says sells, refunds and discounts', asyn
 test('every other command of the README is run by a test or by CI', () => {
   const proven = [
     /^npm (ci|test)/,
-    /^curl /,
-    /-- (serve|status|verify|outbox|config) ?/,
+    /^(curl|chmod) /,
+    /-- (serve|status|verify|outbox|sync|config|token|backup|doctor|service) ?/,
     /--state-dir \.\/store$/,
   ];
   expect(commands.filter((command) => !proven.some((pattern) => pattern.test(command)))).toEqual([]);
