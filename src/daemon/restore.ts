@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { isRefusal } from '../service/idempotency.ts';
 import { rememberedTime } from '../service/mark-time.ts';
 import { StorageError } from '../service/ports.ts';
@@ -8,6 +7,7 @@ import { openWriting } from '../store/connection.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
 import { localWriter } from '../store/local-writer.ts';
 import { holdDirectory } from '../store/lock.ts';
+import { makeDirectory } from '../store/open.ts';
 import { draftFrom, putInPlace } from '../store/put-back.ts';
 import { KeptClock } from './clock.ts';
 import { sha256, systemRandom } from './random.ts';
@@ -22,7 +22,7 @@ export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { 
  */
 export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    makeDirectory(stateDir);
     using _ = holdDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const restored = await makeOwn(draft.path);

@@ -42,8 +42,11 @@ export function openStore({ directory }: { directory: string }): Store {
   }
 }
 
-/** Not by `recursive`, which never ends where nothing can be made, as under /proc (Node 26). */
-function makeDirectory(path: string): void {
+/**
+ * Makes a directory for its owner alone, and those above it, where there is none. Not by `recursive`, which
+ * never ends where nothing can be made, as under /proc (Node 26).
+ */
+export function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
