@@ -259,8 +259,9 @@ for (const [form, retryAfter, atLeastMs] of waits) {
         return rateLimited(retryAfter());
       };
       await agent.change('usage', 'LICENSE-1');
-      await upstream.until(() => upstream.ledger.some(({ answered }) => answered === 'status:429'));
-      await agent.operations();
+      await eventually(
+        async () => (await agent.operations())[0]?.last_error?.startsWith('HTTP 429') ?? false,
+      );
       const before = upstream.ledger.length;
       // A use elsewhere, a stale key and a new one, a coupon, and a person in a hurry.
       await agent.change('usage', 'LICENSE-2');

@@ -179,6 +179,7 @@ const seeds = (process.env['LATCHKEY_SEEDS'] ?? '1,2').split(',').map(Number);
 for (const seed of seeds) {
   test.concurrent(
     `seed ${seed}: nothing is lost or counted twice while the network, the upstream and the agent fail`,
+    { retry: 0 },
     async () => {
       const storm = await weather(seed, 'single');
       await using stage = storm.stage;
@@ -199,11 +200,11 @@ for (const seed of seeds) {
       }
       expect((await agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0, dead: 0 });
     },
-    120_000,
   );
 
   test.concurrent(
     `seed ${seed}: with other writers the error is at most what is labelled as doubt`,
+    { retry: 0 },
     async () => {
       const storm = await weather(seed, 'many');
       await using stage = storm.stage;
@@ -218,6 +219,5 @@ for (const seed of seeds) {
         expect({ key, enabled: upstream.license(key).enabled }).toEqual({ key, enabled: told?.enabled });
       }
     },
-    120_000,
   );
 }

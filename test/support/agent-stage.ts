@@ -136,7 +136,7 @@ export class Agent implements AsyncDisposable {
   }
 
   /** Waits until nothing is left in the outbox that moves by itself. */
-  async atRest(timeoutMs = 20_000): Promise<void> {
+  async atRest(timeoutMs = 60_000): Promise<void> {
     await eventually(async () => {
       const { pending, in_flight: inFlight, uncertain } = (await this.status()).outbox;
       return pending + inFlight + uncertain === 0;
@@ -276,7 +276,7 @@ function laidOver(below: Configuration, above: Configuration): Configuration {
 }
 
 /** Waits until `holds` does, looking again every few milliseconds. */
-export async function eventually(holds: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
+export async function eventually(holds: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
   const look = async (): Promise<void> => {
     if (!(await holds())) throw new Error(`it never came to be within ${timeoutMs} ms: ${String(holds)}`);
   };
