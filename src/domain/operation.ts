@@ -86,6 +86,8 @@ export type OperationEvent =
   | { type: 'needless'; at: number }
   /** Something outside (a restore, an unexplained movement) makes its fate unknown. */
   | { type: 'doubt'; baseUses: number | null }
+  /** It may have been delivered in a past that this store does not remember; it is sent all the same. */
+  | { type: 'suspect' }
   /** Read-back shows it applied; `certain` when no other writer could have made it look so. */
   | { type: 'read_applied'; certain: boolean; at: number }
   /** Read-back shows it not applied; `certain` as above. */
@@ -116,6 +118,7 @@ const nothing = {
   refused: null,
   needless: null,
   doubt: null,
+  suspect: null,
   read_applied: null,
   read_absent: null,
   hold: null,
@@ -148,6 +151,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     needless: ({ doubtful }, { at }) => ({ state: doubtful ? 'inferred' : 'delivered', finishedAt: at }),
     refused: dead,
     doubt: doubted,
+    suspect: () => ({ state: 'pending', doubtful: true }),
     conflict: conflicted,
     cancel: finish('cancelled'),
     retry: (progress) => progress,

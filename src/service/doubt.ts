@@ -1,5 +1,6 @@
+import { countApplied, type CounterKind } from '../domain/count.ts';
 import type { Observation } from '../domain/observation.ts';
-import { laneOf } from '../domain/operation.ts';
+import { laneOf, type Operation } from '../domain/operation.ts';
 import { move, scheduleHead } from './lanes.ts';
 import type { Transaction } from './tables.ts';
 
@@ -48,24 +49,39 @@ export function fenceDoubt(transaction: Transaction, settleAt: number): void {
 }
 
 /**
- * The count moved while this process was not there, in a way that its own doubtful operations do not
- * explain: those of before this start may have been delivered by a past that this store does not
- * remember (a snapshot, a restored backup), so all of them are read back against the count last seen.
+ * The count became `readUses` while this process was not there, in a way that its own doubtful operations
+ * do not explain. Where nobody else writes, and those of before this start explain it together, a past that
+ * this store does not remember (a snapshot) may have delivered them: they are read back at `settleAt`.
+ * Otherwise somebody else has written, which is no reason to give up a queue that was never sent: it is
+ * sent, and ends as inferred. Says whether they are to be read back.
  */
 export function doubtEarlier(
   transaction: Transaction,
   observation: Observation,
-  lastSeq: number,
+  seen: { readUses: number; isAlone: boolean; lastSeq: number },
   settleAt: number,
 ): boolean {
   const { licenseKey, uses } = observation.license;
-  const earlier = transaction.operations
-    .lane(licenseKey, 'counter')
-    .filter((operation) => operation.seq <= lastSeq && operation.progress.state === 'pending');
-  for (const operation of earlier) move(transaction, operation, { type: 'doubt', baseUses: uses });
-  if (earlier.length > 0) {
+  const earlier = transaction.operations.lane(licenseKey, 'counter').filter(({ seq }) => seq <= seen.lastSeq);
+  const pending = earlier.filter(({ progress }) => progress.state === 'pending');
+  const base = baseOf(earlier) ?? uses;
+  const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;
+  const isOurs = seen.isAlone && explains && pending.length > 0;
+  for (const operation of pending) {
+    move(transaction, operation, isOurs ? { type: 'doubt', baseUses: uses } : { type: 'suspect' });
+  }
+  if (isOurs) {
     const lastError = 'the count upstream moved while this process was away';
     scheduleHead(transaction, licenseKey, 'counter', { at: settleAt, lastError });
   }
-  return earlier.length > 0;
+  return isOurs;
+}
+
+/** The count on which the first of doubtful operations was sent, as far as it is known. */
+export function baseOf([first]: readonly Operation[]): number | null {
+  return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
+}
+
+export function counterKind({ kind }: Operation): CounterKind {
+  return kind === 'decrease' ? 'decrease' : 'usage';
 }

@@ -1,11 +1,11 @@
-import { countApplied, type CounterKind } from '../domain/count.ts';
+import { countApplied } from '../domain/count.ts';
 import type { License } from '../domain/license.ts';
 import { nextRefreshAt, type Observation } from '../domain/observation.ts';
 import type { Operation } from '../domain/operation.ts';
 import { isOutage, type Outcome } from '../domain/outcome.ts';
 import { done, type Result } from '../domain/problem.ts';
 import { currentBoot, lastSeqBefore } from './boot.ts';
-import { doubtEarlier } from './doubt.ts';
+import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
 import { move, putObservation, scheduleHead, waitAfterFailure } from './lanes.ts';
 import type { Context } from './ports.ts';
 import { recordMissing, type UnexpectedCount } from './record-answer.ts';
@@ -93,9 +93,10 @@ function settleCounter(transaction: Transaction, settling: Settling, context: Co
   const base = baseOf(doubtful) ?? observation.license.uses;
   const applied = countApplied(base, doubtful.map(counterKind), read.uses);
   const firstSinceStart = observation.boot !== currentBoot(transaction);
+  const isAlone = policy.writers === 'single' && !observation.manyWriters;
   if (applied === null && firstSinceStart) {
-    const settleAt = context.steady + policy.fenceMs;
-    if (doubtEarlier(transaction, observation, lastSeqBefore(transaction), settleAt)) {
+    const seen = { readUses: read.uses, isAlone, lastSeq: lastSeqBefore(transaction) };
+    if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) {
       return { settled: false, unexpected: null };
     }
   }
@@ -108,14 +109,6 @@ function settleCounter(transaction: Transaction, settling: Settling, context: Co
   scheduleHead(transaction, subject, 'counter', { at: context.steady });
   const unexpected = applied === null ? { expected: base, got: read.uses } : null;
   return { settled: true, unexpected };
-}
-
-function baseOf([first]: readonly Operation[]): number | null {
-  return first?.progress.state === 'uncertain' ? first.progress.baseUses : null;
-}
-
-function counterKind({ kind }: Operation): CounterKind {
-  return kind === 'decrease' ? 'decrease' : 'usage';
 }
 
 /** As many as the count has moved, in order, were applied; the rest are sent. */

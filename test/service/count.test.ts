@@ -103,18 +103,28 @@ describe('a count that was last seen before the start', () => {
     expect(await agent.send('counter')).toMatchObject({ id: earlier[1], progress: { baseUses: 6 } });
   });
 
-  it('that has moved as no operation of this agent explains makes the key one of many writers', async () => {
+  it('that has moved as no operation of this agent explains makes the key one of many writers, and the queue is sent', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const earlier = await agent.record('usage');
     await agent.restart();
-    await agent.read(agent.says(9));
-    expect(agent.stateOf(earlier)).toBe('uncertain');
-    expect(agent.observation.license.uses).toBe(5);
-    agent.pass(minute);
     const { unexpected } = await agent.read(agent.says(9));
     expect(unexpected).toEqual({ expected: 5, got: 9 });
-    expect(agent.stateOf(earlier)).toBe('inferred');
+    expect(agent.stateOf(earlier)).toBe('pending');
     expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 9 } });
+    await agent.answer(await agent.send('counter'), agent.says(10));
+    expect(agent.stateOf(earlier)).toBe('inferred');
+  });
+
+  it('that others may have moved gives up no queue that was never sent', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many' });
+    const queue = [await agent.record('usage'), await agent.record('usage')];
+    await agent.restart();
+    await agent.read(agent.says(6));
+    for (const [index, id] of queue.entries()) {
+      await agent.answer(await agent.send('counter'), agent.says(7 + index));
+      expect(agent.stateOf(id)).toBe('inferred');
+    }
+    expect(agent.local).toMatchObject({ uses: 8, pending: 0 });
   });
 
   it('is not made a base by the answer to a change of state', async () => {
