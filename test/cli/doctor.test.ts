@@ -117,7 +117,9 @@ test('a clock that is wrong is told by the upstream’s', async () => {
   const { port } = server.address() as AddressInfo;
   const found = await examine(directory.path, { base_url: `http://127.0.0.1:${port}` });
   server.close();
-  expect(linesOf(found, 'fail').join('\n')).toMatch(/the clock is 360\d s ahead of that of the upstream {2}→/);
+  expect(linesOf(found, 'fail').join('\n')).toMatch(
+    /the clock is 360\d s ahead of that of the upstream {2}→/,
+  );
 });
 
 test('what other users could read is told, with the command that ends it', async () => {
