@@ -22,11 +22,14 @@ export type SandboxOptions = {
   offlineAfterMs: number | null;
 };
 
+/** Node's timers overflow beyond this many ms. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /**
  * Runs an authority with a small catalogue in a temporary directory, its credentials printed, until a
  * signal; for people who integrate.
  */
-export async function runSandbox(options: SandboxOptions): Promise<number> {
+export async function runSandbox(options: SandboxOptions): Promise<never> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sandbox-'));
   const log = makeLog({ level: 'warn', format: 'pretty' });
   const configuration = embeddedConfiguration({
@@ -40,8 +43,6 @@ export async function runSandbox(options: SandboxOptions): Promise<number> {
     },
   });
   let isUp = true;
-  // A signal ends the process from within; nothing else does.
-  const ended = Promise.withResolvers<void>();
   closeWithGrace({ delay: 15_000, skip: ['beforeExit'], logger: undefined }, async () => {
     if (isUp) await daemon.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -57,8 +58,8 @@ export async function runSandbox(options: SandboxOptions): Promise<number> {
     await daemon.stop();
     process.stdout.write('The sandbox is offline now. Ctrl-C ends it.\n');
   }
-  await ended.promise;
-  return 0;
+  // Only a signal ends it, from within; until then something must keep the process alive.
+  for (;;) await sleep(longestTimerMs);
 }
 
 /** Makes every call of the specification slow, refused or unanswered as often as wanted. */
