@@ -137,7 +137,12 @@ const floors: Readonly<Record<string, Allowance>> = {
   sync: {
     folders: ['domain'],
     // What it hands to the use cases (policy, payload of a coupon) and what it tells of itself.
-    files: [...contracts, 'service/sync-policy.ts', 'service/coupon-payload.ts', 'service/status.ts'],
+    files: [
+      ...contracts,
+      'service/outbox/policy.ts',
+      'service/outbox/coupon-payload.ts',
+      'service/status.ts',
+    ],
     modules: true,
   },
   http: { folders: ['domain', 'service'], modules: true },
@@ -157,7 +162,9 @@ const floors: Readonly<Record<string, Allowance>> = {
  * The commands that run a process of their own, and load the daemon when they do; the doctor looks at the
  * store and at the upstream with the daemon's own eyes, since often no daemon runs when it is asked.
  */
-const loadDaemon = new Set(['serve', 'sandbox', 'demo', 'restore', 'doctor'].map((name) => `cli/${name}.ts`));
+const loadDaemon = new Set(
+  ['serve', 'sandbox', 'demo', 'restore', 'doctor'].map((name) => `cli/local/${name}.ts`),
+);
 
 const climbing: Rule = (tree) =>
   allImports(tree)
@@ -204,10 +211,10 @@ const outsideAllowed: Readonly<Record<string, { words: readonly string[]; why: s
     words: ['process.'],
     why: 'gathers the raw text that configuration is made of: environment, platform, working directory',
   },
-  'store/open.ts': { words: ['process.'], why: 'which SQLite is built in, only Node can say' },
+  'store/files/open.ts': { words: ['process.'], why: 'which SQLite is built in, only Node can say' },
   'http/listen.ts': { words: ['node:process'], why: 'a socket must never be there with a wider mode' },
   'http/server.ts': { words: ['randomUUID'], why: 'names requests that come without a name' },
-  'http/broken-request.ts': { words: ['randomUUID'], why: 'names requests that cannot be read' },
+  'http/entry/broken-request.ts': { words: ['randomUUID'], why: 'names requests that cannot be read' },
   'upstream/plain-upstream.ts': {
     words: ['AbortSignal.timeout'],
     why: 'the bound of a real request, which has to end by real time',
@@ -340,9 +347,9 @@ const cases: Case[] = [
       { 'config/a.ts': "import { c } from '../service/ports.ts';" },
       { 'http/wire/a.ts': "import { b } from '../../store/b.ts';" },
       { 'daemon/a.ts': "import { b } from '../cli/b.ts';" },
-      { 'cli/serve.ts': "import { serve } from '../daemon/serve.ts';" },
+      { 'cli/local/serve.ts': "import { serve } from '../../daemon/serve.ts';" },
       { 'cli/verify.ts': "const { serve } = await import('../daemon/serve.ts');" },
-      { 'cli/serve.ts': "const { open } = await import('../store/open.ts');" },
+      { 'cli/local/serve.ts': "const { open } = await import('../../store/files/open.ts');" },
       { 'attic/a.ts': "import { b } from '../domain/b.ts';" },
       { 'index.ts': "export { main } from './cli/main.ts';" },
     ],
@@ -351,7 +358,7 @@ const cases: Case[] = [
       { 'domain/a.ts': "// import { b } from '../service/b.ts';\nconst c = `from '../service/${'b'}.ts'`;" },
       { 'domain/a.ts': "const quote = /['\"/]/; /* import 'zod' */ const text = \"import 'zod'\";" },
       { 'http/a.ts': "import { b } from '../service/b.ts';" },
-      { 'cli/serve.ts': "const { serve } = await import('../daemon/serve.ts');" },
+      { 'cli/local/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
     ],
   },
   {
@@ -458,7 +465,7 @@ const cases: Case[] = [
     rule: strayWireNames,
     breaks: [
       { 'service/a.ts': 'const license_key = 1;' },
-      { 'http/license-routes.ts': '({ buyer_email: 1 })' },
+      { 'http/routes/license.ts': '({ buyer_email: 1 })' },
       { 'upstream/exchange.ts': 'const { product_link } = body;' },
     ],
     keeps: [

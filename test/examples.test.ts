@@ -7,7 +7,7 @@ import { commands } from '../src/cli/commands.ts';
 import { formatFault } from '../src/config/fault.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
-import { routes } from '../src/http/routes.ts';
+import { routes } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
 import { latchkey } from './cli/command-line.ts';
 import { startDaemonProcess } from './support/daemon-process.ts';

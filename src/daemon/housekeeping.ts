@@ -1,5 +1,5 @@
 import { StorageError, type Random, type Writer } from '../service/ports.ts';
-import type { KeptClock } from './clock.ts';
+import type { KeptClock } from './system/clock.ts';
 
 const tickMs = 10_000;
 const ticksPerMark = 6;

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import type { Grant } from '../domain/grant.ts';
-import type { Desk, ServerSettings } from '../http/desk.ts';
+import type { Desk, ServerSettings } from '../http/server-context.ts';
 import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
-import { socketGrant } from '../service/credentials.ts';
-import { groupNumber } from './group.ts';
-import { RequestsUnderWay } from './requests-under-way.ts';
-import { writeWhole } from './secret-files.ts';
+import { socketGrant } from '../service/access/credential.ts';
+import { groupNumber } from './system/unix-group.ts';
+import { RequestsUnderWay } from './requests-in-flight.ts';
+import { writeWhole } from './system/secret-files.ts';
 
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
 const lingerMs = 500;

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 import type { OutboxStatus, Status, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
-import type { CommitMeasure } from './writer-message.ts';
+import type { CommitMeasure } from './threads/writer-message.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
 const outcomes = ['applied', 'not_applied', 'ambiguous'] as const;

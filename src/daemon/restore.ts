@@ -1,16 +1,16 @@
-import { isRefusal } from '../service/idempotency.ts';
-import { rememberedTime } from '../service/mark-time.ts';
+import { isRefusal } from '../service/access/idempotency.ts';
+import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { StorageError } from '../service/ports.ts';
-import type { RestoredStore } from '../service/restore.ts';
+import type { RestoredStore } from '../service/lifecycle/restore.ts';
 import { runUseCase } from '../service/use-cases.ts';
 import { openWriting } from '../store/connection.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
 import { localWriter } from '../store/local-writer.ts';
-import { holdDirectory } from '../store/lock.ts';
-import { makeDirectory } from '../store/open.ts';
-import { draftFrom, putInPlace } from '../store/put-back.ts';
-import { KeptClock } from './clock.ts';
-import { sha256, systemRandom } from './random.ts';
+import { holdDirectory } from '../store/files/lock.ts';
+import { makeDirectory } from '../store/files/open.ts';
+import { draftFrom, putInPlace } from '../store/files/put-back.ts';
+import { KeptClock } from './system/clock.ts';
+import { sha256, systemRandom } from './system/random.ts';
 
 /** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
 export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { ok: false; reason: string };

@@ -6,9 +6,9 @@ import { ListenError } from '../http/listen.ts';
 import { StorageError } from '../service/ports.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
-import { makeLog } from './log.ts';
-import { logOf } from './log-part.ts';
-import { tellServiceManager } from './service-manager.ts';
+import { makeLog } from './log/log.ts';
+import { logOf } from './log/part.ts';
+import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
 const storageFailedExit = 74;

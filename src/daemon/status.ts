@@ -1,9 +1,9 @@
 import type { RecordCounts, Status } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
-import type { KeptClock } from './clock.ts';
-import type { Current } from './current.ts';
+import type { KeptClock } from './system/clock.ts';
+import type { Current } from './configuration-in-force.ts';
 import type { Addresses } from './listeners.ts';
-import type { Role } from './role.ts';
+import type { Role } from './role/role.ts';
 import { version } from './version.ts';
 
 export type StatusParts = {

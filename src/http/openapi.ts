@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
-import type { Access } from './credential.ts';
+import type { Access } from './entry/credential.ts';
 import type { Route } from './route.ts';
 import { problemObject } from './wire/problem.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Desk } from './desk.ts';
+import type { Desk } from './server-context.ts';
 import { presentRequestLine } from './wire/log.ts';
 
 /** Logs one answered request: a change or a refusal; what was only read leaves no line. */

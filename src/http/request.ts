@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
-import type { Desk } from './desk.ts';
-import { readIdempotencyKey } from './idempotency.ts';
-import { readWait } from './prefer.ts';
+import type { Desk } from './server-context.ts';
+import { readIdempotencyKey } from './entry/idempotency.ts';
+import { readWait } from './entry/prefer.ts';
 import type { Exchange, Route } from './route.ts';
-import { visitOf } from './visit.ts';
+import { visitOf } from './entry/request-state.ts';
 import { noParameters, type ParameterSet, type RawParameters, type Reading } from './wire/parameters.ts';
 import type { Grant } from '../domain/grant.ts';
 

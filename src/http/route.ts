@@ -3,8 +3,8 @@ import type { Grant } from '../domain/grant.ts';
 import type { ParameterFault, Result } from '../domain/problem.ts';
 import type { Asked } from '../service/ports.ts';
 import type { Answer } from './answer.ts';
-import type { Access } from './credential.ts';
-import type { Desk } from './desk.ts';
+import type { Access } from './entry/credential.ts';
+import type { Desk } from './server-context.ts';
 import type { ParameterSet, RawParameters } from './wire/parameters.ts';
 
 /** One request as a handler sees it: admitted, and read. */

@@ -7,20 +7,20 @@ import {
   type onRequestHookHandler,
 } from 'fastify';
 import type { Grant } from '../domain/grant.ts';
-import { answerBrokenRequest, noteRequest, refuseConnect } from './broken-request.ts';
-import { readBodies } from './body.ts';
-import { admit } from './credential.ts';
-import type { Desk, ServerSettings } from './desk.ts';
-import { passGate } from './gate.ts';
-import { headReader } from './head.ts';
-import { runAlone } from './idempotency.ts';
+import { answerBrokenRequest, noteRequest, refuseConnect } from './entry/broken-request.ts';
+import { readBodies } from './entry/body.ts';
+import { admit } from './entry/credential.ts';
+import type { Desk, ServerSettings } from './server-context.ts';
+import { passGate } from './entry/gate.ts';
+import { headReader } from './entry/head.ts';
+import { runAlone } from './entry/idempotency.ts';
 import { ProblemError } from './problem-error.ts';
-import { sendError, sendProblem } from './refusal.ts';
+import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
 import { readRequest } from './request.ts';
 import type { Route } from './route.ts';
-import { routes } from './routes.ts';
-import { visitOf } from './visit.ts';
+import { routes } from './routes/all.ts';
+import { visitOf } from './entry/request-state.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
 export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstance {

@@ -1,18 +1,18 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../service/tables.ts';
-import { accountReads, accountTable } from './accounts.ts';
-import { auditTable } from './audit.ts';
-import { collectionReads, collectionTable } from './collections.ts';
-import { couponReads, couponTable } from './coupons.ts';
-import { idempotencyReads, idempotencyTable } from './idempotency.ts';
-import { licenseReads, licenseTable } from './licenses.ts';
-import { mirrorReads, mirrorTable } from './mirror.ts';
-import { observationReads, observationTable } from './observations.ts';
-import { operationReads, operationTable } from './operations.ts';
-import { productReads, productTable } from './products.ts';
-import { purchaseReads, purchaseTable } from './purchases.ts';
-import { settingReads, settingTable } from './settings.ts';
-import { tokenReads, tokenTable } from './tokens.ts';
+import { accountReads, accountTable } from './tables/account.ts';
+import { auditTable } from './tables/audit.ts';
+import { collectionReads, collectionTable } from './tables/collection.ts';
+import { couponReads, couponTable } from './tables/coupon.ts';
+import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
+import { licenseReads, licenseTable } from './tables/license.ts';
+import { mirrorReads, mirrorTable } from './tables/mirror.ts';
+import { observationReads, observationTable } from './tables/observation.ts';
+import { operationReads, operationTable } from './tables/operation.ts';
+import { productReads, productTable } from './tables/product.ts';
+import { purchaseReads, purchaseTable } from './tables/purchase.ts';
+import { settingReads, settingTable } from './tables/setting.ts';
+import { tokenReads, tokenTable } from './tables/token.ts';
 
 /** Prepares everything that can be read over a connection. */
 export function prepareReader(database: DatabaseSync): Reader {

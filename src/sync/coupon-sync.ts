@@ -1,9 +1,9 @@
 import { foldCouponCode, type Coupon, type CouponTerms } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import { provisionalCoupon } from '../service/coupon-payload.ts';
+import { provisionalCoupon } from '../service/outbox/coupon-payload.ts';
 import type { Clock, CouponPull, Found, Log, Upstream, Writer } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist } from './persist.ts';
 import type { Errand } from './rate.ts';

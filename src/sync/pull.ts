@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Found, Pull, Upstream, Writer } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';
 import type { Errand } from './rate.ts';

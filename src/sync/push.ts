@@ -2,7 +2,7 @@ import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind, Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Deliveries, Log, Upstream, Writer } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { LaneKey, Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes, LaneVisit } from './key-lanes.ts';

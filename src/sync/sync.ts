@@ -1,6 +1,6 @@
 import type { BreakerPolicy } from '../domain/breaker.ts';
 import type { Clock, Log, Upstream, Writer } from '../service/ports.ts';
-import type { SyncPolicy } from '../service/sync-policy.ts';
+import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
-import { embeddedConfiguration } from '../../src/daemon/embedded.ts';
-import { LocalClient } from '../../src/daemon/local-client.ts';
-import { makeLog } from '../../src/daemon/log.ts';
-import { makeSample, type Sample } from '../../src/daemon/sample-catalogue.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { LocalClient } from '../../src/daemon/trial/local-client.ts';
+import { makeLog } from '../../src/daemon/log/log.ts';
+import { makeSample, type Sample } from '../../src/daemon/trial/sample-catalogue.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Requests in one iteration, all under way at once. */

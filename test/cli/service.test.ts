@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { formatUnit } from '../../src/cli/unit.ts';
+import { formatUnit } from '../../src/cli/local/systemd-unit.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey } from './command-line.ts';
 

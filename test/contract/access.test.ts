@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scopes, type Grant, type Scope } from '../../src/domain/grant.ts';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import { apiKey, openDesk, serverOf, type TestDesk } from '../http/desk.ts';
 
 /** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */

@@ -3,7 +3,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import { adminToken } from '../http/desk.ts';
 import { serveDesk, type Served } from '../http/served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeptClock } from '../../src/daemon/clock.ts';
+import { KeptClock } from '../../src/daemon/system/clock.ts';
 import type { Reading } from '../../src/domain/clock.ts';
 
 const start: Reading = { wall: 1_000_000_000_000, monotonic: 5_000 };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { hashLicenseKeys } from '../../src/daemon/hashed-keys.ts';
-import { allowedFields } from '../../src/daemon/log-fields.ts';
+import { hashLicenseKeys } from '../../src/daemon/log/hashed-license-keys.ts';
+import { allowedFields } from '../../src/daemon/log/fields.ts';
 import type { Log } from '../../src/service/ports.ts';
 
 test('a field that is not named for the log is withheld, whatever it holds', () => {

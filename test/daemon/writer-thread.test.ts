@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { WriterThread } from '../../src/daemon/writer-thread.ts';
+import { WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { StorageError } from '../../src/service/ports.ts';
 
 /** A writer whose thread answers only what the test lets it. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import { latchkey } from '../cli/command-line.ts';
 import { leaksIn } from '../support/canary.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';

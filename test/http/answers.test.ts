@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Desk, Readiness } from '../../src/http/desk.ts';
+import type { Desk, Readiness } from '../../src/http/server-context.ts';
 import { done, refuse } from '../../src/domain/problem.ts';
-import type { LicenseChangeRequest, Licensing, Standing } from '../../src/service/licensing.ts';
+import type { LicenseChangeRequest, Licensing, Standing } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from './desk.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'undici';
 import { expect, test, vi } from 'vitest';
-import { backUpInThread } from '../../src/daemon/backup-thread.ts';
+import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { givenStore } from '../store/given.ts';

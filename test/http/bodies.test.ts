@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readJson } from '../../src/http/body.ts';
-import { readPairs } from '../../src/http/pairs.ts';
+import { readJson } from '../../src/http/entry/body.ts';
+import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import { adminToken, openDesk, serverOf } from './desk.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
-import type { Licensing } from '../../src/service/licensing.ts';
+import type { Licensing } from '../../src/service/answers.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { adminToken } from './desk.ts';
 import { serveDesk } from './served.ts';

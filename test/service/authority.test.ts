@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
-import type { PurchaseWithLicense } from '../../src/service/purchase.ts';
+import type { PurchaseWithLicense } from '../../src/service/authority/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from './stage.ts';
 
 const accountId = 'default';

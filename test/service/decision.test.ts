@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/service/decide-operation.ts';
+import type { Decision } from '../../src/service/outbox/decide.ts';
 import { givenAgent, lost, minute, no, refusalOf, second, valueOf, type AgentStage } from './stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<string> {

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { backUpInThread } from '../../src/daemon/backup-thread.ts';
-import { backUp } from '../../src/store/backup.ts';
+import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
+import { backUp } from '../../src/store/files/backup.ts';
 import { openWriting } from '../../src/store/connection.ts';
 import { DatabaseRefused } from '../../src/store/faults.ts';
-import { draftFrom, putInPlace } from '../../src/store/put-back.ts';
+import { draftFrom, putInPlace } from '../../src/store/files/put-back.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { account, givenStore, type GivenStore } from './given.ts';
 

@@ -6,7 +6,7 @@ import type { Transaction } from '../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome } from '../../src/store/commit.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { StateDirectoryUnusable } from '../../src/store/faults.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
 
 type Write = { name: string; kib: number };

@@ -9,7 +9,7 @@ import {
   type ReadingConnection,
   type WritingConnection,
 } from '../../src/store/connection.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 export const at: number = Date.UTC(2026, 0, 1);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { isRefusal } from '../../src/service/idempotency.ts';
+import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context } from '../../src/service/ports.ts';
 import { runUseCase } from '../../src/service/use-cases.ts';
 import { localWriter } from '../../src/store/local-writer.ts';

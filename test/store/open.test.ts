@@ -6,8 +6,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../../src/store/faults.ts';
-import { migrate, migrations } from '../../src/store/migrations.ts';
-import { openStore } from '../../src/store/open.ts';
+import { migrate, migrations } from '../../src/store/files/migrations.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 import { givenStore } from './given.ts';
 
@@ -74,7 +74,7 @@ test('a second opening in the same process is refused, and does not loosen the f
 });
 
 async function givenHolder(directory: string): Promise<ChildProcess> {
-  const open = import.meta.resolve('../../src/store/open.ts');
+  const open = import.meta.resolve('../../src/store/files/open.ts');
   const script = `const { openStore } = await import(${JSON.stringify(open)});
     globalThis.store = openStore({ directory: ${JSON.stringify(directory)} });
     process.stdout.write('held');

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
 import { Ballast, makeRoomToStart } from '../../src/store/ballast.ts';
 import type { CommandOutcome, Committer } from '../../src/store/commit.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { ReservedCommitter } from '../../src/store/reserve.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';

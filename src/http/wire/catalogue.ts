@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Account, Collection, Product } from '../../domain/catalogue.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
-import type { AccountWithKey } from '../../service/account.ts';
-import type { ProductWithSecret } from '../../service/product.ts';
-import type { PurchaseWithLicense } from '../../service/purchase.ts';
+import type { AccountWithKey } from '../../service/authority/account.ts';
+import type { ProductWithSecret } from '../../service/authority/product.ts';
+import type { PurchaseWithLicense } from '../../service/authority/purchase.ts';
 import { boolean, text, texts } from './kind.ts';
 import { licenseKeyText, licenseObject, presentLicense, type LicenseObject } from './license.ts';
 import { parameters, type ParameterSet } from './parameters.ts';

@@ -1,0 +1,72 @@
+import type { z } from 'zod';
+import type { Answer, Call } from './call.ts';
+import type { GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { reachDaemon } from './reach.ts';
+import { problem } from './wire.ts';
+
+/** How an answer is read and shown. */
+export interface Reading<Shape> {
+  readonly schema: z.ZodType<Shape>;
+  readonly show: (data: Shape, answer: Answer) => string;
+  /** Default: done. */
+  readonly judge?: (data: Shape) => number;
+}
+
+/** Asks the running daemon with the admin token, shows what it says and gives the exit code. */
+export async function ask<Shape>(
+  options: GlobalOptions,
+  output: Output,
+  request: Call,
+  reading: Reading<Shape>,
+): Promise<number> {
+  const reached = await reachDaemon(options, request, true);
+  if (!reached.ok) {
+    output.complain(reached.lines);
+    return reached.code;
+  }
+  const { answer } = reached;
+  return answer.status < 300 ? report(options, output, answer, reading) : refuse(options, output, answer);
+}
+
+/** Shows a good answer: as it came, or in words. */
+export function report<Shape>(
+  options: GlobalOptions,
+  output: Output,
+  answer: Answer,
+  { schema, show, judge }: Reading<Shape>,
+): number {
+  const { body } = answer;
+  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;
+  const read = schema.safeParse(data);
+  if (!read.success) {
+    output.complain(['latchkey: the answer is not understood: is the daemon of another version?']);
+    return exitCode.failed;
+  }
+  if (options.json) output.printJson(data);
+  else output.print(show(read.data, answer));
+  return judge?.(read.data) ?? exitCode.done;
+}
+
+/** Shows a refusal; the problem itself is the machine output. */
+function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
+  const read = problem.safeParse(body);
+  if (!read.success) {
+    output.complain([`latchkey: the answer is ${status}, and not the daemon's: what is listening there?`]);
+    return exitCode.failed;
+  }
+  const { title, detail, code, errors = [] } = read.data;
+  if (options.json) output.printJson(body);
+  output.complain([
+    `latchkey: ${title} (${code})`,
+    ...(detail === undefined ? [] : [detail]),
+    ...errors.map(formatFault),
+  ]);
+  return exitCode.failed;
+}
+
+/** Names the parameter where the sentence does not begin with it. */
+function formatFault({ parameter, detail }: { parameter: string; detail: string }): string {
+  return detail.startsWith(`${parameter} `) ? `  ${detail}` : `  ${parameter}: ${detail}`;
+}

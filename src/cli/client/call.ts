@@ -1,0 +1,129 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Client } from 'undici';
+import { formatReason } from '../../config/fault.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** A request of the local interface. */
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  /** What is `undefined` is not sent. */
+  readonly query?: Values;
+  readonly form?: Values;
+  readonly json?: unknown;
+  /** Takes the body of a good answer that may be too long to be held. */
+  readonly sink?: Sink;
+}
+
+/** Where a long body goes; it may take as long as it moves. */
+export interface Sink {
+  /** Gives what stands for the body in the answer; rejects with a `SinkError` when the fault is on this side. */
+  readonly fill: (body: AsyncIterable<Uint8Array>) => Promise<unknown>;
+  readonly signal: AbortSignal;
+}
+
+/** What was answered could not be kept here. */
+export class SinkError extends Error {}
+
+export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Parsed JSON, or the text when it is none. */
+  readonly body: unknown;
+}
+
+/** An answer, or why there is none; `sent`: the daemon may have got the request all the same. */
+export type CallResult =
+  | { readonly ok: true; readonly answer: Answer }
+  | { readonly ok: false; readonly sent: boolean; readonly reason: string };
+
+/** Longer than the daemon itself ever waits for its upstream. */
+const timeoutMs = 35_000;
+const maximumBytes = 64 * 1024 ** 2;
+const unlimited = -1;
+
+/** Makes one call over one endpoint. Rejects only with a `SinkError`. */
+export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
+  const { sink } = request;
+  const client = connect(endpoint, sink === undefined ? maximumBytes : unlimited);
+  try {
+    const { statusCode, headers, body } = await client.request({
+      method: request.method ?? 'GET',
+      path: `${request.path}${toQuery(request.query)}`,
+      signal: sink?.signal ?? AbortSignal.timeout(timeoutMs),
+      ...encode(request, token),
+    });
+    const isForSink = sink !== undefined && statusCode < 300;
+    const read = isForSink ? await sink.fill(body) : parse(await body.text());
+    return { ok: true, answer: { status: statusCode, headers, body: read } };
+  } catch (error) {
+    if (error instanceof SinkError) throw error;
+    return { ok: false, sent: !isConnectFailure(error), reason: explain(error) };
+  } finally {
+    await client.destroy();
+  }
+}
+
+function connect(endpoint: Endpoint, maxResponseSize: number): Client {
+  const [origin, where] =
+    endpoint.kind === 'socket'
+      ? ['http://localhost', { socketPath: endpoint.path }]
+      : [endpoint.url.origin, {}];
+  return new Client(origin, { ...where, allowH2: false, maxResponseSize });
+}
+
+function encode(
+  { form, json }: Call,
+  token: string | null,
+): { readonly headers: Record<string, string>; readonly body: string | null } {
+  const [type, body] =
+    json === undefined
+      ? ['application/x-www-form-urlencoded', form === undefined ? null : toParameters(form).toString()]
+      : ['application/json', JSON.stringify(json)];
+  return {
+    headers: {
+      // Whatever address it listens on, the daemon serves this name to callers on its machine.
+      host: 'localhost',
+      accept: 'application/json',
+      ...(body === null ? {} : { 'content-type': type }),
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body,
+  };
+}
+
+function toQuery(values: Values = {}): string {
+  const parameters = toParameters(values);
+  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}
+
+function toParameters(values: Values): URLSearchParams {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Node marks the errors of connecting; for a name with several addresses it collects them. */
+function isConnectFailure(error: unknown): boolean {
+  if (error instanceof AggregateError) return true;
+  if (!(error instanceof Error)) return false;
+  const { syscall, code } = error as NodeJS.ErrnoException;
+  return syscall === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT';
+}
+
+function explain(error: unknown): string {
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return `no answer within ${timeoutMs / 1000} seconds`;
+  }
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  return first instanceof Error && !('errno' in first) ? first.message : formatReason(first);
+}

@@ -1,0 +1,34 @@
+import { ask, report } from '../client/ask.ts';
+import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { reachDaemon } from '../client/reach.ts';
+import { formatStatus } from '../text/status.ts';
+import { readiness, status } from '../client/wire.ts';
+
+/** `status`. */
+export const statusCommand: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .option('check', { type: 'boolean', default: false, describe: 'Only: exit 0 when it is ready' })
+      .example('$0 status --check', 'for probes; needs no token'),
+  (args, output) =>
+    args.check
+      ? check(args, output)
+      : ask(args, output, { path: '/statusz' }, { schema: status, show: formatStatus }),
+);
+
+/** Asks only whether the daemon is ready, which anyone may. */
+async function check(options: GlobalOptions, output: Output): Promise<number> {
+  const reached = await reachDaemon(options, { path: '/readyz' }, false);
+  if (!reached.ok) {
+    output.complain(reached.lines);
+    return reached.code;
+  }
+  const { answer } = reached;
+  const shown = report(options, output, answer, {
+    schema: readiness,
+    show: ({ status: word, reasons }) => [word, ...reasons].join('\n'),
+  });
+  return answer.status === 200 ? shown : exitCode.failed;
+}

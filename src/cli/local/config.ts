@@ -1,0 +1,49 @@
+import { formatKey } from '../../config/fault.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { effective } from '../../config/show.ts';
+import { leavesOf, type Tree } from '../../config/tree.ts';
+import { type CommandEntry, defineCommand, entry } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { formatFields } from '../text/layout.ts';
+import { formatFaults, toLoadOptions } from '../settings.ts';
+
+const check = defineCommand(
+  (yargs) => yargs,
+  async (args, output) => {
+    const loaded = loadConfiguration(toLoadOptions(args));
+    if (args.json) {
+      output.printJson(loaded.ok ? { ok: true, file: loaded.file, role: loaded.configuration.role } : loaded);
+    } else if (loaded.ok) {
+      output.print(`ok: ${loaded.file ?? 'no file, defaults'} (${loaded.configuration.role})`);
+    }
+    if (loaded.ok) return exitCode.done;
+    output.complain(formatFaults(loaded.faults));
+    return exitCode.configuration;
+  },
+);
+
+const show = defineCommand(
+  (yargs) => yargs,
+  async (args, output) => {
+    const loaded = loadConfiguration(toLoadOptions(args));
+    if (!loaded.ok) {
+      output.complain(formatFaults(loaded.faults));
+      return exitCode.configuration;
+    }
+    const tree = effective(loaded.configuration);
+    if (args.json) output.printJson(tree);
+    else output.print(formatFields(byKey(tree)));
+    return exitCode.done;
+  },
+);
+
+/** `config …`: works without a daemon. */
+export const configCommands: readonly CommandEntry[] = [
+  entry('check', 'Say what is wrong with the configuration, a line for each fault', check),
+  entry('show', 'Show the effective values, secrets masked', show),
+];
+
+/** Writes each value by its whole path, as faults name it. */
+function byKey(tree: Tree): Readonly<Record<string, string>> {
+  return Object.fromEntries(leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]));
+}

@@ -1,0 +1,94 @@
+import type { Configuration } from '../../config/configuration.ts';
+import { formatFault } from '../../config/fault.ts';
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
+import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { reachDaemon } from '../client/reach.ts';
+import { toLoadOptions } from '../settings.ts';
+import { readiness, status } from '../client/wire.ts';
+
+/** `doctor`: a line for each thing looked at; fails when something is wrong. Nothing is changed. */
+export const doctorCommand: Command = defineCommand(
+  (yargs) => yargs.example('$0 doctor', 'what is well, what is not, and what to do about it'),
+  async (args, output) => {
+    const findings = await examineAll(args);
+    const isWell = findings.every(({ level }) => level !== 'fail');
+    if (args.json) output.printJson({ ok: isWell, findings });
+    else output.print(findings.map(formatFinding).join('\n'));
+    return isWell ? exitCode.done : exitCode.failed;
+  },
+);
+
+function formatFinding({ level, what, advice }: Finding): string {
+  return `${level.padEnd(4)}  ${what}${advice === null ? '' : `  →  ${advice}`}`;
+}
+
+async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
+  const loaded = loadConfiguration(toLoadOptions(options));
+  if (!loaded.ok)
+    return loaded.faults.map((fault) => fail(formatFault(fault), 'mend it: nothing else was looked at'));
+  const { configuration, file } = loaded;
+  const daemon = await examineDaemon(options);
+  const { examine } = await import('../../daemon/doctor/examination.ts');
+  const others = await examine({
+    configuration,
+    secretFiles: loaded.secretFiles,
+    fileWithSecrets: hasInlineSecrets(loaded) ? file : null,
+    isRunning: daemon.isRunning,
+  });
+  const source = file ?? 'no file, defaults';
+  return [ok(`the configuration is sound: ${source} (${configuration.role})`), ...daemon.findings, ...others];
+}
+
+function hasInlineSecrets({
+  configuration,
+  secretFiles,
+}: Extract<ConfigurationResult, { ok: true }>): boolean {
+  return countSecrets(configuration) > secretFiles.length;
+}
+
+function countSecrets({ upstream, products }: Configuration): number {
+  const hasApiKey = (upstream?.apiKey ?? null) !== null;
+  return products.length + (hasApiKey ? 1 : 0);
+}
+
+async function examineDaemon(
+  options: GlobalOptions,
+): Promise<{ isRunning: boolean; findings: readonly Finding[] }> {
+  const ready = await reachDaemon(options, { path: '/readyz' }, false);
+  if (!ready.ok) {
+    return { isRunning: false, findings: [warn('no daemon runs here', 'start it: latchkey serve')] };
+  }
+  const { status: word, reasons } = readiness.parse(ready.answer.body);
+  const how =
+    word === 'ok'
+      ? ok('the daemon is ready')
+      : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons));
+  return { isRunning: true, findings: [how, ...(await examineStatus(options))] };
+}
+
+function adviceFor(reasons: readonly string[]): string {
+  return reasons.includes('store_damaged')
+    ? 'stop it, put a backup back with latchkey restore FILE, and start it again'
+    : 'wait, or look into its log';
+}
+
+/** What the daemon says of itself, as far as somebody should look at it. */
+async function examineStatus(options: GlobalOptions): Promise<readonly Finding[]> {
+  const asked = await reachDaemon(options, { path: '/statusz' }, true);
+  if (!asked.ok)
+    return [warn(asked.lines.join(' ').replace('latchkey: ', ''), 'run this as its user, or as root')];
+  const read = status.safeParse(asked.answer.body);
+  if (!read.success) return [warn('its status is not understood', 'is the daemon of another version?')];
+  const { upstream, outbox, clock } = read.data;
+  const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
+  return [
+    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
+    ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, 'see: latchkey outbox list')] : []),
+    ...(upstream?.state === 'down'
+      ? [warn(`the upstream is away since ${upstream.since}`, 'see what is said of it below')]
+      : []),
+    ...(upstream?.state === 'paused' ? [warn('sync is paused', 'latchkey sync resume')] : []),
+  ];
+}

@@ -1,0 +1,37 @@
+import { locateDaemon } from '../../config/load.ts';
+import { type Command, defineCommand, operand } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { formatFaults, toLoadOptions } from '../settings.ts';
+
+/** `restore`: works on the files themselves, which no daemon may be using. */
+export const restoreCommand: Command = defineCommand(
+  (yargs) => yargs.positional('file', operand('A file that latchkey backup has made')),
+  async (args, output) => {
+    const found = locateDaemon(toLoadOptions(args));
+    if (!found.ok) {
+      output.complain(formatFaults(found.faults));
+      return exitCode.configuration;
+    }
+    const { stateDir } = found.location;
+    const { restoreBackup } = await import('../../daemon/restore.ts');
+    const restored = await restoreBackup(args.file, stateDir);
+    if (!restored.ok) {
+      output.complain([`latchkey: ${restored.reason}`, 'Nothing was changed.']);
+      return exitCode.failed;
+    }
+    const { instance, unfinished, kept } = restored;
+    if (args.json) output.printJson({ state_dir: stateDir, instance, unfinished, kept });
+    else {
+      const lines = [
+        `${args.file} is restored into ${stateDir}, as a new instance: ${instance}`,
+        ...(kept === null ? [] : [`The database that was there is kept as ${kept}`]),
+        unfinished === 0
+          ? 'No change in it waits for the upstream.'
+          : `${unfinished} changes in it are not finished: each is read back from the upstream before any is sent.`,
+        'Start it: latchkey serve',
+      ];
+      output.print(lines.join('\n'));
+    }
+    return exitCode.done;
+  },
+);

@@ -1,0 +1,41 @@
+import { parseDuration } from '../../config/unit.ts';
+import { type Command, defineCommand, textOption } from '../command.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** `sandbox`: an authority to try things on, made a bad one on purpose if so wanted. */
+export const sandboxCommand: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .options({
+        port: { ...textOption('TCP port; 0: a free one'), default: '0' },
+        latency: { ...textOption('Wait before each answer'), default: '0s' },
+        'error-rate': { ...textOption('Share of requests refused with 503, 0 to 1'), default: '0' },
+        'lost-replies': { ...textOption('Share of requests done but not answered, 0 to 1'), default: '0' },
+        'offline-after': textOption('Go away after so long'),
+      })
+      .example('$0 sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
+  async (args) => {
+    const options = {
+      port: readNumber('port', args.port, 65_535),
+      latencyMs: readDuration('latency', args.latency),
+      errorRate: readNumber('error-rate', args.errorRate, 1),
+      lostReplies: readNumber('lost-replies', args.lostReplies, 1),
+      offlineAfterMs:
+        args.offlineAfter === undefined ? null : readDuration('offline-after', args.offlineAfter),
+    };
+    const { runSandbox } = await import('../../daemon/trial/sandbox.ts');
+    return runSandbox(options);
+  },
+);
+
+function readNumber(name: string, text: string, maximum: number): number {
+  const number = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= maximum) return number;
+  throw new UsageError(`--${name} must be a number from 0 to ${maximum}`);
+}
+
+function readDuration(name: string, text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined) return durationMs;
+  throw new UsageError(`--${name} must be a duration such as 500ms, 30s or 5m`);
+}

@@ -1,0 +1,38 @@
+import { loadConfiguration } from '../../config/load.ts';
+import { type Command, defineCommand, textOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { formatFaults, toLoadOptions } from '../settings.ts';
+
+/** `serve`: runs the daemon in this process; flags hold over file and environment, also on re-reading. */
+export const serveCommand: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .options({
+        listen: textOption('TCP address, or false'),
+        socket: textOption('Path of the Unix socket, or false'),
+        'upstream-url': textOption('Base address of the store: an agent'),
+        'log-level': textOption('trace, debug, info, warn, error …'),
+        'log-format': textOption('json or pretty'),
+      })
+      .example('$0 serve', 'an authority on 127.0.0.1:8787')
+      .example('$0 serve --config agent.yaml', 'an agent, when the file has an upstream'),
+  async (args, output) => {
+    const options = toLoadOptions(args, {
+      listen: { tcp: toSwitch(args.listen), socket: toSwitch(args.socket) },
+      upstream: args.upstreamUrl === undefined ? undefined : { base_url: args.upstreamUrl },
+      log: { level: args.logLevel, format: args.logFormat },
+    });
+    const loaded = loadConfiguration(options);
+    if (!loaded.ok) {
+      output.complain(formatFaults(loaded.faults));
+      return exitCode.configuration;
+    }
+    const { serve } = await import('../../daemon/serve.ts');
+    return serve(loaded.configuration, async () => loadConfiguration(options));
+  },
+);
+
+/** A listener is switched off by the word, as in the file. */
+function toSwitch(text: string | undefined): string | false | undefined {
+  return text === 'false' ? false : text;
+}

@@ -1,0 +1,144 @@
+import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import type { ArgumentsCamelCase, Argv } from 'yargs';
+import { formatReason } from '../../config/fault.ts';
+import { type CommandEntry, defineCommand, entry, type GlobalOptions, textOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { formatUnit, isUnchanged, type UnitScope } from './systemd-unit.ts';
+
+type ServiceOptions = GlobalOptions & {
+  user: boolean;
+  root: string | undefined;
+  program: string | undefined;
+};
+type Args = ArgumentsCamelCase<ServiceOptions>;
+
+const options = (yargs: Argv<GlobalOptions>): Argv<ServiceOptions> =>
+  yargs.options({
+    user: { type: 'boolean', default: false, describe: 'A service of this user, not of the machine' },
+    root: textOption('Directory of another system, for images'),
+    program: textOption('Program that the service starts; default: this one'),
+  });
+
+const print = defineCommand(options, async (args, output) => {
+  if (args.json) output.printJson({ path: pathOf(args), unit: unitOf(args) });
+  else output.print(unitOf(args).trimEnd());
+  return exitCode.done;
+});
+
+const install = defineCommand(options, async (args, output) => {
+  const [path, unit] = [pathOf(args), unitOf(args)];
+  return changing(path, output, (before) => {
+    if (before !== null && before !== unit && !isUnchanged(before)) {
+      return refuse(output, path, 'is not as it was installed: move it away first. Nothing was changed.');
+    }
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, unit, { mode: 0o644 });
+    if (args.json) output.printJson({ path });
+    else output.print([`Installed ${path}. Next:`, ...stepsAfterInstall(args)].join('\n'));
+    return exitCode.done;
+  });
+});
+
+const uninstall = defineCommand(options, async (args, output) => {
+  const path = pathOf(args);
+  return changing(path, output, (before) => {
+    if (before === null) return refuse(output, path, 'is not there.');
+    if (!isUnchanged(before)) {
+      return refuse(output, path, 'is not as it was installed: remove it yourself. Nothing was changed.');
+    }
+    if (isEnabled(args, path)) {
+      return refuse(output, path, `is enabled. First: ${systemctl(args)} disable --now latchkey`);
+    }
+    rmSync(path);
+    if (args.json) output.printJson({ path });
+    else output.print(`Removed ${path}. Next:\n  ${systemctl(args)} daemon-reload`);
+    return exitCode.done;
+  });
+});
+
+/** `service …`: a unit for systemd; nothing is started or stopped by it. */
+export const serviceCommands: readonly CommandEntry[] = [
+  entry('print', 'Print the systemd unit; touches nothing', print),
+  entry('install', 'Write the systemd unit, and say what to do next', install),
+  entry('uninstall', 'Remove the systemd unit; the state stays', uninstall),
+];
+
+function changing(path: string, output: Output, change: (before: string | null) => number): number {
+  try {
+    return change(read(path));
+  } catch (error) {
+    if (!(error instanceof Error && 'errno' in error)) throw error;
+    return refuse(output, path, `cannot be changed: ${formatReason(error)}`);
+  }
+}
+
+function refuse(output: Output, path: string, why: string): number {
+  output.complain([`latchkey: ${path} ${why}`]);
+  return exitCode.failed;
+}
+
+function read(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function unitOf({ user, program, config }: Args): string {
+  const scope: UnitScope = user ? 'user' : 'system';
+  return formatUnit({
+    scope,
+    program: program === undefined ? thisProgram() : [program],
+    config: config === undefined ? null : resolve(config),
+  });
+}
+
+/** By its full path, since a service has a PATH of its own. */
+function thisProgram(): readonly string[] {
+  return [
+    process.execPath,
+    join(import.meta.dirname, `../main${import.meta.filename.endsWith('.ts') ? '.ts' : '.js'}`),
+  ];
+}
+
+function pathOf({ user, root = '/' }: Args): string {
+  const given = process.env['XDG_CONFIG_HOME'] ?? '';
+  const home = isAbsolute(given) ? given : join(homedir(), '.config');
+  const directory = user ? join(home, 'systemd/user') : '/etc/systemd/system';
+  return join(resolve(root), directory, 'latchkey.service');
+}
+
+function stepsAfterInstall({ user, config }: Args): readonly string[] {
+  if (user) {
+    return [
+      `  edit ${config ?? '~/.config/latchkey/config.yaml'}`,
+      '  systemctl --user daemon-reload',
+      '  systemctl --user enable --now latchkey',
+      '  latchkey doctor',
+      'To have it run while you are not logged in: loginctl enable-linger',
+    ];
+  }
+  return [
+    '  useradd --system --home-dir /var/lib/latchkey --shell /usr/sbin/nologin latchkey',
+    `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: /var/lib/latchkey`,
+    '  chown latchkey: each secret file that it names, and chmod 0600 it',
+    '  systemctl daemon-reload',
+    '  systemctl enable --now latchkey',
+    '  latchkey doctor',
+  ];
+}
+
+/** Whether the manager starts it by itself. */
+function isEnabled({ user }: Args, path: string): boolean {
+  const target = user ? 'default.target.wants' : 'multi-user.target.wants';
+  return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;
+}
+
+function systemctl({ user }: Args): string {
+  return user ? 'systemctl --user' : 'systemctl';
+}

@@ -1,0 +1,25 @@
+import type { Configuration } from '../../config/configuration.ts';
+import { examineFiles } from './files.ts';
+import { examineStore } from './store.ts';
+import { examineUpstream } from './upstream.ts';
+import type { Finding } from '../../config/finding.ts';
+
+/** What the doctor is to look at. */
+export type Patient = {
+  configuration: Configuration;
+  secretFiles: readonly string[];
+  /** The configuration file, if secrets stand in it. */
+  fileWithSecrets: string | null;
+  /** A running daemon looks through its store itself. */
+  isRunning: boolean;
+};
+
+/** Looks at files, store and upstream; changes nothing. */
+export async function examine({ configuration, isRunning, ...files }: Patient): Promise<readonly Finding[]> {
+  const { stateDir } = configuration;
+  return [
+    ...examineFiles({ stateDir, ...files }),
+    ...(isRunning ? [] : examineStore(stateDir)),
+    ...(await examineUpstream(configuration)),
+  ];
+}

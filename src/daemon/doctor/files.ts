@@ -1,0 +1,69 @@
+import { readdirSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatReason } from '../../config/fault.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+
+const mine = 0o700;
+const groupBits = 0o070;
+const otherBits = 0o007;
+/** Less free room than this does not last, in bytes. */
+const scarceBytes = 64 * 1024 * 1024;
+
+/** Looks at who can read the state, the secrets and a configuration that holds some, and at the room for more. */
+export function examineFiles(places: {
+  stateDir: string;
+  secretFiles: readonly string[];
+  /** The configuration file, if secrets stand in it. */
+  fileWithSecrets: string | null;
+}): Finding[] {
+  const { stateDir, secretFiles, fileWithSecrets } = places;
+  const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
+  return [...examineStateDirectory(stateDir), ...secrets.map((path) => examineSecret(path))];
+}
+
+function examineStateDirectory(directory: string): Finding[] {
+  const name = `state directory ${directory}`;
+  try {
+    const open = readdirSync(directory).filter((file) =>
+      isOpen(join(directory, file), groupBits | otherBits),
+    );
+    return [
+      isOpen(directory, groupBits | otherBits)
+        ? fail(`${name} can be entered by other users`, `chmod ${mine.toString(8)} ${directory}`)
+        : ok(`${name} belongs to its user alone`),
+      ...open.map((file) =>
+        fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
+      ),
+      examineRoom(directory),
+    ];
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
+      return [warn(`${name} is not there yet`, 'the first start makes it: latchkey serve')];
+    }
+    return [fail(`${name}: ${formatReason(error)}`, 'run this as the user whose daemon it is, or as root')];
+  }
+}
+
+function examineRoom(directory: string): Finding {
+  const { bavail, bsize } = statfsSync(directory);
+  const mebibytes = Math.floor((bavail * bsize) / 1024 ** 2);
+  return bavail * bsize < scarceBytes
+    ? warn(
+        `only ${mebibytes} MiB are free on the disk of the state`,
+        'make room: changes are refused on a full disk',
+      )
+    : ok(`${mebibytes} MiB are free on the disk of the state`);
+}
+
+function examineSecret(path: string): Finding {
+  if (isOpen(path, otherBits)) return fail(`${path} can be read by anyone here`, `chmod 0600 ${path}`);
+  if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
+  return ok(`${path} can be read by its user alone`);
+}
+
+/** Sockets are opened by whom the configuration says, and Windows has no such bits. */
+function isOpen(path: string, bits: number): boolean {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined || status.isSocket() || process.platform === 'win32') return false;
+  return (status.mode & bits) !== 0;
+}

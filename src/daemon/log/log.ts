@@ -1,0 +1,21 @@
+import { pino, type Logger } from 'pino';
+import pretty from 'pino-pretty';
+import { allowedFields } from './fields.ts';
+
+export type LogSettings = { level: string; format: 'json' | 'pretty' };
+
+/** Makes the log: JSON lines on standard output, or readable ones for a terminal. */
+export function makeLog({ level, format }: LogSettings): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { log: allowedFields },
+    // An error is described by then: pino's own serializer would take the description for one.
+    serializers: { err: (described: unknown) => described },
+  };
+  // In this thread: pino's transports hang in bundles.
+  return format === 'pretty'
+    ? pino(options, pretty({ sync: true, colorize: process.stdout.isTTY }))
+    : pino(options, pino.destination({ dest: 1, sync: true }));
+}

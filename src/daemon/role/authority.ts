@@ -1,0 +1,23 @@
+import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
+import { authorityCredentials } from '../../service/access/credential.ts';
+import type { Role, RoleParts } from './role.ts';
+import { sha256 } from '../system/random.ts';
+
+/** Builds the authority: the store is the truth, and nothing goes up. */
+export function authorityRole({ reader, writer }: RoleParts): Role {
+  return {
+    licensing: authorityLicensing(reader, writer),
+    couponing: authorityCouponing(reader, writer),
+    credentials: authorityCredentials(reader, sha256),
+    upstream: null,
+    sync: null,
+    run: (signal) => untilAborted(signal),
+  };
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => {
+    signal.addEventListener('abort', resolve, { once: true });
+  });
+}

@@ -1,0 +1,37 @@
+import type { Credentials } from '../../service/access/credential.ts';
+import type { Couponing, Licensing } from '../../service/answers.ts';
+import type { Log, SyncControl, Writer } from '../../service/ports.ts';
+import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
+import type { Reader } from '../../service/tables.ts';
+import type { KeptClock } from '../system/clock.ts';
+import type { Current } from '../configuration-in-force.ts';
+
+/** What a role brings to the daemon. */
+export type Role = {
+  licensing: Licensing;
+  couponing: Couponing;
+  credentials: Credentials;
+  /** Null on an authority. */
+  upstream: {
+    status(): UpstreamStatus;
+    /** Asks again where a credential was refused: it may be another one now. */
+    retryCredentials(): void;
+    /** The machine slept: what was known of the upstream is old. */
+    probeNow(): void;
+  } | null;
+  /** Null on an authority. */
+  sync: SyncControl | null;
+  /** Runs the loops until the signal; rejects when the store failed. */
+  run(signal: AbortSignal): Promise<void>;
+};
+
+export type RoleParts = {
+  current: Current;
+  reader: Reader;
+  writer: Writer;
+  clock: KeptClock;
+  log: Log;
+  meter: UpstreamMeter;
+  /** Ends requests under way. */
+  lifetime: AbortSignal;
+};

@@ -1,0 +1,32 @@
+import type { SyncControl, Writer } from '../../service/ports.ts';
+import { isPaused } from '../../service/outbox/pause.ts';
+import type { Reader } from '../../service/tables.ts';
+import type { Sync } from '../../sync/sync.ts';
+
+/** What a person does about the way up: the store remembers it, and what runs here follows the store. */
+export function syncControl(
+  { reader, writer }: { reader: Reader; writer: Writer },
+  { uplink, push }: Sync,
+): SyncControl {
+  const follow = (): void => {
+    if (isPaused(reader)) uplink.pause();
+    else uplink.resume();
+  };
+  const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (asked) => {
+    const done = await writer.write('pauseSync', { isPaused: value }, asked);
+    follow();
+    return done;
+  };
+  return {
+    pause: setPaused(true),
+    resume: setPaused(false),
+    async now(asked) {
+      const done = await writer.write('hurry', {}, asked);
+      uplink.hurry();
+      return done;
+    },
+    wake() {
+      push.wake();
+    },
+  };
+}

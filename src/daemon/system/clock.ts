@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  isSuspect,
+  keepTime,
+  learnDate,
+  startTimeKeeping,
+  timeOf,
+  type Reading,
+  type TimeKeeping,
+} from '../../domain/clock.ts';
+import type { Clock } from '../../service/ports.ts';
+
+/** Node's timers overflow beyond this many ms. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The clock of this process, which the wall clock can only move forwards (sync design, section 6). */
+export class KeptClock implements Clock {
+  readonly #read: () => Reading;
+  readonly #steadyOffset: number;
+  #keeping: TimeKeeping;
+  #lastReading: Reading;
+
+  /** `mark`: epoch ms that the store remembers having reached; null on a new one. */
+  constructor(mark: number | null, read: () => Reading = readSystem) {
+    this.#read = read;
+    const reading = read();
+    this.#lastReading = reading;
+    this.#keeping = startTimeKeeping(mark, reading);
+    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
+  }
+
+  now(): number {
+    this.#keeping = keepTime(this.#keeping, this.#read());
+    return Math.round(timeOf(this.#keeping));
+  }
+
+  steady(): number {
+    return Math.round(this.#steadyOffset + this.#read().monotonic);
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
+  }
+
+  /** For how long the machine slept since the last call, in ms: the wall clock went on, the other stood still. */
+  sleptMs(): number {
+    const before = this.#lastReading;
+    const reading = this.#read();
+    this.#lastReading = reading;
+    return Math.max(0, reading.wall - before.wall - (reading.monotonic - before.monotonic));
+  }
+
+  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms. */
+  learn(date: number): void {
+    this.#keeping = learnDate(this.#keeping, date, this.#read());
+  }
+
+  /** What the store is to remember as reached, in epoch ms. */
+  mark(): number {
+    this.now();
+    return Math.round(this.#keeping.base);
+  }
+
+  status(): { suspect: boolean; highWater: number } {
+    return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark() };
+  }
+}
+
+function readSystem(): Reading {
+  return { wall: Date.now(), monotonic: performance.now() };
+}

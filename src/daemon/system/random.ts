@@ -1,0 +1,17 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { v7 as uuid } from 'uuid';
+import type { Digest, Random, SameDigest } from '../../service/ports.ts';
+
+/** Randomness from the operating system. */
+export const systemRandom: Random = {
+  bytes: (count) => randomBytes(count),
+  uuid: (now) => uuid({ msecs: now }),
+  draw: () => randomBytes(4).readUInt32LE() / 2 ** 32,
+};
+
+/** SHA-256 as lower-case hexadecimal. */
+export const sha256: Digest = (secret) => hash('sha256', secret, 'hex');
+
+/** Compares digests of the same length; those of `sha256` all have it. */
+export const isSameDigest: SameDigest = (left, right) =>
+  timingSafeEqual(Buffer.from(left, 'hex'), Buffer.from(right, 'hex'));

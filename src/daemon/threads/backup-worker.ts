@@ -1,0 +1,16 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { backUp } from '../../store/files/backup.ts';
+import type { BackupOrder } from './backup-thread.ts';
+import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
+
+/** Why the copy was not made travels as what is left of an error on its way between threads. */
+function carryOut({ databasePath, path }: BackupOrder): OutcomeMessage {
+  try {
+    backUp(databasePath, path);
+    return outcomeMessage(0, { result: null });
+  } catch (error) {
+    return outcomeMessage(0, { error });
+  }
+}
+
+parentPort?.postMessage(carryOut(workerData as BackupOrder));

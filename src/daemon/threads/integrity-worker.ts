@@ -1,0 +1,7 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { findDamage } from '../../store/files/damage.ts';
+import type { DamageMessage } from './integrity-thread.ts';
+
+const { databasePath } = workerData as { databasePath: string };
+const message: DamageMessage = { damage: findDamage(databasePath) };
+parentPort?.postMessage(message);

@@ -1,0 +1,140 @@
+import { once } from 'node:events';
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { StorageError, type Asked, type Clock, type Writer } from '../../service/ports.ts';
+import type { Command, CommandResult, UseCaseName } from '../../service/use-cases.ts';
+import {
+  errorOf,
+  type BatchMessage,
+  type CommitMeasure,
+  type RoomMessage,
+  type WriterMessage,
+} from './writer-message.ts';
+
+/** A write that waits longer than this will not be answered: the disk hangs, in ms. */
+const stuckMs = 60_000;
+
+/** What happens in the writer's thread. */
+export type WriterEvents = {
+  onCommit: (measure: CommitMeasure) => void;
+  /** The disk has become full, or has room again; at the start called only when it is full. */
+  onRoom: (isFull: boolean) => void;
+};
+
+/** Starts the writer's thread on a database; resolves when it is ready to write. */
+export async function startWriter(
+  databasePath: string,
+  clock: Clock,
+  events: WriterEvents,
+): Promise<WriterThread> {
+  // The same file name from source and from the build.
+  const file = new URL(`./writer-worker${extname(import.meta.filename)}`, import.meta.url);
+  const worker = new Worker(file, { workerData: { databasePath }, name: 'writer' });
+  const [{ isFull }] = (await once(worker, 'message')) as [RoomMessage];
+  const writer = new WriterThread(worker, clock, events);
+  if (isFull) writer.setRoom(isFull);
+  return writer;
+}
+
+/** The writer in its own thread, as the server's thread sees it. */
+export class WriterThread implements Writer, AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #clock: Clock;
+  readonly #events: WriterEvents;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #lost = Promise.withResolvers<never>();
+  readonly #exited = Promise.withResolvers<void>();
+  #failure: StorageError | null = null;
+  /** When each write under way was posted, in the order of their ids. */
+  readonly #writing = new Map<number, number>();
+  #isFull = false;
+  #isClosing = false;
+  #lastId = 0;
+
+  /** Use `startWriter`. */
+  constructor(worker: Worker, clock: Clock, events: WriterEvents) {
+    this.#worker = worker;
+    this.#clock = clock;
+    this.#events = events;
+    this.#lost.promise.catch(() => undefined);
+    worker.on('error', (error) => this.#lose(error));
+    worker.on('exit', (code) => {
+      this.#exited.resolve();
+      if (!this.#isClosing) this.#lose(new Error(`the writer's thread ended with ${code}`));
+    });
+    worker.on('message', (message: BatchMessage | RoomMessage) => {
+      if ('isFull' in message) this.setRoom(message.isFull);
+      else this.#settle(message);
+    });
+  }
+
+  /** Rejects when the storage failed or the thread is lost: no write is taken any more. Pending otherwise. */
+  get lost(): Promise<never> {
+    return this.#lost.promise;
+  }
+
+  /** Whether the disk is full, and only what is essential is written. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Whether a write has waited for so long that the disk must hang. */
+  get isStuck(): boolean {
+    const [first] = this.#writing.values();
+    return first !== undefined && this.#clock.steady() - first > stuckMs;
+  }
+
+  /** Takes no more writes, although the thread could: what it would write to is damaged. */
+  refuse(cause: unknown): void {
+    this.#failure ??= new StorageError('failed', cause);
+  }
+
+  setRoom(isFull: boolean): void {
+    this.#isFull = isFull;
+    this.#events.onRoom(isFull);
+  }
+
+  async write<Name extends UseCaseName>(
+    name: Name,
+    command: Command<Name>,
+    asked: Partial<Asked> = {},
+  ): Promise<CommandResult<Name>> {
+    if (this.#failure !== null) throw this.#failure;
+    this.#lastId += 1;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(this.#lastId, waiting);
+    const request = { name, command, asked };
+    const [now, steady] = [this.#clock.now(), this.#clock.steady()];
+    this.#writing.set(this.#lastId, steady);
+    const message: WriterMessage = { id: this.#lastId, request, now, steady };
+    this.#worker.postMessage(message);
+    // The name asked for decides what its use case gives back.
+    return (await waiting.promise) as CommandResult<Name>;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    const close: WriterMessage = 'close';
+    this.#worker.postMessage(close);
+    await this.#exited.promise;
+  }
+
+  #settle({ outcomes, commit, isBroken }: BatchMessage): void {
+    this.#events.onCommit(commit);
+    for (const outcome of outcomes) {
+      const waiting = this.#waiting.get(outcome.id);
+      this.#waiting.delete(outcome.id);
+      this.#writing.delete(outcome.id);
+      if ('result' in outcome) waiting?.resolve(outcome.result);
+      else waiting?.reject(errorOf(outcome));
+    }
+    if (isBroken) this.#lose(new Error('the storage takes no more writes'));
+  }
+
+  #lose(cause: unknown): void {
+    this.#failure ??= new StorageError('failed', cause);
+    for (const waiting of this.#waiting.values()) waiting.reject(this.#failure);
+    this.#waiting.clear();
+    this.#lost.reject(this.#failure);
+  }
+}

@@ -1,0 +1,83 @@
+import { dirname } from 'node:path';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { isEssential } from '../../service/lifecycle/full-disk.ts';
+import { isRefusal } from '../../service/access/idempotency.ts';
+import { runUseCase } from '../../service/use-cases.ts';
+import { Ballast } from '../../store/ballast.ts';
+import { prepareCommitter, type Committer } from '../../store/commit.ts';
+import { foldLog, openWriting } from '../../store/connection.ts';
+import { ReservedCommitter } from '../../store/reserve.ts';
+import { sha256, systemRandom } from '../system/random.ts';
+import { Room } from './disk-room.ts';
+import {
+  outcomeMessage,
+  type BatchMessage,
+  type WriteMessage,
+  type WriterMessage,
+} from './writer-message.ts';
+
+type Port = NonNullable<typeof parentPort>;
+
+/** More than this many writes do not share a commit, so that the first of them is not kept waiting. */
+const largestBatch = 512;
+
+/** What the ballast is made of: random, and longer than file systems look back to compress it, in bytes. */
+const fillingBytes = 1024 * 1024;
+
+/**
+ * The writer's thread: takes what has gathered while it was busy, commits it as one, then answers.
+ * There is no timer: the commit itself sets the pace.
+ */
+function work(port: Port, databasePath: string): void {
+  const connection = openWriting(databasePath);
+  const plain = prepareCommitter<WriteMessage>(connection, {
+    run: (transaction, { request, now, steady }) =>
+      runUseCase(transaction, request, { now, steady, random: systemRandom, digest: sha256 }),
+    isRefusal,
+  });
+  const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
+  const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
+  const room = new Room(port, ballast);
+  const receive = (message: WriterMessage): void => {
+    if (message === 'close') {
+      room[Symbol.dispose]();
+      if (committer.broken === null) foldLog(connection);
+      connection[Symbol.dispose]();
+      port.close();
+    } else {
+      const { batch, isClosed } = gather(port, message);
+      port.postMessage(commit(committer, batch));
+      room.look();
+      if (isClosed) receive('close');
+    }
+  };
+  port.on('message', receive);
+  room.begin();
+}
+
+/** The writes that came by now, and whether they were the last. */
+function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; isClosed: boolean } {
+  const batch = [first];
+  while (batch.length < largestBatch) {
+    const message = receiveMessageOnPort(port)?.message as WriterMessage | undefined;
+    if (message === undefined) break;
+    if (message === 'close') return { batch, isClosed: true };
+    batch.push(message);
+  }
+  return { batch, isClosed: false };
+}
+
+function commit(committer: Committer<WriteMessage>, batch: readonly WriteMessage[]): BatchMessage {
+  const startedAt = performance.now();
+  const outcomes = committer.commitBatch(batch);
+  const measure = { durationMs: performance.now() - startedAt, size: batch.length };
+  return {
+    outcomes: batch.map(({ id }, index) =>
+      outcomeMessage(id, outcomes[index] ?? { error: new Error('the committer gave no outcome') }),
+    ),
+    commit: measure,
+    isBroken: committer.broken !== null,
+  };
+}
+
+if (parentPort !== null) work(parentPort, (workerData as { databasePath: string }).databasePath);

@@ -1,0 +1,86 @@
+import type { FastifyInstance } from 'fastify';
+import type { HttpLimits } from '../server-context.ts';
+import { duplicate, readPairs, tooMany } from './form.ts';
+import { ProblemError } from '../problem-error.ts';
+import { noParameters, type RawParameters } from '../wire/parameters.ts';
+
+const form = 'application/x-www-form-urlencoded';
+const json = 'application/json';
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Makes a server read forms and JSON objects, and nothing else (specification 1, contract section 3). */
+export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
+  server.removeAllContentTypeParsers();
+  const read = (parse: (text: string, maximum: number) => RawParameters) => {
+    return (request: { headers: { 'content-type'?: string | undefined } }, body: Buffer): RawParameters => {
+      refuseForeignCharset(request.headers['content-type'] ?? '');
+      const text = decodeText(body);
+      return text === '' ? noParameters : parse(text, maximum);
+    };
+  };
+  const parseForm = (text: string): RawParameters =>
+    readPairs(text, { malformed: 'malformed_body', maximum });
+  for (const [type, parse] of [
+    [form, parseForm],
+    [json, readJson],
+  ] as const) {
+    const parser = read(parse);
+    server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+      try {
+        done(null, parser(request, body));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
+  }
+}
+
+function refuseForeignCharset(contentType: string): void {
+  const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(contentType)?.[1]?.toLowerCase();
+  if (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii') return;
+  throw new ProblemError('unsupported_media_type', 'Bodies are read as UTF-8 only.');
+}
+
+function decodeText(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw new ProblemError('malformed_body', 'The body is not UTF-8.');
+  }
+}
+
+/** Reads a JSON object; null is the same as not sent. */
+export function readJson(text: string, maximum: number): RawParameters {
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new ProblemError('malformed_body', 'The body must be a JSON object.');
+  }
+  refuseDuplicateMembers(text, maximum);
+  return new Map(Object.entries(value).filter(([, member]) => member !== null));
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProblemError('malformed_body', 'The body is not JSON.');
+  }
+}
+
+/** JSON.parse silently takes the last of two members of the same name; `text` is known to be valid JSON. */
+function refuseDuplicateMembers(text: string, maximum: number): void {
+  const names = new Set<string>();
+  let depth = 0;
+  let string = '';
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    else if (token !== ':') string = token;
+    else if (depth === 1) {
+      const name = String(JSON.parse(string));
+      if (names.has(name)) throw duplicate(name);
+      names.add(name);
+      if (names.size > maximum) throw tooMany(maximum);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import type { ServerSettings } from '../server-context.ts';
+import type { Head } from './head.ts';
+import { readPairs } from './form.ts';
+import { ProblemError } from '../problem-error.ts';
+import type { RawParameters } from '../wire/parameters.ts';
+
+const hostPattern = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?))(?::\d{1,5})?$/i;
+const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
+
+/**
+ * What every request must satisfy before a route sees it, in this order (contract section 6). Gives back
+ * the query's parameters; ends the request otherwise.
+ */
+export function passGate(message: IncomingMessage, head: Head, settings: ServerSettings): RawParameters {
+  const { limits } = settings;
+  // Node's parser also takes a line without a version (0.9), and 2.0 written out.
+  if (!/^1\.[01]$/.test(message.httpVersion)) throw malformed('HTTP/1.1 is spoken here.');
+  if (head.count > limits.headerCount) {
+    throw new ProblemError('headers_too_large', `There are more than ${limits.headerCount} headers.`);
+  }
+  checkHost(head.host, settings);
+  const target = message.url ?? '';
+  if (!targetPattern.test(target)) throw malformed('The target must be a path.');
+  if (head.origin.length > 0) {
+    throw new ProblemError('origin_forbidden', 'Requests with Origin or Referer are not answered.');
+  }
+  checkDuplicates(head);
+  if (hasBody(message) && (message.method === 'GET' || message.method === 'HEAD')) {
+    throw malformed(`A ${message.method} has no body here.`);
+  }
+  const mark = target.indexOf('?');
+  const query = mark === -1 ? '' : target.slice(mark + 1);
+  return readPairs(query, { malformed: 'malformed_request', maximum: limits.parameters });
+}
+
+function checkHost(hosts: readonly string[], { listener, allowedHosts }: ServerSettings): void {
+  const [host] = hosts;
+  const groups = host === undefined ? undefined : hostPattern.exec(host)?.groups;
+  if (groups === undefined || hosts.length > 1) throw malformed('Exactly one well-formed Host is needed.');
+  const name = (groups['v6'] ?? groups['name'] ?? '').toLowerCase();
+  if (listener === 'socket' || loopbackPattern.test(name) || allowedHosts.includes(name)) return;
+  throw new ProblemError('host_forbidden', 'This host is neither loopback nor in listen.allowed_hosts.');
+}
+
+function checkDuplicates({ contentType, apiKey, productSecret, authorization }: Head): void {
+  if (contentType.length > 1) throw malformed('Content-Type is sent twice.');
+  if ([apiKey, productSecret, authorization].some((values) => values.length > 1)) {
+    throw malformed('A credential is sent twice.');
+  }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+}
+
+function malformed(detail: string): ProblemError {
+  return new ProblemError('malformed_request', detail);
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import type { ServerSettings } from '../server-context.ts';
+
+/** The headers that decide something, with every value as it was sent: Node's own view hides duplicates. */
+export type Head = {
+  readonly host: readonly string[];
+  readonly contentType: readonly string[];
+  readonly contentEncoding: readonly string[];
+  readonly origin: readonly string[];
+  readonly apiKey: readonly string[];
+  readonly productSecret: readonly string[];
+  readonly authorization: readonly string[];
+  readonly idempotencyKey: readonly string[];
+  readonly prefer: readonly string[];
+  /** How many header lines there were in all. */
+  readonly count: number;
+};
+
+type HeaderName = Exclude<keyof Head, 'count'>;
+
+/** Makes the reader of request heads for a listener. */
+export function headReader({
+  headerAliases,
+}: Pick<ServerSettings, 'headerAliases'>): (message: Pick<IncomingMessage, 'rawHeaders'>) => Head {
+  const names = new Map<string, HeaderName>([
+    ['host', 'host'],
+    ['content-type', 'contentType'],
+    ['content-encoding', 'contentEncoding'],
+    ['origin', 'origin'],
+    ['referer', 'origin'],
+    ['service-api-key', 'apiKey'],
+    ['product-secret-key', 'productSecret'],
+    ['authorization', 'authorization'],
+    ['idempotency-key', 'idempotencyKey'],
+    ['prefer', 'prefer'],
+  ]);
+  for (const alias of headerAliases.apiKey) names.set(alias, 'apiKey');
+  for (const alias of headerAliases.productSecret) names.set(alias, 'productSecret');
+  return ({ rawHeaders }) => {
+    const found: Record<HeaderName, string[]> = {
+      host: [],
+      contentType: [],
+      contentEncoding: [],
+      origin: [],
+      apiKey: [],
+      productSecret: [],
+      authorization: [],
+      idempotencyKey: [],
+      prefer: [],
+    };
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = names.get((rawHeaders[index] ?? '').toLowerCase());
+      if (name !== undefined) found[name].push(rawHeaders[index + 1] ?? '');
+    }
+    return { ...found, count: rawHeaders.length / 2 };
+  };
+}

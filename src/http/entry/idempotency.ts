@@ -1,0 +1,44 @@
+import type { Desk } from '../server-context.ts';
+import { ProblemError } from '../problem-error.ts';
+import { refuse, type Result } from '../../domain/problem.ts';
+import type { Idempotency } from '../../service/ports.ts';
+
+const longestKey = 255;
+const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
+const bare = /^[\x21\x23-\x7e]+$/;
+
+/**
+ * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a structured string, or bare as many
+ * send it; `"k"` and `k` are one key. Null when there is none.
+ */
+export function readIdempotencyKey(values: readonly string[]): string | null {
+  const [value] = values;
+  if (value === undefined) return null;
+  const key = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? bare.exec(value)?.[0] ?? '';
+  if (values.length > 1 || key === '' || key.length > longestKey) {
+    const detail = `One key of 1 to ${longestKey} printable characters, quoted or bare, is expected.`;
+    throw new ProblemError('idempotency_key_malformed', detail);
+  }
+  return key;
+}
+
+/** Runs a write; a second one under the same key of the same credential is refused while it is under way. */
+export async function runAlone<Value>(
+  inFlight: Desk['inFlight'],
+  idempotency: Idempotency | null,
+  run: () => Promise<Result<Value>>,
+): Promise<Result<Value>> {
+  if (idempotency === null) return await run();
+  const key = `${idempotency.credential} ${idempotency.key}`;
+  if (inFlight.has(key)) {
+    return refuse('idempotency_key_in_use', 'A request with this key is still being answered.', {
+      retryAfterS: 1,
+    });
+  }
+  inFlight.add(key);
+  try {
+    return await run();
+  } finally {
+    inFlight.delete(key);
+  }
+}

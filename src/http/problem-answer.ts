@@ -1,0 +1,63 @@
+import type { FastifyReply } from 'fastify';
+import { problems, refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { StorageError } from '../service/ports.ts';
+import { challenge } from './entry/credential.ts';
+import type { Desk } from './server-context.ts';
+import { ProblemError } from './problem-error.ts';
+import { logAnswer } from './request-log.ts';
+import { presentErrorLine } from './wire/log.ts';
+import { presentProblem } from './wire/problem.ts';
+
+/** Answers with a problem (RFC 9457). */
+export function sendProblem(desk: Desk, reply: FastifyReply, problem: Problem): FastifyReply {
+  const { request } = reply;
+  const status = problem.status ?? problems[problem.code].status;
+  const challenged = challenge(problem.code);
+  if (challenged !== null) reply.header('WWW-Authenticate', challenged);
+  if (problem.retryAfterS !== undefined) reply.header('Retry-After', String(problem.retryAfterS));
+  if (problem.code === 'draining') reply.header('Connection', 'close');
+  logAnswer(desk, request, { status, code: problem.code });
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .send(Buffer.from(JSON.stringify(presentProblem(problem, request.id))));
+}
+
+/** Answers with what an error means to the caller; what was not expected is logged, and nothing of it is told. */
+export function sendError(desk: Desk, error: unknown, reply: FastifyReply): FastifyReply {
+  const problem = knownProblem(error) ?? (reply.raw.destroyed ? callerLeft : null);
+  if (problem !== null) return sendProblem(desk, reply, problem);
+  desk.log.error(presentErrorLine(reply.request.id, error), 'a request failed unexpectedly');
+  return sendProblem(desk, reply, unexpected);
+}
+
+const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;
+/** For the log only: nobody is there to be answered, and what failed then mostly failed because of that. */
+const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
+
+const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', detail: 'The body is larger than is taken here.' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    detail: 'Send application/x-www-form-urlencoded or application/json.',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'malformed_body',
+    detail: 'The body is not as long as Content-Length says.',
+  },
+  FST_ERR_BAD_URL: { code: 'malformed_request', detail: 'The path cannot be decoded.' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'route_not_found', detail: 'There is nothing at this path.' },
+  FST_ERR_NOT_FOUND: { code: 'route_not_found', detail: 'There is nothing at this path.' },
+};
+
+function knownProblem(error: unknown): Problem | null {
+  if (error instanceof ProblemError) return error.problem;
+  if (error instanceof StorageError) {
+    return error.fault === 'full'
+      ? refuse('storage_full', 'Nothing was changed; reading goes on.').problem
+      : refuse('storage_failed', 'Nothing was changed.').problem;
+  }
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const problem = frameworkProblems[code];
+  return problem === undefined ? null : refuse(problem.code, problem.detail).problem;
+}

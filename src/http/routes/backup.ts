@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { done } from '../../domain/problem.ts';
+import { route, type Route } from '../route.ts';
+
+const backup = route({
+  method: 'GET',
+  path: '/admin/v1/backup',
+  summary: 'A consistent copy of the store, one at a time',
+  access: { credential: 'any', scope: 'admin' },
+  answers: { 200: z.file() },
+  async handle({ desk, signal }) {
+    const made = await desk.backup(signal);
+    if (!made.ok) return made;
+    const { sizeBytes, content } = made.value;
+    const headers = { 'Content-Type': 'application/octet-stream', 'Content-Length': String(sizeBytes) };
+    return done({ status: 200, headers, body: content });
+  },
+});
+
+/** Copies of the store, to be put back by `latchkey restore` (contract section 5). */
+export const adminBackupRoutes: readonly Route[] = [backup];

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { done } from '../../domain/problem.ts';
+import { bare } from '../answer.ts';
+import type { Desk, Readiness } from '../server-context.ts';
+import { route, type Route } from '../route.ts';
+import {
+  healthObject,
+  presentStatus,
+  readinessQuery,
+  statusObject,
+  type HealthObject,
+} from '../wire/health.ts';
+
+const healthAnswers = { 200: healthObject, 503: healthObject };
+
+const live = route({
+  method: 'GET',
+  path: '/livez',
+  summary: 'Whether the process works; if not, restart it',
+  access: 'anyone',
+  always: true,
+  answers: healthAnswers,
+  handle: ({ desk }) => health(desk.liveness()),
+});
+
+const ready = route({
+  method: 'GET',
+  path: '/readyz',
+  summary: 'Whether requests are taken; with require=fresh, also whether the upstream answers',
+  access: 'anyone',
+  always: true,
+  query: readinessQuery,
+  answers: healthAnswers,
+  handle({ desk, query }) {
+    const readiness = desk.readiness();
+    if (readiness.state !== 'ready') return health(reasonsOf(readiness));
+    const upstream = query.require === 'fresh' ? desk.status().upstream : null;
+    return health(upstream === null || upstream.state === 'up' ? [] : [`upstream_${upstream.state}`]);
+  },
+});
+
+function reasonsOf({ state, reasons }: Readiness): readonly string[] {
+  return reasons.length > 0 ? reasons : [state];
+}
+
+function health(reasons: readonly string[]): ReturnType<typeof bare> {
+  const body: HealthObject = { status: reasons.length === 0 ? 'ok' : 'unavailable', reasons };
+  return bare(reasons.length === 0 ? 200 : 503, body);
+}
+
+const status = route({
+  method: 'GET',
+  path: '/statusz',
+  summary: 'How this process, its upstream, its outbox and its records stand',
+  access: { credential: 'any', scope: 'ops' },
+  answers: { 200: statusObject },
+  handle: ({ desk }) => bare(200, presentStatus(desk.status())),
+});
+
+const metrics = route({
+  method: 'GET',
+  path: '/metrics',
+  summary: 'What is measured, for Prometheus; open to anyone when metrics.open is set',
+  access: { credential: 'any', scope: 'ops' },
+  isOpen: (desk) => desk.metrics.isOpen(),
+  answers: { 200: z.string() },
+  async handle({ desk }) {
+    const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
+    return done({ status: 200, headers, body: await desk.metrics.expose() });
+  },
+});
+
+const descriptions = new WeakMap<Desk, string>();
+
+async function describe({ version }: Desk, routes: readonly Route[]): Promise<string> {
+  // Loaded when first asked for: the generator is no part of a start.
+  const { describeRoutes } = await import('../openapi.ts');
+  return JSON.stringify(describeRoutes(routes, version));
+}
+
+const openApi = route({
+  method: 'GET',
+  path: '/openapi.json',
+  summary: 'This description',
+  access: 'anyone',
+  answers: { 200: z.looseObject({}) },
+  async handle({ desk, routes }) {
+    const text = descriptions.get(desk) ?? (await describe(desk, routes));
+    descriptions.set(desk, text);
+    return done({ status: 200, headers: { 'Content-Type': 'application/json' }, body: text });
+  },
+});
+
+/** For probes, people and generators (contract section 5). */
+export const healthRoutes: readonly Route[] = [live, ready, status, metrics, openApi];

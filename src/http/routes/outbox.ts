@@ -1,0 +1,71 @@
+import type { OperationState } from '../../domain/operation.ts';
+import { refuse } from '../../domain/problem.ts';
+import type { Decision } from '../../service/outbox/decide.ts';
+import type { OperationReads } from '../../service/tables.ts';
+import { found, listHeaders } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { operationList, operationObject, operationQuery, presentOperation } from '../wire/outbox.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/outbox';
+const finishedStates: readonly OperationState[] = ['delivered', 'inferred', 'cancelled', 'dropped'];
+
+const list = route({
+  method: 'GET',
+  path,
+  summary: 'List operations of the outbox: all that is not finished, or those of a state',
+  access,
+  query: operationQuery,
+  answers: { 200: enveloped(operationList) },
+  handle({ desk: { reader }, query, sentTo }) {
+    const state = query.state ?? null;
+    const operations = reader.operations.list(state, query).map(presentOperation);
+    return found({ operations }, listHeaders(countOperations(reader.operations, state), query, sentTo));
+  },
+});
+
+function countOperations(operations: OperationReads, state: OperationState | null): number {
+  const depth = operations.depth();
+  if (state !== null) return depth[state];
+  const all = Object.values(depth).reduce((sum, count) => sum + count, 0);
+  return finishedStates.reduce((rest, finished) => rest - depth[finished], all);
+}
+
+const show = route({
+  method: 'GET',
+  path: `${path}/:id`,
+  summary: 'Show an operation of the outbox',
+  access,
+  answers: { 200: enveloped(operationObject) },
+  handle({ desk, path: { id } }) {
+    const operation = desk.reader.operations.get(id);
+    if (operation === null) return refuse('operation_not_found', 'There is no operation with this id.');
+    return found(presentOperation(operation));
+  },
+});
+
+function decisionRoute(decision: Decision, summary: string): Route {
+  return route({
+    method: 'POST',
+    path: `${path}/:id/${decision}`,
+    summary,
+    access,
+    answers: { 200: enveloped(operationObject) },
+    async handle({ desk, path: { id }, asked }) {
+      const decided = await desk.writer.write('decideOperation', { operationId: id, decision }, asked);
+      if (!decided.ok) return decided;
+      desk.sync?.wake();
+      return found(presentOperation(decided.value.operation));
+    },
+  });
+}
+
+/** The outbox as a person sees it, and decides about it (contract section 5). */
+export const adminOutboxRoutes: readonly Route[] = [
+  list,
+  show,
+  decisionRoute('retry', 'Send an operation again'),
+  decisionRoute('drop', 'Give an operation up'),
+  decisionRoute('confirm', 'Say that an operation was applied'),
+];

@@ -1,0 +1,53 @@
+import { found, listHeaders, made } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { pageQuery } from '../wire/page.ts';
+import { presentToken, presentTokenSecret, tokenList, tokenObject, tokenParameters } from '../wire/token.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/tokens';
+
+const issue = route({
+  method: 'POST',
+  path,
+  summary: 'Issue a token, which is shown only this once',
+  access,
+  answersSecret: true,
+  body: tokenParameters,
+  answers: { 201: enveloped(tokenObject) },
+  async handle({ desk, body, asked }) {
+    const { scopes, productKey = null, accountId = null, label = null } = body;
+    const configuredProducts = desk.configuredProducts();
+    const command = { scopes, productKey, accountId, label, configuredProducts };
+    const issued = await desk.writer.write('issueToken', command, asked);
+    return issued.ok ? made(presentTokenSecret(issued.value)) : issued;
+  },
+});
+
+const list = route({
+  method: 'GET',
+  path,
+  summary: 'List tokens',
+  access,
+  query: pageQuery,
+  answers: { 200: enveloped(tokenList) },
+  handle({ desk: { reader }, query, sentTo }) {
+    const tokens = reader.tokens.list(query).map(presentToken);
+    return found({ tokens }, listHeaders(reader.tokens.count(), query, sentTo));
+  },
+});
+
+const revoke = route({
+  method: 'DELETE',
+  path: `${path}/:id`,
+  summary: 'Revoke a token, which stops at once',
+  access,
+  answers: { 200: enveloped(tokenObject) },
+  async handle({ desk, path: { id }, asked }) {
+    const revoked = await desk.writer.write('revokeToken', { tokenId: id }, asked);
+    return revoked.ok ? found(presentToken(revoked.value)) : revoked;
+  },
+});
+
+/** Credentials of this process itself (contract section 6). */
+export const adminTokenRoutes: readonly Route[] = [issue, list, revoke];

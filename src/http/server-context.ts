@@ -1,0 +1,80 @@
+import type { Readable } from 'node:stream';
+import type { Grant } from '../domain/grant.ts';
+import type { Result } from '../domain/problem.ts';
+import type { Credentials } from '../service/access/credential.ts';
+import type { Couponing, Licensing } from '../service/answers.ts';
+import type { Digest, Log, SyncControl, Writer } from '../service/ports.ts';
+import type { Status } from '../service/status.ts';
+import type { Reader } from '../service/tables.ts';
+import type { Rates } from './entry/rates.ts';
+
+/** Whether this process takes requests; `reasons` are short codes for people and probes. */
+export type Readiness = {
+  state: 'starting' | 'draining' | 'storage_failed' | 'store_damaged' | 'ready';
+  reasons: readonly string[];
+};
+
+/** A consistent copy of the store: so many bytes, to be read to the end or destroyed. */
+export type Backup = { sizeBytes: number; content: Readable };
+
+/** Everything that the routes need; one for all listeners of a process. */
+export interface Desk {
+  readonly role: 'authority' | 'agent';
+  readonly version: string;
+  readonly licensing: Licensing;
+  readonly couponing: Couponing;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  /** Null on an authority: nothing goes up from there. */
+  readonly sync: SyncControl | null;
+  readonly credentials: Credentials;
+  readonly rates: Rates;
+  /** The keys of an agent's products; null on an authority, which keeps its own. */
+  configuredProducts(): readonly string[] | null;
+  readonly digest: Digest;
+  readonly log: Log;
+  /** Idempotency keys of the writes under way; starts empty. */
+  readonly inFlight: Set<string>;
+  /** Makes a copy of the store; the signal ends it. */
+  backup(signal: AbortSignal): Promise<Result<Backup>>;
+  /** Epoch ms. */
+  now(): number;
+  status(): Status;
+  readiness(): Readiness;
+  /** Why this process does not work any more and is to be started anew; empty: it works. */
+  liveness(): readonly string[];
+  readonly metrics: Metrics;
+}
+
+/** What is measured in this process. */
+export interface Metrics {
+  /** Whether anyone may read it. */
+  isOpen(): boolean;
+  /** In Prometheus' text format. */
+  expose(): Promise<string>;
+}
+
+/** What a listener takes in at most. */
+export type HttpLimits = {
+  readonly headerTimeoutMs: number;
+  readonly headerCount: number;
+  /** Of the request line and all headers together. */
+  readonly headerBytes: number;
+  /** To receive a request, not to answer it. */
+  readonly requestTimeoutMs: number;
+  readonly bodyBytes: number;
+  readonly parameters: number;
+  readonly connections: number;
+};
+
+/** How one listener differs from another. */
+export type ServerSettings = {
+  readonly listener: 'tcp' | 'socket';
+  /** Further request header names, in lower case. */
+  readonly headerAliases: { readonly apiKey: readonly string[]; readonly productSecret: readonly string[] };
+  /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
+  readonly allowedHosts: readonly string[];
+  readonly limits: HttpLimits;
+  /** What whoever may open this socket may do without a credential; null: nothing. */
+  readonly grant: Grant | null;
+};

@@ -1,0 +1,68 @@
+import type { Token } from '../../domain/catalogue.ts';
+import type { Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import type { Command, CommandResult, UseCaseName, WriteRequest } from '../use-cases.ts';
+
+/** What the record says of an act: never a secret, never a whole license key. */
+type Act = { act: string; subject: string; detail?: string };
+
+type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
+
+/** The use cases that are acts of people, and how each is put on record. */
+const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command<Name>) => Act } = {
+  addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
+  rollApiKey: ({ account }) => ({ act: 'account.roll_key', subject: account.accountId }),
+  addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
+  rollProductSecret: ({ product }) => ({ act: 'product.roll_secret', subject: product.productKey }),
+  addCollection: ({ collectionId, name }) => ({
+    act: 'collection.add',
+    subject: collectionId,
+    detail: name,
+  }),
+  addPurchase: ({ purchase, license }) => ({
+    act: 'purchase.add',
+    subject: purchase.purchaseId,
+    detail: `product ${license.productKey}`,
+  }),
+  refundPurchase: ({ purchase, license }) => ({
+    act: 'purchase.refund',
+    subject: purchase.purchaseId,
+    detail: `product ${license.productKey}`,
+  }),
+  issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: powersOf(token) }),
+  revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: powersOf(token) }),
+  decideOperation: ({ operation, was }, { decision }) => ({
+    act: `outbox.${decision}`,
+    subject: operation.id,
+    detail: `${operation.kind}, was ${was} after ${operation.attempts} attempts`,
+  }),
+  hurry: () => ({ act: 'sync.now', subject: 'upstream' }),
+  pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
+  restore: ({ instance, unfinished }) => ({
+    act: 'store.restore',
+    subject: instance,
+    detail: `${unfinished} unfinished operations to read back`,
+  }),
+};
+
+function powersOf({ scopes, productKey }: Token): string {
+  return `${scopes.join(' ')}${productKey === null ? '' : ` of product ${productKey}`}`;
+}
+
+/** Whom the record names for what this process did of itself. */
+const ourselves = 'latchkey';
+
+/** Puts a write that was done on record, for ever, if it is an act of a person. */
+export function putOnRecord<Name extends UseCaseName>(
+  transaction: Transaction,
+  { name, command, asked }: WriteRequest<Name>,
+  result: CommandResult<Name>,
+  { now }: Context,
+): void {
+  // A name, its command and its value belong together, which the compiler cannot follow through the table.
+  const describe = acts[name] as ((value: unknown, command: Command<Name>) => Act) | undefined;
+  if (describe === undefined || !result.ok) return;
+  const { act, subject, detail = '' } = describe(result.value, command);
+  transaction.audit.add({ at: now, actor: asked.actor ?? ourselves, act, subject, detail });
+}

@@ -1,0 +1,107 @@
+import {
+  apiKeyScopes,
+  defaultAccountId,
+  productSecretScopes,
+  scopes,
+  type Grant,
+  type Scope,
+} from '../../domain/grant.ts';
+import type { Digest, SameDigest } from '../ports.ts';
+import type { Reader } from '../tables.ts';
+
+/** Which header a credential came in: the endpoint's kind decides. */
+export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
+
+/** Knows which secrets are accepted, and what they stand for. */
+export interface Credentials {
+  /** Null when the secret is not accepted. A token is accepted under every kind. */
+  find(kind: CredentialKind, secret: string): Grant | null;
+}
+
+/** On the authority: its own accounts and products. */
+export function authorityCredentials(reader: Reader, digest: Digest): Credentials {
+  return {
+    find(kind, secret) {
+      const hashed = digest(secret);
+      const token = tokenGrant(reader, hashed);
+      if (token !== null) return token;
+      if (kind === 'api_key') {
+        const account = reader.accounts.byKeyDigest(hashed);
+        return account === null ? null : accountGrant(account.accountId);
+      }
+      if (kind === 'product_secret') {
+        const product = reader.products.bySecretDigest(hashed);
+        return product === null ? null : productGrant(product.accountId, product.productKey);
+      }
+      return null;
+    },
+  };
+}
+
+/** The upstream's credentials as an agent is configured with them, by their digests. */
+export type UpstreamCredentials = {
+  apiKeyDigest: string | null;
+  products: readonly { productKey: string; secretDigest: string }[];
+};
+
+/** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
+export function agentCredentials(
+  reader: Reader,
+  { digest, isSame }: { digest: Digest; isSame: SameDigest },
+  configured: () => UpstreamCredentials,
+): Credentials {
+  return {
+    find(kind, secret) {
+      const hashed = digest(secret);
+      const token = tokenGrant(reader, hashed);
+      if (token !== null) return token;
+      const { apiKeyDigest, products } = configured();
+      if (kind === 'api_key') {
+        return apiKeyDigest !== null && isSame(hashed, apiKeyDigest) ? accountGrant(defaultAccountId) : null;
+      }
+      if (kind === 'product_secret') {
+        const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
+        return product === undefined ? null : productGrant(defaultAccountId, product.productKey);
+      }
+      return null;
+    },
+  };
+}
+
+/** What whoever may open a socket may do there without a credential (contract section 6). */
+export function socketGrant(
+  path: string,
+  given: { scopes: readonly Scope[]; product: string | null },
+): Grant {
+  return {
+    credential: `socket:${path}`,
+    scopes: given.scopes,
+    reach: { accountId: defaultAccountId, productKey: given.product },
+  };
+}
+
+function accountGrant(accountId: string): Grant {
+  return {
+    credential: `account:${accountId}`,
+    scopes: apiKeyScopes,
+    reach: { accountId, productKey: null },
+  };
+}
+
+function productGrant(accountId: string, productKey: string): Grant {
+  return {
+    credential: `product:${productKey}`,
+    scopes: productSecretScopes,
+    reach: { accountId, productKey },
+  };
+}
+
+function tokenGrant(reader: Reader, hashed: string): Grant | null {
+  const token = reader.tokens.byDigest(hashed);
+  if (token === null) return null;
+  return {
+    credential: `token:${token.tokenId}`,
+    scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),
+    reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
+  };
+}

@@ -1,0 +1,154 @@
+import type { CouponTerms } from '../../domain/coupon.ts';
+import type { NotApplied } from '../../domain/outcome.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/verdict.ts';
+import type { CouponAnswer, Couponing, CouponList, Standing } from '../answers.ts';
+import { mirroredSince } from './mirror.ts';
+import type { Clock, CouponPull, Found, Idempotency, Writer } from '../ports.ts';
+import type { MirroredCoupon, Page, Reader } from '../tables.ts';
+
+/** What the agent's coupon answers hang on; the functions give what is configured now. */
+export type AgentCouponingParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  pull: CouponPull;
+  /** Whether the upstream's API key is configured. */
+  isConfigured: () => boolean;
+  settings: () => { freshness: FreshnessPolicy; maxPending: number; fenceMs: number };
+};
+
+/** Coupons on an agent: a mirror of the upstream's, and creations that go there as soon as they can. */
+export function agentCouponing(parts: AgentCouponingParts): Couponing {
+  return {
+    create: (_, terms, idempotency, signal) => create(parts, terms, idempotency, signal),
+    list: (_, page, signal) => list(parts, page, signal),
+    get: (_, id, signal) => get(parts, id, signal),
+  };
+}
+
+async function create(
+  parts: AgentCouponingParts,
+  terms: CouponTerms,
+  idempotency: Idempotency | null,
+  signal: AbortSignal,
+): Promise<Result<CouponAnswer>> {
+  if (!parts.isConfigured()) return notConfigured();
+  const { reader, writer, clock, pull, settings } = parts;
+  const isReplay =
+    idempotency !== null && reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
+  if (!isReplay && reader.mirror.byCode(terms.code)?.confirmedAt === null) {
+    return refuse('coupon_code_taken', 'A coupon with this code waits for the upstream.');
+  }
+  // A request that was answered before is answered from the store, and must not go up again.
+  const outcome = isReplay ? null : await pull.create(terms, signal);
+  if (outcome?.outcome === 'not_applied' && outcome.reason !== 'unreachable') return passOn(outcome);
+  const kept =
+    outcome?.outcome === 'applied'
+      ? await writer.write(
+          'confirmCoupon',
+          { coupon: outcome.value, confirmedAt: outcome.confirmedAt },
+          { idempotency },
+        )
+      : await writer.write(
+          'queueCoupon',
+          {
+            terms,
+            sent:
+              outcome?.outcome === 'ambiguous'
+                ? { detail: outcome.detail, settleAt: clock.steady() + settings().fenceMs }
+                : null,
+            maxPending: settings().maxPending,
+          },
+          { idempotency },
+        );
+  return kept.ok ? done(answer(parts, kept.value, 'miss')) : kept;
+}
+
+/** The upstream's refusal, with its status and in its words; one of our own credentials is not the caller's fault. */
+function passOn({ reason, status, detail, retryAfterMs }: NotApplied): Result<never> {
+  if (reason === 'unauthorized') {
+    return refuse('upstream_unreachable', `The upstream does not accept our API key: ${detail}`);
+  }
+  const retryAfterS = retryAfterMs === null ? {} : { retryAfterS: Math.ceil(retryAfterMs / 1000) };
+  return refuse('upstream_refused', detail, { ...(status === null ? {} : { status }), ...retryAfterS });
+}
+
+async function list(
+  parts: AgentCouponingParts,
+  page: Page,
+  signal: AbortSignal,
+): Promise<Result<CouponList>> {
+  if (!parts.isConfigured()) return notConfigured();
+  const { reader, clock, pull, settings } = parts;
+  let since = mirroredSince(reader);
+  let cache: 'hit' | 'miss' = 'hit';
+  if (since === null) {
+    const found = await pull.list(signal);
+    since = mirroredSince(reader);
+    if (since === null) return unreachable(found);
+    cache = 'miss';
+  } else if (clock.now() - since > settings().freshness.freshMs) {
+    pull.refresh();
+  }
+  const coupons = reader.mirror.list(page).map(({ coupon }) => coupon);
+  const standing = standingOf(parts, { confirmedAt: since, pending: 0, cache });
+  return done({ coupons, total: reader.mirror.count(), standing });
+}
+
+async function get(
+  parts: AgentCouponingParts,
+  id: number,
+  signal: AbortSignal,
+): Promise<Result<CouponAnswer>> {
+  if (!parts.isConfigured()) return notConfigured();
+  const { reader, clock, pull, settings } = parts;
+  const known = reader.mirror.get(id);
+  if (known !== null) {
+    const age = known.confirmedAt === null ? 0 : clock.now() - known.confirmedAt;
+    if (age > settings().freshness.freshMs) pull.refresh();
+    return done(answer(parts, known, 'hit'));
+  }
+  const found: Found = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
+  const fetched = reader.mirror.get(id);
+  if (fetched !== null) return done(answer(parts, fetched, 'miss'));
+  if (found.found === 'unreachable') return unreachable(found);
+  return refuse('coupon_not_found', 'There is no coupon with this id.');
+}
+
+function answer(
+  parts: AgentCouponingParts,
+  { coupon, confirmedAt }: MirroredCoupon,
+  cache: 'hit' | 'miss',
+): CouponAnswer {
+  const pending = confirmedAt === null ? 1 : 0;
+  return { coupon, standing: standingOf(parts, { confirmedAt, pending, cache }) };
+}
+
+function standingOf(
+  { clock, settings }: AgentCouponingParts,
+  { confirmedAt, pending, cache }: { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' },
+): Standing {
+  const { freshness } = settings();
+  const now = clock.now();
+  if (confirmedAt === null) {
+    return { freshness: 'provisional', confirmedAt, graceUntil: null, pending, cache, ageMs: 0 };
+  }
+  return {
+    freshness: freshnessAt(confirmedAt, freshness, now),
+    confirmedAt,
+    graceUntil: confirmedAt + freshness.graceMs,
+    pending,
+    cache,
+    ageMs: Math.max(0, now - confirmedAt),
+  };
+}
+
+function unreachable(found: Found): Result<never> {
+  const detail = found.found === 'unreachable' ? found.detail : 'it did not answer';
+  return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
+}
+
+function notConfigured(): Result<never> {
+  return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
+}

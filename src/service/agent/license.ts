@@ -1,0 +1,170 @@
+import type { Reach } from '../../domain/grant.ts';
+import { localLicense, type Observation } from '../../domain/observation.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import { freshnessAt, verdict, type FreshnessPolicy } from '../../domain/verdict.ts';
+import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
+import type { Clock, Deliveries, Pull, Writer } from '../ports.ts';
+import type { QueuedChange } from '../outbox/queue-license-change.ts';
+import { licenseNotFound } from '../access/reach.ts';
+import type { Reader } from '../tables.ts';
+
+/** What the agent's license answers hang on; the functions give what is configured now. */
+export type AgentLicensingParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  pull: Pull;
+  deliveries: Deliveries;
+  /** The keys of the configured products. */
+  productKeys: () => readonly string[];
+  settings: () => {
+    freshness: FreshnessPolicy;
+    /** `freshness.refresh`. */
+    refreshMs: number;
+    /** `sync.max_pending`. */
+    maxPending: number;
+    /** `upstream.timeout`: how long an enable waits for the upstream. */
+    timeoutMs: number;
+  };
+};
+
+/** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
+export function agentLicensing(parts: AgentLicensingParts): Licensing {
+  return {
+    verify: (reach, licenseKey, signal) => verify(parts, reach, licenseKey, signal),
+    change: (request, signal) => change(parts, request, signal),
+  };
+}
+
+async function verify(
+  parts: AgentLicensingParts,
+  reach: Reach,
+  licenseKey: string,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const observation = parts.reader.observations.get(licenseKey);
+  if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
+  const now = parts.clock.now();
+  const standing = verdict(observation, parts.settings().freshness, now);
+  if (observation !== null && standing.verdict === 'answer') {
+    if (standing.freshness !== 'fresh') parts.pull.refresh(observation.productKey, licenseKey);
+    if (now - observation.askedAt > parts.settings().refreshMs) noteAsked(parts, licenseKey);
+    return done(answer(parts, observation, 'hit'));
+  }
+  return fetch(parts, reach, licenseKey, signal);
+}
+
+/** Behind the answer, and of no weight for it: a full disk must not keep a key from being verified. */
+function noteAsked({ writer }: AgentLicensingParts, licenseKey: string): void {
+  writer.write('noteAsked', { licenseKey }).catch(() => undefined);
+}
+
+/** Asks the upstream for a key that cannot be answered from here. */
+async function fetch(
+  parts: AgentLicensingParts,
+  reach: Reach,
+  licenseKey: string,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const known = parts.reader.observations.get(licenseKey);
+  const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
+  const found = await parts.pull.find(productKeys, licenseKey, signal);
+  const observation = parts.reader.observations.get(licenseKey);
+  const standing = verdict(observation, parts.settings().freshness, parts.clock.now());
+  if (observation !== null && reaches(reach, observation) && standing.verdict === 'answer') {
+    return done(answer(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
+  }
+  if (standing.verdict === 'expired') {
+    return refuse('verdict_expired', 'The upstream last confirmed this key too long ago, and is away.');
+  }
+  if (standing.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
+  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
+  return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+}
+
+function candidates({ productKeys }: AgentLicensingParts, reach: Reach): readonly string[] {
+  return productKeys().filter((key) => reach.productKey === null || key === reach.productKey);
+}
+
+function reaches(reach: Reach, observation: Observation): boolean {
+  return reach.productKey === null || observation.productKey === reach.productKey;
+}
+
+async function change(
+  parts: AgentLicensingParts,
+  request: LicenseChangeRequest,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const { reach, licenseKey, trigger, waitMs } = request;
+  const first = await queue(parts, request);
+  let queued = first;
+  if (
+    !first.ok &&
+    (first.problem.code === 'upstream_unreachable' || first.problem.code === 'verdict_expired')
+  ) {
+    const fetched = await fetch(parts, reach, licenseKey, signal);
+    if (!fetched.ok) return fetched;
+    queued = await queue(parts, request);
+  }
+  if (!queued.ok) return queued;
+  const { operationId } = queued.value;
+  if (operationId === null) return done(answer(parts, queued.value.observation, 'hit'));
+  parts.deliveries.wake();
+  if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, queued.value.observation, 'hit'));
+  return done(await afterWaiting(parts, request, { ...queued.value, operationId }, signal));
+}
+
+async function queue(
+  parts: AgentLicensingParts,
+  request: LicenseChangeRequest,
+): Promise<Result<QueuedChange>> {
+  const { freshness, maxPending } = parts.settings();
+  const { reach, licenseKey, trigger, idempotency } = request;
+  const { productKey } = reach;
+  return parts.writer.write(
+    'queueChange',
+    { productKey, licenseKey, trigger, freshness, maxPending },
+    { idempotency },
+  );
+}
+
+/** Waits for the upstream as far as the caller wants it, and answers with what is known then. */
+async function afterWaiting(
+  parts: AgentLicensingParts,
+  { licenseKey, trigger, waitMs, idempotency }: LicenseChangeRequest,
+  queued: QueuedChange & { operationId: string },
+  signal: AbortSignal,
+): Promise<LicenseAnswer> {
+  const wait =
+    trigger === 'enable' && waitMs === 0
+      ? { waitMs: parts.settings().timeoutMs, untilFailure: true }
+      : { waitMs, untilFailure: false };
+  await parts.deliveries.settled(queued.operationId, wait, signal);
+  const observation = parts.reader.observations.get(licenseKey) ?? queued.observation;
+  if (idempotency !== null) {
+    const value: QueuedChange = { observation, operationId: null };
+    await parts.writer.write('keepAnswer', { idempotency, value });
+  }
+  return answer(parts, observation, 'hit');
+}
+
+function answer(
+  { clock, settings }: AgentLicensingParts,
+  observation: Observation,
+  cache: 'hit' | 'miss',
+): LicenseAnswer {
+  const { freshness } = settings();
+  const { confirmedAt, local } = observation;
+  const now = clock.now();
+  return {
+    license: localLicense(observation),
+    standing: {
+      freshness: freshnessAt(confirmedAt, freshness, now),
+      confirmedAt,
+      graceUntil: confirmedAt + freshness.graceMs,
+      pending: local.pending,
+      cache,
+      ageMs: Math.max(0, now - confirmedAt),
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { Coupon } from '../../domain/coupon.ts';
+import { done, type Result } from '../../domain/problem.ts';
+import type { MirroredCoupon, Reader, Transaction } from '../tables.ts';
+
+const mirroredAt = 'coupons_mirrored_at';
+
+/** When the whole list of the upstream was last mirrored (epoch ms); null: never. */
+export function mirroredSince(reader: Reader): number | null {
+  const at = reader.settings.get(mirroredAt);
+  return at === null ? null : Number(at);
+}
+
+export type MirrorCoupons = {
+  coupons: readonly Coupon[];
+  confirmedAt: number;
+  /** Whether these are all that the upstream has. */
+  whole: boolean;
+};
+
+/** Keeps what the upstream said of some or all of its coupons. */
+export function mirrorCoupons(
+  transaction: Transaction,
+  { coupons, confirmedAt, whole }: MirrorCoupons,
+): Result<null> {
+  for (const coupon of coupons) transaction.mirror.put({ coupon, confirmedAt });
+  if (whole) transaction.settings.set(mirroredAt, String(confirmedAt));
+  return done(null);
+}
+
+/** Keeps a coupon that was created upstream just now. */
+export function confirmCoupon(transaction: Transaction, mirrored: MirroredCoupon): Result<MirroredCoupon> {
+  transaction.mirror.put(mirrored);
+  return done(mirrored);
+}
+
+/** Lets go of a coupon for which the upstream answered 404. */
+export function forgetCoupon(transaction: Transaction, { id }: { id: number }): Result<null> {
+  transaction.mirror.remove(id);
+  return done(null);
+}

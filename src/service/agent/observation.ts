@@ -1,0 +1,13 @@
+import { done, type Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+
+/** Notes that a caller asked for a key: it goes on being refreshed. */
+export function noteAsked(
+  transaction: Transaction,
+  { licenseKey }: { licenseKey: string },
+  { now, steady }: Context,
+): Result<null> {
+  transaction.observations.touch(licenseKey, now, steady);
+  return done(null);
+}

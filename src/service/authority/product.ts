@@ -1,0 +1,57 @@
+import type { Product } from '../../domain/catalogue.ts';
+import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import { newIdentifier, newSecret } from '../access/secret.ts';
+import type { Transaction } from '../tables.ts';
+
+/** A product with its secret, which is shown only this once. */
+export type ProductWithSecret = { product: Product; secret: string };
+
+export type NewProduct = {
+  name: string;
+  recurring: boolean;
+  accountId: string;
+  /** Null: one is made. */
+  productKey: string | null;
+  /** Null: one is made. Given: that of an existing store, taken over. */
+  secret: string | null;
+};
+
+/** Adds a product and its secret. */
+export function addProduct(
+  transaction: Transaction,
+  command: NewProduct,
+  context: Context,
+): Result<ProductWithSecret> {
+  const { accountId, name, recurring } = command;
+  if (transaction.accounts.get(accountId) === null) {
+    const detail = 'There is no such account.';
+    return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
+  }
+  const productKey = command.productKey ?? newIdentifier(context.random);
+  if (transaction.products.get(productKey) !== null) {
+    return refuse('product_key_taken', 'There already is a product with this key.');
+  }
+  const secret = command.secret ?? newSecret('lk_prod', context.random);
+  const digest = context.digest(secret);
+  if (transaction.products.bySecretDigest(digest) !== null) {
+    const detail = 'The secret belongs to another product.';
+    return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
+  }
+  const product = { productKey, accountId, name, recurring, createdAt: context.now };
+  transaction.products.add(product, digest);
+  return done({ product, secret });
+}
+
+/** Gives a product a new secret; the old one stops at once. */
+export function rollProductSecret(
+  transaction: Transaction,
+  { productKey }: { productKey: string },
+  context: Context,
+): Result<ProductWithSecret> {
+  const product = transaction.products.get(productKey);
+  if (product === null) return refuse('product_not_found', 'There is no such product.');
+  const secret = newSecret('lk_prod', context.random);
+  transaction.products.setSecretDigest(productKey, context.digest(secret));
+  return done({ product, secret });
+}

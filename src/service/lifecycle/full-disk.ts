@@ -1,0 +1,25 @@
+import type { UseCaseName } from '../use-cases.ts';
+
+/*
+ * What the loops have to write down, however full the disk is: a start, what the upstream has answered and
+ * what follows from it, and what makes room. Changes that callers ask for are not among them.
+ */
+const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
+  'start',
+  'markTime',
+  'prune',
+  'planStep',
+  'postpone',
+  'endOutage',
+  'recordAnswer',
+  'recordRead',
+  'recordCouponAnswer',
+  'recordCouponListing',
+  'confirmCoupon',
+  'keepAnswer',
+]);
+
+/** Whether a write is taken while the disk is full (sync design, section 7). */
+export function isEssential(name: UseCaseName): boolean {
+  return essential.has(name);
+}

@@ -1,0 +1,82 @@
+import { countAfter } from '../../domain/license.ts';
+import {
+  laneOf,
+  nextProgress,
+  type Operation,
+  type OperationEvent,
+  type OperationState,
+} from '../../domain/operation.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import { provisionalCoupon } from './coupon-payload.ts';
+import { move, putObservation, scheduleHead } from './lane.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+
+/** What a person decides about an operation: send it again, give it up, or say that it was applied. */
+export type Decision = 'retry' | 'drop' | 'confirm';
+
+export type DecideOperation = { operationId: string; decision: Decision };
+
+/** The operation as it stands now, and the state that was decided about. */
+export type DecidedOperation = { operation: Operation; was: OperationState };
+
+/** Carries out a person's decision about an operation (sync design, section 1). */
+export function decideOperation(
+  transaction: Transaction,
+  { operationId, decision }: DecideOperation,
+  context: Context,
+): Result<DecidedOperation> {
+  const operation = transaction.operations.get(operationId);
+  if (operation === null) return refuse('operation_not_found', 'There is no such operation.');
+  const event = eventOf(decision, context.now);
+  if (nextProgress(operation.progress, event) === null) {
+    return refuse(
+      'operation_not_open',
+      `The operation is ${operation.progress.state}: it takes no ${decision}.`,
+    );
+  }
+  const lane = laneOf[operation.kind];
+  // Whatever stood at the front of the lane stands behind a retried one now.
+  const head = transaction.operations.head(operation.subject, lane);
+  if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
+  const decided = move(transaction, operation, event);
+  if (head?.progress.state !== 'in_flight') {
+    // What may still be on its way is not overtaken, whoever wishes it.
+    const at = Math.max(context.steady, fenceOf(operation), fenceOf(head));
+    scheduleHead(transaction, operation.subject, lane, { at });
+  }
+  if (decision === 'confirm') countConfirmed(transaction, operation);
+  followUp(transaction, decided, decision);
+  const after = transaction.operations.get(operationId) ?? decided;
+  return done({ operation: after, was: operation.progress.state });
+}
+
+function fenceOf(operation: Operation | null): number {
+  return operation?.progress.state === 'uncertain' ? (operation.nextAt ?? 0) : 0;
+}
+
+function eventOf(decision: Decision, at: number): OperationEvent {
+  return decision === 'retry' ? { type: 'retry' } : { type: decision, at };
+}
+
+/**
+ * The count last confirmed moves along with a counter operation that a person says was applied, or the
+ * next answer would look like another writer's. Where it is held, a read has shown it already.
+ */
+function countConfirmed({ observations }: Transaction, { kind, subject, progress }: Operation): void {
+  const observation = observations.get(subject);
+  if (observation === null || (kind !== 'usage' && kind !== 'decrease')) return;
+  if (progress.state === 'uncertain' && progress.held) return;
+  const { license } = observation;
+  observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
+}
+
+/** What callers see follows the decision. */
+function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
+  const observation = transaction.observations.get(operation.subject);
+  if (observation !== null) putObservation(transaction, observation);
+  if (operation.kind !== 'create_coupon') return;
+  const coupon = provisionalCoupon(operation);
+  if (decision === 'retry') transaction.mirror.put({ coupon, confirmedAt: null });
+  else transaction.mirror.remove(coupon.id);
+}

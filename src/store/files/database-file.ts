@@ -1,0 +1,69 @@
+import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { DatabaseRefused } from '../faults.ts';
+import { migrations, takeSteps } from './migrations.ts';
+
+/** "LKEY" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
+const applicationId = 0x4c_4b_45_59;
+const headerBytes = 100;
+const applicationIdOffset = 68;
+
+/** Whether there is a database; anything in its place that is not ours is refused and left untouched. */
+export function findDatabase(path: string): boolean {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) {
+    // SQLite would take the old log for one of the new database and write its pages into it.
+    if (existsSync(`${path}-wal`)) {
+      throw new DatabaseRefused(path, 'it is missing, but its write-ahead log is there: put it back.');
+    }
+    return false;
+  }
+  if (!status.isFile()) throw new DatabaseRefused(path, 'it is not a file.');
+  if (status.size === 0) throw new DatabaseRefused(path, 'it is empty: put a backup back, or remove it.');
+  const header = readHeader(path);
+  const isSqlite = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
+  if (!isSqlite) throw new DatabaseRefused(path, 'it is not an SQLite database.');
+  if (header.readUInt32BE(applicationIdOffset) !== applicationId) {
+    throw new DatabaseRefused(path, 'another program made it.');
+  }
+  return true;
+}
+
+/** Read as a file, since SQLite may write to what it opens. Nothing of this process has it open yet. */
+function readHeader(path: string): Buffer {
+  const header = Buffer.alloc(headerBytes);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  return header;
+}
+
+/** Makes the database under another name first, so that a crash leaves either all of it or nothing. */
+export function createDatabase(path: string): void {
+  const draft = `${path}.new`;
+  for (const left of [draft, `${draft}-journal`]) rmSync(left, { force: true });
+  closeSync(openSync(draft, 'wx', 0o600));
+  const database = new DatabaseSync(draft);
+  try {
+    database.exec(`PRAGMA synchronous = FULL; PRAGMA application_id = ${applicationId}`);
+    takeSteps(database, 0, migrations);
+  } finally {
+    database.close();
+  }
+  renameSync(draft, path);
+  syncDirectory(dirname(path));
+}
+
+/** The new name itself must outlive a power cut. */
+export function syncDirectory(directory: string): void {
+  const handle = openSync(directory, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,37 @@
+import { closeSync, openSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { DatabaseRefused } from '../faults.ts';
+import { schema1 } from './schema-1.ts';
+
+/** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
+export const migrations: readonly string[] = [schema1];
+
+/** Takes the steps that a database still lacks, all in one transaction. */
+export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {
+  database.exec('BEGIN IMMEDIATE');
+  for (const step of steps.slice(taken)) database.exec(step);
+  database.exec(`PRAGMA user_version = ${steps.length}`);
+  database.exec('COMMIT');
+}
+
+/**
+ * Brings a database of ours up to the present schema. A copy of an older one is left beside it, named
+ * after the schema it has; one that is newer than this version knows is refused.
+ */
+export function migrate(path: string, steps: readonly string[] = migrations): void {
+  using database = new DatabaseSync(path, { timeout: 1000 });
+  const taken = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+  if (taken > steps.length) {
+    throw new DatabaseRefused(
+      path,
+      `a newer Latchkey made it (schema ${taken}; this one knows ${steps.length}).`,
+    );
+  }
+  if (taken === steps.length) return;
+  const copy = `${path}.schema-${taken}`;
+  rmSync(copy, { force: true });
+  // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
+  closeSync(openSync(copy, 'wx', 0o600));
+  database.prepare('VACUUM INTO ?').run(copy);
+  takeSteps(database, taken, steps);
+}

@@ -1,0 +1,80 @@
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { makeRoomToStart } from '../ballast.ts';
+import { createDatabase, findDatabase } from './database-file.ts';
+import {
+  DatabaseRefused,
+  sqliteCode,
+  StateDirectoryHeld,
+  StateDirectoryUnusable,
+  storageFault,
+} from '../faults.ts';
+import { holdDirectory } from './lock.ts';
+import { migrate } from './migrations.ts';
+
+/** A state directory that this process holds, with a database of the present schema in it. */
+export interface Store extends Disposable {
+  /** For `openWriting` and `openReading`; close what they give before the store is disposed. */
+  readonly databasePath: string;
+}
+
+/**
+ * Takes a state directory into use: makes it and its database when there is none, migrates an older one.
+ * Throws `StateDirectoryHeld`, `StateDirectoryUnusable` or `DatabaseRefused`.
+ */
+export function openStore({ directory }: { directory: string }): Store {
+  const databasePath = join(directory, 'latchkey.db');
+  const sqlite = process.versions['sqlite'] ?? '';
+  if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
+  try {
+    makeDirectory(directory);
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    makeRoomToStart(directory);
+    using starting = new DisposableStack();
+    starting.use(holdDirectory(directory));
+    if (!findDatabase(databasePath)) createDatabase(databasePath);
+    accessSync(databasePath, constants.R_OK | constants.W_OK);
+    migrate(databasePath);
+    const held = starting.move();
+    return { databasePath, [Symbol.dispose]: () => held.dispose() };
+  } catch (error) {
+    throw refusal(error, { directory, databasePath });
+  }
+}
+
+/**
+ * Makes a directory for its owner alone, and those above it, where there is none. Not by `recursive`, which
+ * never ends where nothing can be made, as under /proc (Node 26).
+ */
+export function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || dirname(path) === path) throw error;
+    makeDirectory(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
+  }
+}
+
+/** Versions before 3.51.3 can damage a database in WAL mode (https://sqlite.org/wal.html, "The WAL-reset bug"). */
+function isRecent(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
+}
+
+const corrupt = 11;
+const notADatabase = 26;
+
+function refusal(error: unknown, at: { directory: string; databasePath: string }): unknown {
+  if (error instanceof StateDirectoryHeld || error instanceof DatabaseRefused) return error;
+  const code = sqliteCode(error);
+  if (code === corrupt || code === notADatabase) {
+    return new DatabaseRefused(at.databasePath, 'it is damaged: put a backup back.', error);
+  }
+  const isOfTheSystem = error instanceof Error && 'syscall' in error;
+  return isOfTheSystem || storageFault(error) !== null
+    ? new StateDirectoryUnusable(at.directory, error)
+    : error;
+}

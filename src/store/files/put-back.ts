@@ -1,0 +1,90 @@
+import { chmodSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { findDatabase, syncDirectory } from './database-file.ts';
+import { DatabaseRefused, sqliteCode } from '../faults.ts';
+import { migrate } from './migrations.ts';
+
+/** A backup on its way into a state directory: removed when disposed before it was put in place. */
+export interface Draft extends Disposable {
+  /** A database of the present schema, for `openWriting`. */
+  readonly path: string;
+}
+
+/**
+ * Copies a backup into a state directory, which must be held. Throws `DatabaseRefused` when the file is no
+ * sound database of ours; the backup itself is only read.
+ */
+export function draftFrom(backup: string, directory: string): Draft {
+  if (!findDatabase(backup)) throw new DatabaseRefused(backup, 'there is no such file.');
+  const path = `${databaseIn(directory)}.new`;
+  const remove = (): void => {
+    for (const left of [path, `${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+  };
+  using drafting = new DisposableStack();
+  drafting.defer(remove);
+  remove();
+  copyPrivately(backup, path);
+  // A directory that was copied whole has what was written last in here.
+  if (existsSync(`${backup}-wal`)) copyPrivately(`${backup}-wal`, `${path}-wal`);
+  checkSound(path, backup);
+  migrate(path);
+  const draft = drafting.move();
+  return { path, [Symbol.dispose]: () => draft.dispose() };
+}
+
+/**
+ * Puts a draft, which nothing has open any more, in the place of the directory's database. Gives where
+ * what was there is kept; null when there was nothing.
+ */
+export function putInPlace({ path: draft }: Draft, directory: string): string | null {
+  const path = databaseIn(directory);
+  const kept = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
+  if (kept !== null) {
+    foldLog(path);
+    renameSync(path, kept);
+    if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
+  }
+  for (const left of [`${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
+  renameSync(draft, path);
+  syncDirectory(directory);
+  return kept;
+}
+
+function databaseIn(directory: string): string {
+  return join(directory, 'latchkey.db');
+}
+
+function copyPrivately(from: string, to: string): void {
+  copyFileSync(from, to);
+  chmodSync(to, 0o600);
+}
+
+/** Looks at the copy: SQLite leaves files beside what it opens. */
+function checkSound(copy: string, backup: string): void {
+  try {
+    using database = new DatabaseSync(copy);
+    const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
+    if (verdict !== 'ok') throw new DatabaseRefused(backup, `it is damaged: ${String(verdict)}`);
+  } catch (error) {
+    throw sqliteCode(error) === null ? error : new DatabaseRefused(backup, 'it is damaged.', error);
+  }
+}
+
+/** Changes that were answered may be in an earlier one alone, so none is ever overwritten. */
+function freeNameBeside(path: string): string {
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? `${path}.replaced` : `${path}.replaced-${count}`;
+    if (!existsSync(name)) return name;
+  }
+}
+
+/** Brings what lies in the write-ahead log into the database, so that one file is all of it. */
+function foldLog(path: string): void {
+  try {
+    using database = new DatabaseSync(path);
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // A damaged database is what a backup is put back for; it is kept as it is, and its log with it.
+  }
+}

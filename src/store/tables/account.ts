@@ -1,0 +1,43 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Account } from '../../domain/catalogue.ts';
+import type { AccountReads, AccountTable } from '../../service/tables.ts';
+import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
+const fromRow = (row: Account): Account => ({ ...row });
+
+/** Prepares the reads of sellers' accounts. */
+export function accountReads(database: DatabaseSync): AccountReads {
+  const get = prepareQuery(database, `${select} WHERE account_id = ?`, fromRow);
+  const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
+  const list = prepareQuery(database, `${select} ORDER BY account_id LIMIT ? OFFSET ?`, fromRow);
+  const count = prepareCount(database, 'SELECT count(*) AS count FROM account');
+  return {
+    get: (accountId) => get.first(accountId),
+    byKeyDigest: (digest) => byKeyDigest.first(digest),
+    list: ({ limit, offset }) => list.all(limit, offset),
+    count: () => count(),
+  };
+}
+
+/** Prepares the table of sellers' accounts. */
+export function accountTable(database: DatabaseSync): AccountTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO account (account_id, name, key_digest, created_at)
+     VALUES (:accountId, :name, :keyDigest, :createdAt)`,
+  );
+  const setKeyDigest = prepareChange(
+    database,
+    'UPDATE account SET key_digest = :keyDigest WHERE account_id = :accountId',
+  );
+  return {
+    ...accountReads(database),
+    add({ accountId, name, createdAt }, keyDigest) {
+      add({ accountId, name, createdAt, keyDigest });
+    },
+    setKeyDigest(accountId, keyDigest) {
+      setKeyDigest({ accountId, keyDigest });
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { foldCouponCode } from '../../domain/coupon.ts';
+import type { CouponReads, CouponTable } from '../../service/tables.ts';
+import { couponColumns, couponFrom, termsColumns } from './coupon-row.ts';
+import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+const select = `SELECT ${couponColumns} FROM coupon`;
+
+/** Prepares the reads of an account's coupons. */
+export function couponReads(database: DatabaseSync): CouponReads {
+  const get = prepareQuery(database, `${select} WHERE account_id = ? AND id = ?`, couponFrom);
+  const byCode = prepareQuery(database, `${select} WHERE account_id = ? AND folded_code = ?`, couponFrom);
+  const list = prepareQuery(
+    database,
+    `${select} WHERE account_id = ? ORDER BY id LIMIT ? OFFSET ?`,
+    couponFrom,
+  );
+  const count = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE account_id = ?');
+  return {
+    get: (accountId, id) => get.first(accountId, id),
+    byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
+    list: (accountId, { limit, offset }) => list.all(accountId, limit, offset),
+    count: (accountId) => count(accountId),
+  };
+}
+
+/** Prepares the table of coupons. */
+export function couponTable(database: DatabaseSync): CouponTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO coupon (account_id, code, folded_code, scope, product_key, collection_id, percent_off,
+       amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes)
+     VALUES (:accountId, :code, :foldedCode, :scope, :productKey, :collectionId, :percentOff,
+       :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes)`,
+  );
+  return {
+    ...couponReads(database),
+    add(accountId, terms) {
+      const foldedCode = foldCouponCode(terms.code);
+      const { rowId: id } = add({ accountId, foldedCode, ...termsColumns(terms) });
+      return { ...terms, id };
+    },
+  };
+}

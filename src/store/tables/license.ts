@@ -1,0 +1,73 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { License } from '../../domain/license.ts';
+import type { LicenseFilter, LicenseReads, LicenseTable } from '../../service/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+
+type Row = Omit<License, 'enabled'> & { enabled: Bit };
+
+const select = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt FROM license`;
+const fromRow = (row: Row): License => ({ ...row, enabled: row.enabled === 1 });
+
+/*
+ * The parameters are always product, enabled, buyer. Which of them leads is spelled out, because a
+ * condition with IS NULL can use no index.
+ */
+const optional = {
+  product: '(?1 IS NULL OR product_key = ?1)',
+  enabled: '(?2 IS NULL OR enabled = ?2)',
+  buyer: '(?3 IS NULL OR buyer_email = ?3)',
+};
+const conditions = {
+  byBuyer: `buyer_email = ?3 AND ${optional.product} AND ${optional.enabled}`,
+  byProduct: `product_key = ?1 AND ${optional.enabled} AND ${optional.buyer}`,
+  any: `${optional.product} AND ${optional.enabled} AND ${optional.buyer}`,
+};
+
+/** Prepares the reads of licenses. */
+export function licenseReads(database: DatabaseSync): LicenseReads {
+  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+  const prepareFiltered = (condition: string) => ({
+    list: prepareQuery(
+      database,
+      `${select} WHERE ${condition} ORDER BY license_key LIMIT ?4 OFFSET ?5`,
+      fromRow,
+    ),
+    count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
+  });
+  const byBuyer = prepareFiltered(conditions.byBuyer);
+  const byProduct = prepareFiltered(conditions.byProduct);
+  const any = prepareFiltered(conditions.any);
+  const statementsFor = ({ productKey, buyerEmail }: LicenseFilter) => {
+    if (buyerEmail !== undefined) return byBuyer;
+    return productKey === undefined ? any : byProduct;
+  };
+  return {
+    get: (licenseKey) => get.first(licenseKey),
+    list: (filter, { limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    count: (filter) => statementsFor(filter).count(...filterParameters(filter)),
+  };
+}
+
+function filterParameters({ productKey, enabled, buyerEmail }: LicenseFilter): (string | number | null)[] {
+  return [productKey ?? null, enabled === undefined ? null : bit(enabled), buyerEmail ?? null];
+}
+
+/** Prepares the table of licenses. */
+export function licenseTable(database: DatabaseSync): LicenseTable {
+  const put = prepareChange(
+    database,
+    `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES (:licenseKey, :productKey, :buyerEmail, :uses, :enabled, :createdAt)
+     ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key,
+       buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
+       created_at = excluded.created_at`,
+  );
+  return {
+    ...licenseReads(database),
+    put({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
+      put({ licenseKey, productKey, buyerEmail, uses, enabled: bit(enabled), createdAt });
+    },
+  };
+}

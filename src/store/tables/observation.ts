@@ -1,0 +1,162 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Observation } from '../../domain/observation.ts';
+import type { ObservationReads, ObservationTable } from '../../service/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+
+type Row = {
+  licenseKey: string;
+  /** The product as the upstream named it; `productKey` is the one it was asked under. */
+  productLink: string;
+  buyerEmail: string;
+  uses: number;
+  enabled: Bit;
+  createdAt: number;
+  localUses: number;
+  localEnabled: Bit;
+  localPending: number;
+  productKey: string;
+  confirmedAt: number;
+  boot: number;
+  manyWriters: Bit;
+  missingSince: number | null;
+  gone: Bit;
+  lingersUntil: number | null;
+  askedAt: number;
+  refreshAt: number | null;
+};
+
+const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
+  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
+  many_writers AS manyWriters, missing_since AS missingSince, gone,
+  lingers_until AS lingersUntil, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
+
+/** Prepares the reads of what the upstream last said. */
+export function observationReads(database: DatabaseSync): ObservationReads {
+  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+  const latest = prepareQuery(
+    database,
+    `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
+     ORDER BY confirmed_at DESC LIMIT 1`,
+    (row: { licenseKey: string }) => row.licenseKey,
+  );
+  const toRefresh = prepareQuery(
+    database,
+    `${select} WHERE refresh_at IS NOT NULL AND gone = 0 AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+    fromRow,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey),
+    latest: (productKey) => latest.first(productKey),
+    toRefresh: (now, limit) => toRefresh.all(now, limit),
+    census: censusRead(database),
+  };
+}
+
+function censusRead(database: DatabaseSync): ObservationReads['census'] {
+  const enabled = prepareCount(
+    database,
+    `SELECT count(*) AS count FROM observation
+     WHERE gone = 0 AND local_enabled = 1 AND confirmed_at >= ? AND confirmed_at < ?`,
+  );
+  const disabled = prepareCount(
+    database,
+    'SELECT count(*) AS count FROM observation WHERE gone = 0 AND local_enabled = 0',
+  );
+  const first = Number.MIN_SAFE_INTEGER;
+  const last = Number.MAX_SAFE_INTEGER;
+  return ({ fresh, stale, grace }) => ({
+    fresh: enabled(fresh, last),
+    stale: enabled(stale, fresh),
+    grace: enabled(grace, stale),
+    expired: enabled(first, grace),
+    disabled: disabled(),
+  });
+}
+
+/** Prepares the table of what the upstream last said. */
+export function observationTable(database: DatabaseSync): ObservationTable {
+  const put = prepareChange(
+    database,
+    `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
+       local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
+       missing_since, gone, lingers_until, asked_at, refresh_at)
+     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
+       :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :missingSince, :gone, :lingersUntil, :askedAt, :refreshAt)`,
+  );
+  const touch = prepareChange(
+    database,
+    `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
+     WHERE license_key = :licenseKey`,
+  );
+  const lingerUntil = prepareChange(
+    database,
+    'UPDATE observation SET lingers_until = :until WHERE lingers_until IS NOT NULL',
+  );
+  const shiftRefreshes = prepareChange(
+    database,
+    'UPDATE observation SET refresh_at = refresh_at + :byMs WHERE refresh_at IS NOT NULL',
+  );
+  return {
+    ...observationReads(database),
+    put(observation) {
+      put(toRow(observation));
+    },
+    touch(licenseKey, askedAt, refreshAt) {
+      touch({ licenseKey, askedAt, refreshAt });
+    },
+    lingerUntil(until) {
+      lingerUntil({ until });
+    },
+    shiftRefreshes(byMs) {
+      shiftRefreshes({ byMs });
+    },
+  };
+}
+
+function fromRow(row: Row): Observation {
+  return {
+    license: {
+      licenseKey: row.licenseKey,
+      productKey: row.productLink,
+      buyerEmail: row.buyerEmail,
+      uses: row.uses,
+      enabled: row.enabled === 1,
+      createdAt: row.createdAt,
+    },
+    local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
+    productKey: row.productKey,
+    confirmedAt: row.confirmedAt,
+    boot: row.boot,
+    manyWriters: row.manyWriters === 1,
+    missingSince: row.missingSince,
+    gone: row.gone === 1,
+    lingersUntil: row.lingersUntil,
+    askedAt: row.askedAt,
+    refreshAt: row.refreshAt,
+  };
+}
+
+function toRow({ license, local, ...rest }: Observation): Row {
+  return {
+    licenseKey: license.licenseKey,
+    productLink: license.productKey,
+    buyerEmail: license.buyerEmail,
+    uses: license.uses,
+    enabled: bit(license.enabled),
+    createdAt: license.createdAt,
+    localUses: local.uses,
+    localEnabled: bit(local.enabled),
+    localPending: local.pending,
+    productKey: rest.productKey,
+    confirmedAt: rest.confirmedAt,
+    boot: rest.boot,
+    manyWriters: bit(rest.manyWriters),
+    missingSince: rest.missingSince,
+    gone: bit(rest.gone),
+    lingersUntil: rest.lingersUntil,
+    askedAt: rest.askedAt,
+    refreshAt: rest.refreshAt,
+  };
+}

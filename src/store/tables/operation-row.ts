@@ -1,0 +1,134 @@
+import { laneOf, type LaneName, type Operation, type OperationProgress } from '../../domain/operation.ts';
+import { bit, type Bit } from './statements.ts';
+
+/** The columns that each state fills; the schema checks that no other state does. */
+type ProgressRow =
+  | { state: 'pending'; doubtful: Bit }
+  | { state: 'in_flight'; doubtful: Bit; baseUses: number | null; sentAt: number }
+  | { state: 'uncertain'; baseUses: number | null; held: Bit }
+  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
+  | { state: 'conflicted' | 'dead' };
+
+/** An operation as the outbox holds it. */
+export type OperationRow = Omit<Operation, 'progress' | 'outage'> & { outage: Bit } & ProgressRow;
+
+/** Everything that an `OperationRow` is made of. */
+export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
+  base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
+  last_error AS lastError, revision, payload, created_at AS createdAt, finished_at AS finishedAt`;
+
+/** Reads an operation from its row. */
+export function operationFrom(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    seq: row.seq,
+    kind: row.kind,
+    subject: row.subject,
+    productKey: row.productKey,
+    createdAt: row.createdAt,
+    attempts: row.attempts,
+    failures: row.failures,
+    nextAt: row.nextAt,
+    outage: row.outage === 1,
+    lastError: row.lastError,
+    revision: row.revision,
+    payload: row.payload,
+    progress: progressFrom(row),
+  };
+}
+
+function progressFrom(row: ProgressRow): OperationProgress {
+  switch (row.state) {
+    case 'pending':
+      return { state: 'pending', doubtful: row.doubtful === 1 };
+    case 'in_flight':
+      return {
+        state: 'in_flight',
+        doubtful: row.doubtful === 1,
+        baseUses: row.baseUses,
+        sentAt: row.sentAt,
+      };
+    case 'uncertain':
+      return { state: 'uncertain', baseUses: row.baseUses, held: row.held === 1 };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+      return { state: row.state, finishedAt: row.finishedAt };
+    case 'conflicted':
+    case 'dead':
+      return { state: row.state };
+    default:
+      return row satisfies never;
+  }
+}
+
+type IdentityColumns = {
+  id: string;
+  kind: string;
+  subject: string;
+  lane: LaneName;
+  productKey: string | null;
+  createdAt: number;
+};
+
+/** The columns that never change. */
+export function identityColumns(operation: Omit<Operation, 'seq'>): IdentityColumns {
+  const { id, kind, subject, productKey, createdAt } = operation;
+  return { id, kind, subject, lane: laneOf[kind], productKey, createdAt };
+}
+
+type ProgressColumns = {
+  state: string;
+  doubtful: Bit;
+  held: Bit;
+  baseUses: number | null;
+  sentAt: number | null;
+  finishedAt: number | null;
+};
+type DeliveryColumns = ProgressColumns & {
+  attempts: number;
+  failures: number;
+  nextAt: number | null;
+  outage: Bit;
+  lastError: string | null;
+  revision: string | null;
+  payload: string | null;
+};
+
+/** The columns that change on the way to delivery. */
+export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColumns {
+  const { attempts, failures, nextAt, outage, lastError, revision, payload, progress } = operation;
+  return {
+    ...progressColumns(progress),
+    attempts,
+    failures,
+    nextAt,
+    outage: bit(outage),
+    lastError,
+    revision,
+    payload,
+  };
+}
+
+const unfilled = { doubtful: 0, held: 0, baseUses: null, sentAt: null, finishedAt: null } as const;
+
+function progressColumns(progress: OperationProgress): ProgressColumns {
+  switch (progress.state) {
+    case 'pending':
+      return { ...unfilled, state: progress.state, doubtful: bit(progress.doubtful) };
+    case 'in_flight':
+      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful) };
+    case 'uncertain':
+      return { ...unfilled, ...progress, held: bit(progress.held) };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+    case 'conflicted':
+    case 'dead':
+      return { ...unfilled, ...progress };
+    default:
+      return progress satisfies never;
+  }
+}

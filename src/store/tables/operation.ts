@@ -1,0 +1,201 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { OperationState } from '../../domain/operation.ts';
+import type { LaneKey, OperationReads, OperationTable } from '../../service/tables.ts';
+import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
+import { prepareChange, prepareQuery, type Query } from './statements.ts';
+
+const select = `SELECT ${operationColumns} FROM outbox`;
+/** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
+const unfinished = "state IN ('pending', 'in_flight', 'uncertain')";
+const inLane = `${select} WHERE subject = ? AND lane = ? AND ${unfinished}`;
+
+/** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
+export function operationReads(database: DatabaseSync): OperationReads {
+  const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
+  const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
+  const shown = prepareQuery(
+    database,
+    `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${unfinished}
+     UNION ALL
+     ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
+     ORDER BY seq`,
+    operationFrom,
+  );
+  const open = prepareQuery(
+    database,
+    `${select} WHERE finished_at IS NULL ORDER BY seq LIMIT ? OFFSET ?`,
+    operationFrom,
+  );
+  const lastSeq = prepareQuery(
+    database,
+    'SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1',
+    (row: { seq: number }) => row.seq,
+  );
+  const inState = prepareQuery(
+    database,
+    `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
+    operationFrom,
+  );
+  const held = prepareQuery(
+    database,
+    'SELECT count(*) AS count FROM outbox WHERE held = 1',
+    (row: { count: number }) => row.count,
+  );
+  return {
+    get: (id) => get.first(id),
+    head: (subject, lane) => head.first(subject, lane),
+    shown: (licenseKey) => shown.all(licenseKey),
+    list: (state, { limit, offset }) =>
+      state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
+    depth: depthRead(database),
+    lastSeq: () => lastSeq.first() ?? 0,
+    heldCount: () => held.first() ?? 0,
+    oldestAt: oldestRead(database),
+    ...dueReads(database),
+  };
+}
+
+function depthRead(database: DatabaseSync): OperationReads['depth'] {
+  const query = prepareQuery(
+    database,
+    'SELECT state, count FROM outbox_depth',
+    (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
+  );
+  // The schema holds one row for each state.
+  return () => Object.fromEntries(query.all()) as Record<OperationState, number>;
+}
+
+function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
+  const query = prepareQuery(
+    database,
+    'SELECT created_at AS createdAt FROM outbox WHERE state = ? ORDER BY seq LIMIT 1',
+    (row: { createdAt: number }) => row.createdAt,
+  );
+  return () => {
+    const firsts = [query.first('pending'), query.first('in_flight'), query.first('uncertain')];
+    return least(firsts);
+  };
+}
+
+/** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
+function dueReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
+  const waiting = waitingProducts(database);
+  const due = prepareQuery(
+    database,
+    `SELECT subject, lane, product_key AS productKey, next_at AS nextAt FROM outbox
+     WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
+    (row: LaneKey & { nextAt: number }) => row,
+  );
+  const next = prepareQuery(
+    database,
+    `SELECT next_at AS nextAt FROM outbox WHERE product_key IS ? AND next_at > ? ORDER BY next_at LIMIT 1`,
+    (row: { nextAt: number }) => row.nextAt,
+  );
+  return {
+    due: (now, limit, exceptProducts) =>
+      [null, ...waiting.all()]
+        .filter((productKey) => !exceptProducts.includes(productKey))
+        .flatMap((productKey) => due.all(productKey, now, limit))
+        .sort((one, other) => one.nextAt - other.nextAt)
+        .slice(0, limit)
+        .map(({ subject, lane, productKey }) => ({ subject, lane, productKey })),
+    nextDueAt: (now) => least([null, ...waiting.all()].map((productKey) => next.first(productKey, now))),
+  };
+}
+
+/** The products with waiting lanes, found by a jump through the index for each. */
+function waitingProducts(database: DatabaseSync): Query<string> {
+  return prepareQuery(
+    database,
+    `WITH RECURSIVE waiting (productKey) AS (
+       SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
+       UNION ALL
+       SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
+       FROM waiting WHERE productKey IS NOT NULL
+     )
+     SELECT productKey FROM waiting WHERE productKey IS NOT NULL`,
+    (row: { productKey: string }) => row.productKey,
+  );
+}
+
+function least(values: readonly (number | null)[]): number | null {
+  const numbers = values.filter((value) => value !== null);
+  return numbers.length === 0 ? null : Math.min(...numbers);
+}
+
+/** Prepares the outbox. */
+export function operationTable(database: DatabaseSync): OperationTable {
+  const tail = prepareQuery(database, `${inLane} ORDER BY seq DESC LIMIT 1`, operationFrom);
+  const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
+  const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
+  return {
+    ...operationReads(database),
+    ...singleChanges(database),
+    ...sweepingChanges(database),
+    tail: (subject, name) => tail.first(subject, name),
+    lane: (subject, name) => lane.all(subject, name),
+    withState: (state) => withState.all(state),
+  };
+}
+
+function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put'> {
+  const add = prepareChange(
+    database,
+    `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
+       attempts, failures, next_at, outage, last_error, revision, payload, created_at, finished_at)
+     VALUES (:id, :kind, :subject, :lane, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
+       :attempts, :failures, :nextAt, :outage, :lastError, :revision, :payload, :createdAt, :finishedAt)`,
+  );
+  const put = prepareChange(
+    database,
+    `UPDATE outbox SET state = :state, doubtful = :doubtful, held = :held, base_uses = :baseUses,
+       sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt, outage = :outage,
+       last_error = :lastError, revision = :revision, payload = :payload, finished_at = :finishedAt
+     WHERE seq = :seq AND id = :id`,
+  );
+  return {
+    add(operation) {
+      const { rowId: seq } = add({ ...identityColumns(operation), ...deliveryColumns(operation) });
+      return { ...operation, seq };
+    },
+    put(operation) {
+      const { seq, id } = operation;
+      const { changes } = put({ seq, id, ...deliveryColumns(operation) });
+      if (changes !== 1) throw new Error(`there is no operation ${id}`);
+    },
+  };
+}
+
+/** Changes of as many operations as there are; each finds them by an index of only those. */
+function sweepingChanges(
+  database: DatabaseSync,
+): Pick<OperationTable, 'endOutage' | 'hurry' | 'shiftWaits' | 'prune'> {
+  const endOutage = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
+  );
+  // An uncertain head waits for its fence.
+  const hurry = prepareChange(
+    database,
+    "UPDATE outbox SET next_at = :now, outage = 0 WHERE next_at > :now AND state <> 'uncertain'",
+  );
+  const shiftWaits = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
+  );
+  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
+  return {
+    endOutage(now) {
+      endOutage({ now });
+    },
+    hurry(now) {
+      hurry({ now });
+    },
+    shiftWaits(byMs) {
+      shiftWaits({ byMs });
+    },
+    prune(finishedBefore) {
+      prune({ finishedBefore });
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Token } from '../../domain/catalogue.ts';
+import type { TokenReads, TokenTable } from '../../service/tables.ts';
+import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+type Row = Omit<Token, 'scopes'> & { scopes: string };
+
+const select = `SELECT token_id AS tokenId, scopes, product_key AS productKey, account_id AS accountId, label,
+  created_at AS createdAt FROM token`;
+const fromRow = (row: Row): Token => ({ ...row, scopes: row.scopes.split(' ').filter(Boolean) });
+
+/** Prepares the reads of tokens. */
+export function tokenReads(database: DatabaseSync): TokenReads {
+  const get = prepareQuery(database, `${select} WHERE token_id = ?`, fromRow);
+  const byDigest = prepareQuery(database, `${select} WHERE digest = ?`, fromRow);
+  const list = prepareQuery(database, `${select} ORDER BY token_id LIMIT ? OFFSET ?`, fromRow);
+  const count = prepareCount(database, 'SELECT count(*) AS count FROM token');
+  return {
+    get: (tokenId) => get.first(tokenId),
+    byDigest: (digest) => byDigest.first(digest),
+    list: ({ limit, offset }) => list.all(limit, offset),
+    count: () => count(),
+  };
+}
+
+/** Prepares the table of tokens. */
+export function tokenTable(database: DatabaseSync): TokenTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO token (token_id, digest, scopes, product_key, account_id, label, created_at)
+     VALUES (:tokenId, :digest, :scopes, :productKey, :accountId, :label, :createdAt)`,
+  );
+  const remove = prepareChange(database, 'DELETE FROM token WHERE token_id = :tokenId');
+  return {
+    ...tokenReads(database),
+    add({ tokenId, scopes, productKey, accountId, label, createdAt }, digest) {
+      add({ tokenId, digest, scopes: scopes.join(' '), productKey, accountId, label, createdAt });
+    },
+    remove(tokenId) {
+      remove({ tokenId });
+    },
+  };
+}
