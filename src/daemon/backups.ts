@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../domain/problem.ts';
-import type { Backup } from '../http/server-context.ts';
+import type { Backup } from '../http/app.ts';
 
 /** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
 export class Backups {

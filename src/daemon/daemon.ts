@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
-import type { Desk, Readiness } from '../http/server-context.ts';
+import type { App, Readiness } from '../http/app.ts';
 import { Rates } from '../http/entry/rates.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
@@ -15,9 +15,9 @@ import { authorityRole } from './role/authority.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { Backups } from './backups.ts';
 import { KeptClock } from './system/clock.ts';
-import { Current } from './configuration-in-force.ts';
+import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
-import { keepHouse } from './housekeeping.ts';
+import { runHousekeeping } from './housekeeping.ts';
 import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
 import { logOf } from './log/part.ts';
@@ -26,7 +26,7 @@ import { sha256, systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { recordCounts, statusOf } from './status.ts';
-import { takeIntoUse } from './start-store.ts';
+import { startStore } from './start-store.ts';
 import { version } from './version.ts';
 import { startWriter, type WriterThread } from './threads/writer-thread.ts';
 
@@ -60,8 +60,8 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
       onRoom: (isFull) => tellRoom(storeLog, isFull),
     }),
   );
-  const instance = await takeIntoUse(configuration, reader, writer);
-  const current = new Current(configuration);
+  const instance = await startStore(configuration, reader, writer);
+  const current = new LiveConfiguration(configuration);
   const log = hashLicenseKeys(options.log, logKey(reader));
   const { databasePath } = store;
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
@@ -126,7 +126,7 @@ export class Daemon {
   async open(prepare: (server: FastifyInstance) => void, owned: AsyncDisposableStack): Promise<void> {
     await using opening = owned;
     const { current, log, writer, clock } = this.#parts;
-    this.#listeners = await openListeners(current.configuration, this.#desk(), (server) => {
+    this.#listeners = await openListeners(current.configuration, this.#app(), (server) => {
       this.#parts.metrics.watch(server);
       prepare(server);
     });
@@ -134,7 +134,7 @@ export class Daemon {
     const { signal } = this.#loops;
     this.#running = Promise.all([
       this.#role.run(signal),
-      keepHouse(
+      runHousekeeping(
         { writer, clock, random: systemRandom, onSleep: () => this.#role.upstream?.probeNow() },
         signal,
       ),
@@ -207,7 +207,7 @@ export class Daemon {
     this.#failed.reject(error);
   }
 
-  #desk(): Desk {
+  #app(): App {
     const { current, reader, writer, log, clock, metrics } = this.#parts;
     const { licensing, couponing, credentials, sync } = this.#role;
     return {
@@ -245,7 +245,7 @@ export class Daemon {
       change: (request, signal) => licensing.change(request, signal),
       async verify(reach, licenseKey, signal) {
         const result = await licensing.verify(reach, licenseKey, signal);
-        if (result.ok) metrics.verdict(result.value.standing.freshness, result.value.license.enabled);
+        if (result.ok) metrics.verdict(result.value.provenance.freshness, result.value.license.enabled);
         return result;
       },
     };

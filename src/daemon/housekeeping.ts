@@ -18,7 +18,7 @@ export type HouseParts = {
 };
 
 /** Remembers the time reached, removes what is no longer kept, and notices when the machine has slept. */
-export async function keepHouse(parts: HouseParts, signal: AbortSignal): Promise<void> {
+export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): Promise<void> {
   const { clock, random, onSleep } = parts;
   for (let tick = 0; !signal.aborted; tick += 1) {
     const hasJumped = clock.sleptMs() > longSleepMs;

@@ -2,13 +2,13 @@ import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import type { Grant } from '../domain/grant.ts';
-import type { Desk, ServerSettings } from '../http/server-context.ts';
+import type { Principal } from '../domain/principal.ts';
+import type { App, ServerSettings } from '../http/app.ts';
 import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
-import { socketGrant } from '../service/access/credential.ts';
+import { socketPrincipal } from '../service/access/credential.ts';
 import { groupNumber } from './system/unix-group.ts';
-import { RequestsUnderWay } from './requests-in-flight.ts';
+import { RequestsInFlight } from './requests-in-flight.ts';
 import { writeWhole } from './system/secret-files.ts';
 
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
@@ -20,21 +20,21 @@ export type Addresses = { tcp: string | null; socket: string | null };
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
-  readonly underWay: RequestsUnderWay;
+  readonly underWay: RequestsInFlight;
 }
 
 /** Opens what is configured and writes where to `listen.json`; opens nothing if one of them fails. */
 export async function openListeners(
   { listen, limits, stateDir }: Configuration,
-  desk: Desk,
+  app: App,
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
-  const underWay = new RequestsUnderWay();
-  const open = (listener: 'tcp' | 'socket', grant: Grant | null = null): FastifyInstance => {
+  const underWay = new RequestsInFlight();
+  const open = (listener: 'tcp' | 'socket', principal: Principal | null = null): FastifyInstance => {
     const { headerAliases, allowedHosts } = listen;
-    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, grant };
-    const server = buildServer(desk, settings);
+    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, principal };
+    const server = buildServer(app, settings);
     prepare(server);
     underWay.watch(server.server);
     opening.defer(() => close(server));
@@ -46,7 +46,7 @@ export async function openListeners(
   }
   for (const { path, mode, group, grant } of listen.sockets) {
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
-    await listenSocket(open('socket', grant === null ? null : socketGrant(path, grant)), place);
+    await listenSocket(open('socket', grant === null ? null : socketPrincipal(path, grant)), place);
   }
   const addresses = { tcp, socket: listen.socket };
   const file = join(stateDir, 'listen.json');

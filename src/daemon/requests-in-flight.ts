@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The requests that are being answered, over all listeners. */
-export class RequestsUnderWay {
+export class RequestsInFlight {
   readonly #responses = new Set<ServerResponse>();
 
   watch(server: Server): void {

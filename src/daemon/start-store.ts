@@ -10,7 +10,7 @@ import { keepSecretFile } from './system/secret-files.ts';
  * their digests are committed, so that a crash in between leaves no secret that nobody has. Gives the
  * instance id of the store.
  */
-export async function takeIntoUse(
+export async function startStore(
   { role, stateDir, sync }: Configuration,
   reader: Reader,
   writer: Writer,

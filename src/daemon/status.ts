@@ -1,7 +1,7 @@
 import type { RecordCounts, Status } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
-import type { Current } from './configuration-in-force.ts';
+import type { LiveConfiguration } from './live-configuration.ts';
 import type { Addresses } from './listeners.ts';
 import type { Role } from './role/role.ts';
 import { version } from './version.ts';
@@ -10,7 +10,7 @@ export type StatusParts = {
   instance: string;
   startedAt: number;
   addresses: Addresses;
-  current: Current;
+  current: LiveConfiguration;
   reader: Reader;
   clock: KeptClock;
   role: Role;

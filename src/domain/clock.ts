@@ -4,7 +4,7 @@ const toleranceMs = 10 * 60_000;
 const believedJumpMs = 30 * 24 * 3_600_000;
 
 /** What the clocks of the machine say at one instant. */
-export type Reading = {
+export type ClockReading = {
   /** Epoch ms; people and attackers turn it. */
   wall: number;
   /** Ms that only pass. */
@@ -23,7 +23,7 @@ export type TimeKeeping = {
 };
 
 /** Starts from the mark kept in the store; null on a new one. */
-export function startTimeKeeping(mark: number | null, reading: Reading): TimeKeeping {
+export function startTimeKeeping(mark: number | null, reading: ClockReading): TimeKeeping {
   const start = { takenAt: reading.monotonic, base: mark ?? reading.wall, unbelieved: null, aheadMs: 0 };
   return keepTime(start, reading);
 }
@@ -33,7 +33,7 @@ export function startTimeKeeping(mark: number | null, reading: Reading): TimeKee
  * turning it back wins nothing. A jump forwards by more than 30 days counts from now on, but stays out of
  * the base until an answer confirms it.
  */
-export function keepTime(keeping: TimeKeeping, { wall, monotonic }: Reading): TimeKeeping {
+export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading): TimeKeeping {
   const passed = monotonic - keeping.takenAt;
   const reached = keeping.base + passed;
   const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unbelieved ?? 0) + passed);
@@ -56,7 +56,11 @@ export function timeOf({ base, unbelieved }: TimeKeeping): number {
  * Learns from the `Date` of a parsed upstream answer: time has reached it, and a wall clock far ahead of
  * it is known to be wrong by that much. Only such an answer takes time back.
  */
-export function learnDate(keeping: TimeKeeping, date: number, { wall, monotonic }: Reading): TimeKeeping {
+export function learnDate(
+  keeping: TimeKeeping,
+  date: number,
+  { wall, monotonic }: ClockReading,
+): TimeKeeping {
   const base = Math.max(date, keeping.base + monotonic - keeping.takenAt);
   const aheadMs = wall - base;
   return {
@@ -68,6 +72,6 @@ export function learnDate(keeping: TimeKeeping, date: number, { wall, monotonic 
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */
-export function isSuspect({ base, unbelieved, aheadMs }: TimeKeeping, { wall }: Reading): boolean {
+export function isSuspect({ base, unbelieved, aheadMs }: TimeKeeping, { wall }: ClockReading): boolean {
   return unbelieved !== null || aheadMs > 0 || wall < base - toleranceMs;
 }

@@ -2,21 +2,21 @@ import type { FastifyReply } from 'fastify';
 import { problems, refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
 import { StorageError } from '../service/ports.ts';
 import { challenge } from './entry/credential.ts';
-import type { Desk } from './server-context.ts';
+import type { App } from './app.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
 import { presentErrorLine } from './wire/log.ts';
 import { presentProblem } from './wire/problem.ts';
 
 /** Answers with a problem (RFC 9457). */
-export function sendProblem(desk: Desk, reply: FastifyReply, problem: Problem): FastifyReply {
+export function sendProblem(app: App, reply: FastifyReply, problem: Problem): FastifyReply {
   const { request } = reply;
   const status = problem.status ?? problems[problem.code].status;
   const challenged = challenge(problem.code);
   if (challenged !== null) reply.header('WWW-Authenticate', challenged);
   if (problem.retryAfterS !== undefined) reply.header('Retry-After', String(problem.retryAfterS));
   if (problem.code === 'draining') reply.header('Connection', 'close');
-  logAnswer(desk, request, { status, code: problem.code });
+  logAnswer(app, request, { status, code: problem.code });
   return reply
     .code(status)
     .type('application/problem+json')
@@ -24,11 +24,11 @@ export function sendProblem(desk: Desk, reply: FastifyReply, problem: Problem): 
 }
 
 /** Answers with what an error means to the caller; what was not expected is logged, and nothing of it is told. */
-export function sendError(desk: Desk, error: unknown, reply: FastifyReply): FastifyReply {
+export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const problem = knownProblem(error) ?? (reply.raw.destroyed ? callerLeft : null);
-  if (problem !== null) return sendProblem(desk, reply, problem);
-  desk.log.error(presentErrorLine(reply.request.id, error), 'a request failed unexpectedly');
-  return sendProblem(desk, reply, unexpected);
+  if (problem !== null) return sendProblem(app, reply, problem);
+  app.log.error(presentErrorLine(reply.request.id, error), 'a request failed unexpectedly');
+  return sendProblem(app, reply, unexpected);
 }
 
 const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;

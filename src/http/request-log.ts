@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import type { Desk } from './server-context.ts';
+import type { App } from './app.ts';
 import { presentRequestLine } from './wire/log.ts';
 
 /** Logs one answered request: a change or a refusal; what was only read leaves no line. */
 export function logAnswer(
-  { log, now }: Pick<Desk, 'log' | 'now'>,
+  { log, now }: Pick<App, 'log' | 'now'>,
   request: FastifyRequest,
   { status, code }: { status: number; code: string | null },
 ): void {
@@ -15,7 +15,7 @@ export function logAnswer(
     status,
     code,
     requestId: request.id,
-    durationMs: request.visit === null ? 0 : now() - request.visit.startedAt,
+    durationMs: request.state === null ? 0 : now() - request.state.startedAt,
   });
   if (code === null) log.info(line, 'changed');
   else if (status < 500) log.info(line, 'refused');

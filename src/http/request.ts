@@ -1,55 +1,60 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
-import type { Desk } from './server-context.ts';
+import type { App } from './app.ts';
 import { readIdempotencyKey } from './entry/idempotency.ts';
 import { readWait } from './entry/prefer.ts';
-import type { Exchange, Route } from './route.ts';
-import { visitOf } from './entry/request-state.ts';
-import { noParameters, type ParameterSet, type RawParameters, type Reading } from './wire/parameters.ts';
-import type { Grant } from '../domain/grant.ts';
+import type { RouteRequest, Route } from './route.ts';
+import { stateOf } from './entry/request-state.ts';
+import {
+  noParameters,
+  type ParameterSet,
+  type RawParameters,
+  type ParsedParameters,
+} from './wire/parameters.ts';
+import type { Principal } from '../domain/principal.ts';
 
-type AnyExchange = Exchange<string, Grant | null, unknown, unknown>;
+type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 
 /** Reads a request for its route; every fault of its parameters at once. */
 export function readRequest(
   route: Route,
-  { desk, routes }: { desk: Desk; routes: readonly Route[] },
+  { app, routes }: { app: App; routes: readonly Route[] },
   reply: FastifyReply,
-): Result<AnyExchange> {
+): Result<AnyRequest> {
   const { request } = reply;
-  const visit = visitOf(request);
-  const query = read(route.query, visit.query);
+  const state = stateOf(request);
+  const query = read(route.query, state.query);
   const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
   const faults = [
     ...faultsOf(query),
     ...faultsOf(body),
-    ...(visit.grant === null ? [] : (route.faults?.(desk, visit.grant, body.values) ?? [])),
+    ...(state.principal === null ? [] : (route.faults?.(app, state.principal, body.values) ?? [])),
   ];
   if (faults.length > 0) return refuseParameters(faults);
   const path = pathOf(request.url);
   return done({
-    desk,
+    app,
     routes,
-    grant: visit.grant,
+    principal: state.principal,
     path: request.params as Readonly<Record<string, string>>,
     query: query.values,
     body: body.values,
-    sentTo: { path, query: visit.query },
-    asked: {
-      actor: visit.grant?.credential ?? null,
-      idempotency: idempotencyOf(route, desk, request, [path, query.values, body.values]),
+    sentTo: { path, query: state.query },
+    writeOptions: {
+      actor: state.principal?.credential ?? null,
+      idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
-    waitMs: readWait(visit.head.prefer),
+    waitMs: readWait(state.head.prefer),
     signal: departure(reply),
   });
 }
 
-function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): Reading<unknown> {
+function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): ParsedParameters<unknown> {
   return set === undefined ? { ok: true, values: null } : set.read(raw);
 }
 
-function faultsOf(reading: Reading<unknown>): readonly ParameterFault[] {
+function faultsOf(reading: ParsedParameters<unknown>): readonly ParameterFault[] {
   return reading.ok ? [] : reading.faults;
 }
 
@@ -68,12 +73,16 @@ function pathOf(url: string): string {
 
 function idempotencyOf(
   { method }: Route,
-  { digest }: Desk,
+  { digest }: App,
   request: FastifyRequest,
-  asked: readonly unknown[],
+  writeOptions: readonly unknown[],
 ): Idempotency | null {
-  const { head, grant } = visitOf(request);
+  const { head, principal } = stateOf(request);
   const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
-  if (key === null || grant === null) return null;
-  return { credential: grant.credential, key, fingerprint: digest(JSON.stringify([method, ...asked])) };
+  if (key === null || principal === null) return null;
+  return {
+    credential: principal.credential,
+    key,
+    fingerprint: digest(JSON.stringify([method, ...writeOptions])),
+  };
 }

@@ -1,17 +1,17 @@
 import type { z } from 'zod';
-import type { Grant } from '../domain/grant.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { ParameterFault, Result } from '../domain/problem.ts';
-import type { Asked } from '../service/ports.ts';
+import type { WriteOptions } from '../service/ports.ts';
 import type { Answer } from './answer.ts';
 import type { Access } from './entry/credential.ts';
-import type { Desk } from './server-context.ts';
+import type { App } from './app.ts';
 import type { ParameterSet, RawParameters } from './wire/parameters.ts';
 
 /** One request as a handler sees it: admitted, and read. */
-export type Exchange<Path extends string, HasGrant, Query, Body> = {
-  desk: Desk;
+export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
+  app: App;
   /** Of the credential; null only where anyone may call. */
-  grant: HasGrant;
+  principal: HasPrincipal;
   /** The path's own parameters. */
   path: Readonly<Record<PathNames<Path>, string>>;
   query: Query;
@@ -19,7 +19,7 @@ export type Exchange<Path extends string, HasGrant, Query, Body> = {
   /** Where the request was sent, for links: the path, and the query as sent. */
   sentTo: { path: string; query: RawParameters };
   /** For the writer: on whose behalf it writes. */
-  asked: Asked;
+  writeOptions: WriteOptions;
   /** `Prefer: wait`, in ms. */
   waitMs: number;
   /** Aborts when the caller goes away. */
@@ -42,8 +42,8 @@ type RouteFacts = {
   path: string;
   summary: string;
   access: Access;
-  /** When true, anyone may call after all; the handler is given no grant then. */
-  isOpen?(desk: Desk): boolean;
+  /** When true, anyone may call after all; the handler is given no principal then. */
+  isOpen?(app: App): boolean;
   /** An agent answers 409: the catalogue lives upstream. */
   authorityOnly?: boolean;
   /** Its answer carries a new secret, so that it is never stored under an idempotency key. */
@@ -63,16 +63,16 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
   query?: ParameterSet<Query>;
   body?: ParameterSet<Body>;
   /** Faults that only what is stored can tell; of what could be read of the body. */
-  faults?(desk: Desk, grant: Grant, body: Partial<Body>): readonly ParameterFault[];
-  handle(exchange: Exchange<Path, Who extends 'anyone' ? null : Grant, Query, Body>): Handled;
+  faults?(app: App, principal: Principal, body: Partial<Body>): readonly ParameterFault[];
+  handle(exchange: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
 };
 
 /** A route as the table holds it: what its parts are called and typed is the handler's own matter. */
 export type Route = RouteFacts & {
   query?: ParameterSet<unknown>;
   body?: ParameterSet<unknown>;
-  faults?(desk: Desk, grant: Grant, body: unknown): readonly ParameterFault[];
-  handle(exchange: Exchange<string, Grant | null, unknown, unknown>): Handled;
+  faults?(app: App, principal: Principal, body: unknown): readonly ParameterFault[];
+  handle(exchange: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 
 /** Writes down one route. */

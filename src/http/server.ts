@@ -6,11 +6,11 @@ import {
   type FastifyRequest,
   type onRequestHookHandler,
 } from 'fastify';
-import type { Grant } from '../domain/grant.ts';
+import type { Principal } from '../domain/principal.ts';
 import { answerBrokenRequest, noteRequest, refuseConnect } from './entry/broken-request.ts';
 import { readBodies } from './entry/body.ts';
 import { admit } from './entry/credential.ts';
-import type { Desk, ServerSettings } from './server-context.ts';
+import type { App, ServerSettings } from './app.ts';
 import { passGate } from './entry/gate.ts';
 import { headReader } from './entry/head.ts';
 import { runAlone } from './entry/idempotency.ts';
@@ -20,11 +20,11 @@ import { logAnswer } from './request-log.ts';
 import { readRequest } from './request.ts';
 import type { Route } from './route.ts';
 import { routes } from './routes/all.ts';
-import { visitOf } from './entry/request-state.ts';
+import { stateOf } from './entry/request-state.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
-export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstance {
-  const arrive = arrival(desk, settings);
+export function buildServer(app: App, settings: ServerSettings): FastifyInstance {
+  const arrive = arrival(app, settings);
   const server = fastify({
     ...serverLimits(settings),
     genReqId: () => randomUUID().slice(0, 13),
@@ -34,8 +34,8 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1_000 },
     frameworkErrors: (error, request, reply) => {
       // Such a request has passed no hook, and has nothing that servers are decorated with.
-      request.visit = null;
-      sendError(desk, errorOf(() => arrive(request)) ?? error, reply);
+      request.state = null;
+      sendError(app, errorOf(() => arrive(request)) ?? error, reply);
     },
     clientErrorHandler: answerBrokenRequest,
   });
@@ -46,9 +46,9 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
   server.server.on('connect', refuseConnect);
   // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
-  server.decorateRequest('visit', null);
+  server.decorateRequest('state', null);
   readBodies(server, settings.limits);
-  server.setErrorHandler((error, _, reply) => sendError(desk, error, reply));
+  server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
     done(
       errorOf(() => {
@@ -57,7 +57,7 @@ export function buildServer(desk: Desk, settings: ServerSettings): FastifyInstan
       }),
     );
   });
-  for (const route of routes) addRoute(server, { desk, ofSocket: settings.grant }, route);
+  for (const route of routes) addRoute(server, { app, ofSocket: settings.principal }, route);
   return server;
 }
 
@@ -79,12 +79,12 @@ function serverLimits({ limits }: ServerSettings): object {
 }
 
 /** Takes a request through the gate. */
-function arrival(desk: Desk, settings: ServerSettings): (request: FastifyRequest) => void {
+function arrival(app: App, settings: ServerSettings): (request: FastifyRequest) => void {
   const readHead = headReader(settings);
   return (request) => {
     const head = readHead(request.raw);
     const query = passGate(request.raw, head, settings);
-    request.visit = { head, query, grant: null, startedAt: desk.now() };
+    request.state = { head, query, principal: null, startedAt: app.now() };
   };
 }
 
@@ -114,24 +114,24 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-type Entrance = { desk: Desk; ofSocket: Grant | null };
+type Entrance = { app: App; ofSocket: Principal | null };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { desk } = entrance;
+  const { app } = entrance;
   const onRequest: onRequestHookHandler = (request, _, done) => {
     done(errorOf(() => enter(entrance, route, request)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const exchange = readRequest(route, { desk, routes }, reply);
-    if (!exchange.ok) return sendProblem(desk, reply, exchange.problem);
-    const { asked } = exchange.value;
-    const stored = route.answersSecret === true ? null : asked.idempotency;
-    const result = await runAlone(desk.inFlight, asked.idempotency, async () =>
-      route.handle({ ...exchange.value, asked: { ...asked, idempotency: stored } }),
+    const exchange = readRequest(route, { app, routes }, reply);
+    if (!exchange.ok) return sendProblem(app, reply, exchange.problem);
+    const { writeOptions } = exchange.value;
+    const stored = route.answersSecret === true ? null : writeOptions.idempotency;
+    const result = await runAlone(app.inFlight, writeOptions.idempotency, async () =>
+      route.handle({ ...exchange.value, writeOptions: { ...writeOptions, idempotency: stored } }),
     );
-    if (!result.ok) return sendProblem(desk, reply, result.problem);
+    if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
-    logAnswer(desk, request, { status, code: null });
+    logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;
   };
@@ -139,19 +139,19 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
 }
 
 /** What must hold before a route reads the body: open for business, admitted, the right role, plain bytes. */
-function enter({ desk, ofSocket }: Entrance, route: Route, request: FastifyRequest): void {
-  const visit = visitOf(request);
-  const { state } = desk.readiness();
+function enter({ app, ofSocket }: Entrance, route: Route, request: FastifyRequest): void {
+  const requestState = stateOf(request);
+  const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
-  if (route.access !== 'anyone' && route.isOpen?.(desk) !== true) {
-    visit.grant = admit(route.access, visit.head, desk, ofSocket);
+  if (route.access !== 'anyone' && route.isOpen?.(app) !== true) {
+    requestState.principal = admit(route.access, requestState.head, app, ofSocket);
   }
-  if (route.authorityOnly === true && desk.role === 'agent') {
+  if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }
-  if (visit.head.contentEncoding.length > 0) {
+  if (requestState.head.contentEncoding.length > 0) {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
   }
 }

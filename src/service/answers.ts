@@ -1,5 +1,5 @@
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
-import type { Reach } from '../domain/grant.ts';
+import type { Reach } from '../domain/principal.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Freshness } from '../domain/verdict.ts';
@@ -7,7 +7,7 @@ import type { Idempotency } from './ports.ts';
 import type { Page } from './tables.ts';
 
 /** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
-export type Standing =
+export type Provenance =
   | { freshness: 'authoritative' }
   | {
       freshness: Exclude<Freshness, 'authoritative'>;
@@ -15,12 +15,12 @@ export type Standing =
       graceUntil: number | null;
       /** Local changes of this record that the upstream has not confirmed. */
       pending: number;
-      /** Whether the upstream was asked for this very answer. */
+      /** Whether the upstream was writeOptions for this very answer. */
       cache: 'hit' | 'miss';
       ageMs: number;
     };
 
-export type LicenseAnswer = { license: License; standing: Standing };
+export type LicenseAnswer = { license: License; provenance: Provenance };
 
 export type LicenseChangeRequest = {
   reach: Reach;
@@ -37,8 +37,8 @@ export interface Licensing {
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
 }
 
-export type CouponAnswer = { coupon: Coupon; standing: Standing };
-export type CouponList = { coupons: readonly Coupon[]; total: number; standing: Standing };
+export type CouponAnswer = { coupon: Coupon; provenance: Provenance };
+export type CouponList = { coupons: readonly Coupon[]; total: number; provenance: Provenance };
 
 /** The coupon half of the interface, in either role. */
 export interface Couponing {

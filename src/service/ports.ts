@@ -4,7 +4,7 @@ import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Page } from './tables.ts';
-import type { Command, CommandResult, UseCaseName } from './use-cases.ts';
+import type { CommandOf, CommandResult, UseCaseName } from './use-cases.ts';
 
 /** Time as the daemon sees it; a test turns it by hand. */
 export interface Clock {
@@ -41,23 +41,23 @@ export type Context = {
   digest: Digest;
 };
 
-/** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
+/** Under which idempotency key a write is writeOptions for, by whom, and the digest of what is writeOptions. */
 export type Idempotency = { credential: string; key: string; fingerprint: string };
 
-/** Who asks for a write (`Grant.credential`; null: this process itself), and under which idempotency key. */
-export type Asked = { actor: string | null; idempotency: Idempotency | null };
+/** Who asks for a write (`Principal.credential`; null: this process itself), and under which idempotency key. */
+export type WriteOptions = { actor: string | null; idempotency: Idempotency | null };
 
 /** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
 export interface Writer {
   /**
    * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
    * Under an idempotency key the first successful result is kept and given again. An act of a person is
-   * put on record with whoever asked for it.
+   * put on record with whoever writeOptions for it.
    */
   write<Name extends UseCaseName>(
     name: Name,
-    command: Command<Name>,
-    asked?: Partial<Asked>,
+    command: CommandOf<Name>,
+    writeOptions?: Partial<WriteOptions>,
   ): Promise<CommandResult<Name>>;
 }
 
@@ -136,11 +136,11 @@ export interface Deliveries {
 /** What a person does about the way up; each is an act on record, and its result is for one answer only. */
 export interface SyncControl {
   /** Lets everything go on at once that waits for anything but the upstream's own wish, a fence or the rate. */
-  now(asked: Asked): Promise<Result<unknown>>;
+  now(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Lets nothing go up, across restarts, until `resume`. */
-  pause(asked: Asked): Promise<Result<unknown>>;
+  pause(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Ends a pause, and asks again where a credential was refused. */
-  resume(asked: Asked): Promise<Result<unknown>>;
+  resume(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** There may be something to do in the outbox. */
   wake(): void;
 }

@@ -1,4 +1,8 @@
-import type { Account, Collection, Product, Purchase, Token } from '../domain/catalogue.ts';
+import type { Account } from '../domain/account.ts';
+import type { Collection } from '../domain/collection.ts';
+import type { Product } from '../domain/product.ts';
+import type { Purchase } from '../domain/purchase.ts';
+import type { Token } from '../domain/token.ts';
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
 import type { Observation } from '../domain/observation.ts';
@@ -111,7 +115,7 @@ export interface ObservationReads {
 }
 export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
-  /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
+  /** Notes that a key was writeOptions for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
   /** Whatever may still be on its way may be so until then: nobody knows better after a start. */
   lingerUntil(until: number): void;
@@ -162,12 +166,12 @@ export interface OperationTable extends OperationReads {
 }
 
 /** The stored answer of a write under an idempotency key. */
-export type IdempotencyRecord = { fingerprint: string; value: unknown };
+export type StoredAnswer = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {
-  get(credential: string, key: string): IdempotencyRecord | null;
+  get(credential: string, key: string): StoredAnswer | null;
 }
 export interface IdempotencyTable extends IdempotencyReads {
-  put(credential: string, key: string, record: IdempotencyRecord & { at: number }): void;
+  put(credential: string, key: string, record: StoredAnswer & { at: number }): void;
   prune(before: number): void;
 }
 

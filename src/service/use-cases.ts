@@ -1,6 +1,6 @@
 import { addAccount, rollApiKey } from './authority/account.ts';
 import { addCollection } from './authority/collection.ts';
-import { putOnRecord } from './access/audit.ts';
+import { recordAct } from './access/audit.ts';
 import { createCoupon } from './authority/coupon.ts';
 import { changeLicense } from './authority/license.ts';
 import { decideOperation } from './outbox/decide.ts';
@@ -8,9 +8,9 @@ import { keepAnswer, runOnce } from './access/idempotency.ts';
 import { addProduct, rollProductSecret } from './authority/product.ts';
 import { markTime } from './lifecycle/clock-mark.ts';
 import { confirmCoupon, forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
-import { noteAsked } from './agent/observation.ts';
+import { touchObservation } from './agent/observation.ts';
 import { planStep } from './outbox/plan.ts';
-import type { Asked, Context } from './ports.ts';
+import type { WriteOptions, Context } from './ports.ts';
 import { postpone } from './outbox/postpone.ts';
 import { prune } from './lifecycle/prune.ts';
 import { addPurchase, refundPurchase } from './authority/purchase.ts';
@@ -48,7 +48,7 @@ export type UseCases = {
   createCoupon: typeof createCoupon;
   endOutage: typeof endOutage;
   keepAnswer: typeof keepAnswer;
-  noteAsked: typeof noteAsked;
+  touchObservation: typeof touchObservation;
   planStep: typeof planStep;
   postpone: typeof postpone;
   prune: typeof prune;
@@ -61,7 +61,7 @@ export type UseCases = {
   start: typeof start;
 };
 export type UseCaseName = keyof UseCases;
-export type Command<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
+export type CommandOf<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
 export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
 
 const table: UseCases = {
@@ -86,7 +86,7 @@ const table: UseCases = {
   createCoupon,
   endOutage,
   keepAnswer,
-  noteAsked,
+  touchObservation,
   planStep,
   postpone,
   prune,
@@ -108,19 +108,19 @@ export function runUseCase<Name extends UseCaseName>(
   request: WriteRequest<Name>,
   context: Context,
 ): CommandResult<Name> {
-  const { name, command, asked } = request;
+  const { name, command, writeOptions } = request;
   // A name and its command belong together, which the compiler cannot follow through the table.
   const useCase = table[name] as (
     transaction: Transaction,
-    command: Command<Name>,
+    command: CommandOf<Name>,
     context: Context,
   ) => CommandResult<Name>;
   const run = (): CommandResult<Name> => {
     const result = useCase(transaction, command, context);
-    putOnRecord(transaction, request, result, context);
+    recordAct(transaction, request, result, context);
     return result;
   };
-  const { idempotency } = asked;
+  const { idempotency } = writeOptions;
   if (idempotency === undefined || idempotency === null) return run();
   return runOnce(transaction, idempotency, context, run) as CommandResult<Name>;
 }
@@ -128,6 +128,6 @@ export function runUseCase<Name extends UseCaseName>(
 /** A write as it travels to the writer's thread. */
 export type WriteRequest<Name extends UseCaseName = UseCaseName> = {
   name: Name;
-  command: Command<Name>;
-  asked: Partial<Asked>;
+  command: CommandOf<Name>;
+  writeOptions: Partial<WriteOptions>;
 };

@@ -8,7 +8,7 @@ import type { WritingConnection } from './connection.ts';
 export type UseCaseRun = {
   run: (transaction: Transaction, request: WriteRequest, context: Context) => unknown;
   isRefusal: (result: unknown) => boolean;
-  /** Asked anew for each write. */
+  /** WriteOptions anew for each write. */
   context: () => Context;
 };
 
@@ -19,11 +19,11 @@ export function localWriter(connection: WritingConnection, { run, isRefusal, con
     isRefusal,
   });
   return {
-    async write(name, command, asked = {}) {
-      const [outcome] = committer.commitBatch([{ name, command, asked }]);
+    async write(name, command, writeOptions = {}) {
+      const [outcome] = committer.commitBatch([{ name, command, writeOptions }]);
       if (outcome === undefined) throw new Error('the committer gave no outcome');
       if ('error' in outcome) throw outcome.error;
-      // The name asked for decides what its use case gives back.
+      // The name writeOptions for decides what its use case gives back.
       return outcome.result as CommandResult<typeof name>;
     },
   };

@@ -6,7 +6,7 @@ import type { Clock, CouponPull, Found, Log, Upstream, Writer } from '../service
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist } from './persist.ts';
-import type { Errand } from './rate.ts';
+import type { Priority } from './rate.ts';
 import type { Uplink } from './uplink.ts';
 
 const pageSize = 100;
@@ -96,8 +96,8 @@ export class CouponSync implements CouponPull {
     );
   }
 
-  #listWhole(errand: Errand): Promise<Outcome<Coupon[]>> {
-    this.#listing ??= this.#listPages(errand)
+  #listWhole(priority: Priority): Promise<Outcome<Coupon[]>> {
+    this.#listing ??= this.#listPages(priority)
       .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
       .finally(() => {
         this.#listing = null;
@@ -105,31 +105,31 @@ export class CouponSync implements CouponPull {
     return this.#listing;
   }
 
-  async #listPages(errand: Errand): Promise<Outcome<Coupon[]>> {
+  async #listPages(priority: Priority): Promise<Outcome<Coupon[]>> {
     const { upstream, clock, lifetime } = this.#parts;
     const confirmedAt = clock.now();
     const coupons: Coupon[] = [];
     for (let page = 0; page < mostPages; page += 1) {
       const span = { limit: pageSize, offset: page * pageSize };
-      const outcome = await this.#ask(errand, lifetime, () => upstream.listCoupons(span, lifetime));
+      const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
       if (outcome.outcome !== 'applied') return outcome;
       coupons.push(...outcome.value);
       if (outcome.value.length < pageSize) break;
     }
     await this.#keep(coupons, confirmedAt, true);
-    await this.#dropMissing(coupons, errand);
+    await this.#dropMissing(coupons, priority);
     return { outcome: 'applied', value: coupons, confirmedAt };
   }
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
-  async #dropMissing(listed: readonly Coupon[], errand: Errand): Promise<void> {
+  async #dropMissing(listed: readonly Coupon[], priority: Priority): Promise<void> {
     const { reader, writer, upstream, lifetime } = this.#parts;
     const there = new Set(listed.map(({ id }) => id));
     for (let offset = 0; offset < mostPages * pageSize; offset += pageSize) {
       const page = reader.mirror.list({ limit: pageSize, offset });
       const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
       for (const { coupon } of gone) {
-        const outcome = await this.#ask(errand, lifetime, () => upstream.getCoupon(coupon.id, lifetime));
+        const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(coupon.id, lifetime));
         if (outcome.outcome === 'not_applied' && outcome.reason === 'missing') {
           await writer.write('forgetCoupon', { id: coupon.id });
         }
@@ -143,12 +143,12 @@ export class CouponSync implements CouponPull {
   }
 
   async #ask<Value>(
-    errand: Errand,
+    priority: Priority,
     signal: AbortSignal,
     request: () => Promise<Outcome<Value>>,
   ): Promise<Outcome<Value>> {
     const { uplink } = this.#parts;
-    const admission = await uplink.admit(errand, signal);
+    const admission = await uplink.admit(priority, signal);
     if (!admission.admitted) return unreachable(admission.detail);
     if (uplink.refusedCredentials().includes(null)) {
       uplink.giveBack();

@@ -1,7 +1,7 @@
 import type { LaneName } from '../domain/operation.ts';
 
 /** A stay in one or more lanes of a subject; disposing of it leaves them. */
-export interface LaneVisit extends Disposable {
+export interface LaneGuard extends Disposable {
   /** Whether another request about the same subject was under way at some time of this stay. */
   readonly overlapped: boolean;
 }
@@ -18,7 +18,7 @@ export class KeyLanes {
   readonly #subjects = new Map<string, Subject>();
 
   /** Resolves when the lanes are free; rejects with the signal's reason. */
-  async enter(name: string, lanes: readonly LaneName[], signal: AbortSignal): Promise<LaneVisit> {
+  async enter(name: string, lanes: readonly LaneName[], signal: AbortSignal): Promise<LaneGuard> {
     signal.throwIfAborted();
     const subject = this.#subjects.get(name) ?? { visits: [], waiters: [] };
     this.#subjects.set(name, subject);

@@ -1,11 +1,11 @@
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
-import type { LicenseReads } from './pull.ts';
+import type { LicensePull } from './pull.ts';
 import type { Probe, Uplink } from './uplink.ts';
 import type { Wake } from './wake.ts';
 
-/** Asked for when no license key is known here: any answer of the upstream shows that it is there. */
+/** WriteOptions for when no license key is known here: any answer of the upstream shows that it is there. */
 const nobodysKey = 'LATCHKEY-PROBE';
 
 export type ProbeParts = {
@@ -14,7 +14,7 @@ export type ProbeParts = {
   clock: Clock;
   lanes: KeyLanes;
   uplink: Uplink;
-  reads: LicenseReads;
+  reads: LicensePull;
   wake: Wake;
   settings: () => {
     productKeys: readonly string[];

@@ -5,7 +5,7 @@ import type { Clock, Found, Pull, Upstream, Writer } from '../service/ports.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';
-import type { Errand } from './rate.ts';
+import type { Priority } from './rate.ts';
 import type { Uplink } from './uplink.ts';
 
 /** How many unknown keys are remembered at most. */
@@ -29,7 +29,7 @@ export type ReaderParts = {
 type Read = { productKey: string; licenseKey: string; outcome: Outcome<License>; sentAt: number };
 
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
-export class LicenseReads implements Pull {
+export class LicensePull implements Pull {
   readonly #parts: ReaderParts;
   readonly #underWay = new Map<string, Promise<Outcome<License>>>();
   readonly #unknown = new LRUCache<string, number>({ max: unknownKeys });
@@ -64,21 +64,21 @@ export class LicenseReads implements Pull {
   }
 
   /** Reads a key in its turn; whoever asks meanwhile shares the answer. Never rejects. */
-  read(productKey: string, licenseKey: string, errand: Errand): Promise<Outcome<License>> {
+  read(productKey: string, licenseKey: string, priority: Priority): Promise<Outcome<License>> {
     const name = `${productKey}\n${licenseKey}`;
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
-    const reading = this.#readInTurn(productKey, licenseKey, errand)
+    const reading = this.#readInTurn(productKey, licenseKey, priority)
       .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
     return reading;
   }
 
-  async #readInTurn(productKey: string, licenseKey: string, errand: Errand): Promise<Outcome<License>> {
+  async #readInTurn(productKey: string, licenseKey: string, priority: Priority): Promise<Outcome<License>> {
     const { lanes, uplink, clock, lifetime } = this.#parts;
     using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
-    const admission = await uplink.admit(errand, lifetime);
+    const admission = await uplink.admit(priority, lifetime);
     if (!admission.admitted) return unreachable(admission.detail);
     const isRefused = uplink.refusedCredentials().includes(productKey);
     if (isRefused) uplink.giveBack();

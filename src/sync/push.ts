@@ -5,9 +5,9 @@ import type { Clock, Deliveries, Log, Upstream, Writer } from '../service/ports.
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { LaneKey, Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
-import type { KeyLanes, LaneVisit } from './key-lanes.ts';
+import type { KeyLanes, LaneGuard } from './key-lanes.ts';
 import { persist } from './persist.ts';
-import type { LicenseReads } from './pull.ts';
+import type { LicensePull } from './pull.ts';
 import type { Uplink } from './uplink.ts';
 import { Wake } from './wake.ts';
 
@@ -22,7 +22,7 @@ export type PushParts = {
   log: Log;
   lanes: KeyLanes;
   uplink: Uplink;
-  reads: LicenseReads;
+  reads: LicensePull;
   coupons: CouponSync;
   settings: () => { lanes: number; policy: SyncPolicy };
   /** Ends requests under way. */
@@ -140,7 +140,7 @@ export class Push implements Deliveries {
 
   async #plan(
     lane: LaneKey,
-    { justRead, visit }: { justRead: boolean; visit: LaneVisit },
+    { justRead, visit }: { justRead: boolean; visit: LaneGuard },
     signal: AbortSignal,
   ): Promise<'read' | 'nothing'> {
     const { writer, clock, uplink } = this.#parts;
@@ -157,7 +157,7 @@ export class Push implements Deliveries {
     return planned.ok ? (planned.value.step === 'read' ? 'read' : 'nothing') : 'nothing';
   }
 
-  async #send(operation: Operation, visit: LaneVisit): Promise<void> {
+  async #send(operation: Operation, visit: LaneGuard): Promise<void> {
     if (operation.kind === 'create_coupon') {
       await this.#parts.coupons.send(operation);
       return;

@@ -1,11 +1,11 @@
 import type { Clock } from '../service/ports.ts';
 
 /** Who asks to go up: a waiting caller, an operation, or a refresh behind an answer. */
-export type Errand = 'caller' | 'push' | 'refresh';
+export type Priority = 'caller' | 'push' | 'refresh';
 
-const byUrgency: readonly Errand[] = ['caller', 'push', 'refresh'];
+const byUrgency: readonly Priority[] = ['caller', 'push', 'refresh'];
 /** Of eight turns one is for refreshes and two are for pushes, if any wait, so that none starves. */
-const reserved: readonly (Errand | null)[] = [null, null, 'push', null, null, 'push', null, 'refresh'];
+const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 'push', null, 'refresh'];
 const burstSeconds = 2;
 
 type Waiter = { go: () => void };
@@ -17,7 +17,7 @@ type Waiter = { go: () => void };
 export class Rate {
   readonly #clock: Clock;
   readonly #perSecond: () => number;
-  readonly #waiting: Record<Errand, Waiter[]> = { caller: [], push: [], refresh: [] };
+  readonly #waiting: Record<Priority, Waiter[]> = { caller: [], push: [], refresh: [] };
   #tokens: number;
   #countedAt: number;
   #turn = 0;
@@ -32,17 +32,17 @@ export class Rate {
     this.#countedAt = clock.steady();
   }
 
-  /** Resolves when it is this errand's turn; rejects with the signal's reason. */
-  async turn(errand: Errand, signal: AbortSignal): Promise<void> {
+  /** Resolves when it is this priority's turn; rejects with the signal's reason. */
+  async turn(priority: Priority, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
     const give = (): void => {
-      this.#waiting[errand] = this.#waiting[errand].filter((other) => other !== waiter);
+      this.#waiting[priority] = this.#waiting[priority].filter((other) => other !== waiter);
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', give, { once: true });
-    this.#waiting[errand].push(waiter);
+    this.#waiting[priority].push(waiter);
     this.#letGo();
     await promise.finally(() => signal.removeEventListener('abort', give));
   }
@@ -70,8 +70,8 @@ export class Rate {
     if (this.#tokens < 1) return null;
     const first = reserved[this.#turn % reserved.length] ?? null;
     const order = first === null ? byUrgency : [first, ...byUrgency];
-    const errand = order.find((name) => this.#waiting[name].length > 0);
-    const waiter = errand === undefined ? undefined : this.#waiting[errand].shift();
+    const priority = order.find((name) => this.#waiting[name].length > 0);
+    const waiter = priority === undefined ? undefined : this.#waiting[priority].shift();
     if (waiter === undefined) return null;
     this.#turn += 1;
     this.#tokens -= 1;
@@ -79,7 +79,7 @@ export class Rate {
   }
 
   #anyWaiting(): boolean {
-    return byUrgency.some((errand) => this.#waiting[errand].length > 0);
+    return byUrgency.some((priority) => this.#waiting[priority].length > 0);
   }
 
   async #later(): Promise<void> {

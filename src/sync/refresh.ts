@@ -1,6 +1,6 @@
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { LicenseReads } from './pull.ts';
+import type { LicensePull } from './pull.ts';
 import type { Uplink } from './uplink.ts';
 
 /** How many keys are looked up in the store at a time. */
@@ -11,7 +11,7 @@ const restPart = 0.05;
 export type RefreshParts = {
   reader: Reader;
   clock: Clock;
-  reads: LicenseReads;
+  reads: LicensePull;
   uplink: Uplink;
   refreshMs: () => number;
 };

@@ -6,14 +6,14 @@ import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { probe } from './probe.ts';
-import { LicenseReads } from './pull.ts';
+import { LicensePull } from './pull.ts';
 import { Push } from './push.ts';
 import { refresh } from './refresh.ts';
 import { Uplink } from './uplink.ts';
 import { Wake } from './wake.ts';
 
 /** What is configured now. */
-export type SyncSettings = {
+export type SyncOptions = {
   /** Requests a second. */
   rate: number;
   /** Concurrent lanes. */
@@ -36,7 +36,7 @@ export type SyncParts = {
   log: Log;
   meter: UpstreamMeter;
   lanes: KeyLanes;
-  settings: () => SyncSettings;
+  settings: () => SyncOptions;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };
@@ -44,7 +44,7 @@ export type SyncParts = {
 /** All that goes on between an agent and its upstream: pushes, reads, refreshes and probes. */
 export class Sync {
   readonly uplink: Uplink;
-  readonly reads: LicenseReads;
+  readonly reads: LicensePull;
   readonly coupons: CouponSync;
   readonly push: Push;
   readonly #parts: SyncParts;
@@ -64,7 +64,7 @@ export class Sync {
       },
     });
     const shared = { ...parts, uplink: this.uplink, policy: () => settings().policy };
-    this.reads = new LicenseReads({
+    this.reads = new LicensePull({
       ...shared,
       unknownMs: () => settings().unknownMs,
       onRead: () => {

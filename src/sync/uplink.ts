@@ -2,7 +2,7 @@ import { closedBreaker, nextBreaker, type Breaker, type BreakerPolicy } from '..
 import { isAnswer, isOutage, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
-import { Rate, type Errand } from './rate.ts';
+import { Rate, type Priority } from './rate.ts';
 
 /** How long what goes up under a refused credential rests before a read asks again, in ms. */
 const refusedPauseMs = 15 * 60_000;
@@ -68,11 +68,11 @@ export class Uplink {
     return this.#floor();
   }
 
-  /** Waits for this errand's turn; a caller is not kept waiting for what will not be soon. */
-  async admit(errand: Errand, signal: AbortSignal): Promise<Admission> {
+  /** Waits for this priority's turn; a caller is not kept waiting for what will not be soon. */
+  async admit(priority: Priority, signal: AbortSignal): Promise<Admission> {
     const before = this.admission();
     if (!before.admitted) return before;
-    await this.#rate.turn(errand, signal);
+    await this.#rate.turn(priority, signal);
     const after = this.admission();
     if (!after.admitted) this.#rate.giveBack();
     return after;

@@ -5,13 +5,13 @@ import { type Answered, type Exchange, type Failed, headerOf } from './exchange.
 import { parseHttpDate, parseRetryAfter } from './http-date.ts';
 
 /** What a body turned out to say: the value, or what is wrong with it. */
-export type Reading<Value> = { value: Value } | { fault: string };
+export type Parsed<Value> = { value: Value } | { fault: string };
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** How an answer is to be understood. */
 export type Understanding<Value> = {
-  read: (body: JsonObject) => Reading<Value>;
+  read: (body: JsonObject) => Parsed<Value>;
   /** Texts that no detail may repeat: the credential, the license key. */
   hidden: readonly string[];
   /** Epoch ms at which the answer came. */
@@ -78,7 +78,7 @@ function reasonOf(status: number): NotAppliedReason {
   }
 }
 
-function readObject(text: string): Reading<JsonObject> {
+function readObject(text: string): Parsed<JsonObject> {
   if (text.trim() === '') return { fault: 'the answer is empty' };
   try {
     const value: unknown = JSON.parse(text);

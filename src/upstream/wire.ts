@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
 import type { License } from '../domain/license.ts';
-import type { Reading } from './classification.ts';
+import type { Parsed } from './classification.ts';
 
 /** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
 const datetime = z.string().transform((text, context) => {
@@ -70,7 +70,7 @@ const couponAnswer = z.object({ data: coupon });
 const couponListAnswer = z.object({ data: z.object({ coupons: z.array(coupon) }) });
 
 /** Reads the answer to a license operation; one about another key is a fault. */
-export function readLicense(body: unknown, licenseKey: string): Reading<License> {
+export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
   const reading = read(licenseAnswer, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
@@ -90,7 +90,7 @@ export function readLicense(body: unknown, licenseKey: string): Reading<License>
 }
 
 /** Reads the answer that holds one coupon; one that is not `expected` is a fault. */
-export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Reading<Coupon> {
+export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean): Parsed<Coupon> {
   const reading = read(couponAnswer, body);
   if ('fault' in reading) return reading;
   const { data } = reading.value;
@@ -98,7 +98,7 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
 }
 
 /** Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. */
-export function readCoupons(body: unknown): Reading<Coupon[]> {
+export function readCoupons(body: unknown): Parsed<Coupon[]> {
   const reading = read(couponListAnswer, body);
   return 'fault' in reading ? reading : { value: reading.value.data.coupons };
 }
@@ -129,7 +129,7 @@ export function writeLicenseKey(licenseKey: string): Record<string, string> {
 }
 
 /** The first fault, by its place; zod's texts name types, never values. */
-function read<Value>(schema: z.ZodType<Value>, body: unknown): Reading<Value> {
+function read<Value>(schema: z.ZodType<Value>, body: unknown): Parsed<Value> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return { value: parsed.data };
   const issue = parsed.error.issues[0];

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { scopes, type Grant, type Scope } from '../../src/domain/grant.ts';
+import { scopes, type Principal, type Scope } from '../../src/domain/principal.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { apiKey, openDesk, serverOf, type TestDesk } from '../http/desk.ts';
+import { apiKey, openDesk, serverOf, type TestDesk } from '../http/app.ts';
 
 /** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
@@ -53,7 +53,7 @@ function headersOf({ access }: Route, secret: string): Record<string, string>[] 
   return [bearer, ...names.map((name) => ({ [name]: secret }))];
 }
 
-function grantOf(scope: Scope): Grant {
+function grantOf(scope: Scope): Principal {
   return { credential: 'socket:/x', scopes: [scope], reach: { accountId: 'default', productKey: null } };
 }
 
@@ -81,7 +81,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
 
   beforeAll(async () => {
     opened = await openDesk({ role });
-    const { digest } = opened.desk;
+    const { digest } = opened.app;
     const { tokens, products } = opened.transaction;
     const nothing = { productKey: null, accountId: null, label: null, createdAt: 0 };
     for (const scope of scopes) {
@@ -89,10 +89,10 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     }
     const product = { productKey: 'P', accountId: 'default', name: 'P', recurring: false, createdAt: 0 };
     products.add(product, digest(productSecret));
-    server = serverOf(opened.desk);
+    server = serverOf(opened.app);
     granted = scopes
       .filter((scope) => scope !== 'ops' && scope !== 'admin')
-      .map((scope) => [scope, serverOf(opened.desk, { listener: 'socket', grant: grantOf(scope) })]);
+      .map((scope) => [scope, serverOf(opened.app, { listener: 'socket', principal: grantOf(scope) })]);
   });
   afterAll(() => opened[Symbol.asyncDispose]());
 
@@ -135,7 +135,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     }
   });
 
-  test.each(everyRoute)('%s takes a socket’s grant for what it carries', async (_, route) => {
+  test.each(everyRoute)('%s takes a socket’s principal for what it carries', async (_, route) => {
     for (const [scope, socket] of granted) {
       const said = atTheDoor(await call(socket, route, {}));
       expect([scope, said]).toEqual([scope, expected(neededFor(route), [scope])]);
@@ -151,9 +151,9 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   });
 });
 
-test('on a socket with a grant, a credential that is sent counts, and counts alone', async () => {
+test('on a socket with a principal, a credential that is sent counts, and counts alone', async () => {
   await using opened = await openDesk();
-  const server = serverOf(opened.desk, { listener: 'socket', grant: grantOf('coupons:read') });
+  const server = serverOf(opened.app, { listener: 'socket', principal: grantOf('coupons:read') });
   const ask = async (headers: object): Promise<number> =>
     (await server.inject({ url: '/api/v2/coupons', headers: { ...headers } })).statusCode;
   expect(await ask({})).toBe(200);

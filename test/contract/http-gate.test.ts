@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey, limits } from '../http/desk.ts';
+import { adminToken, apiKey, limits } from '../http/app.ts';
 import { serveDesk, type Served } from '../http/served.ts';
 import { sendRaw, type RawAnswer } from '../support/raw-http.ts';
 

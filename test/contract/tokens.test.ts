@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey } from '../http/desk.ts';
+import { adminToken, apiKey } from '../http/app.ts';
 import { serveDesk, type Served } from '../http/served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 

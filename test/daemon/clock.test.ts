@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { KeptClock } from '../../src/daemon/system/clock.ts';
-import type { Reading } from '../../src/domain/clock.ts';
+import type { ClockReading } from '../../src/domain/clock.ts';
 
-const start: Reading = { wall: 1_000_000_000_000, monotonic: 5_000 };
+const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 
-function clockOf(machine: Reading, mark: number | null = null): KeptClock {
+function clockOf(machine: ClockReading, mark: number | null = null): KeptClock {
   return new KeptClock(mark, () => ({ ...machine }));
 }
 

@@ -5,7 +5,7 @@ import {
   learnDate,
   startTimeKeeping,
   timeOf,
-  type Reading,
+  type ClockReading,
   type TimeKeeping,
 } from '../../src/domain/clock.ts';
 
@@ -14,14 +14,14 @@ const day = 86_400_000;
 const noon = Date.UTC(2026, 5, 1, 12);
 
 /** The machine `passed` ms after its start at noon, its wall clock turned by `turned`. */
-function after(passed: number, turned: number = 0): Reading {
+function after(passed: number, turned: number = 0): ClockReading {
   return { wall: noon + passed + turned, monotonic: passed };
 }
 
 type Row = {
   name: string;
   keeping: TimeKeeping;
-  reading: Reading;
+  reading: ClockReading;
   now: number;
   suspect: boolean;
 };

@@ -4,9 +4,9 @@ import {
   apiKeyScopes,
   productSecretScopes,
   scopes,
-  type Grant,
+  type Principal,
   type Scope,
-} from '../../src/domain/grant.ts';
+} from '../../src/domain/principal.ts';
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
 
@@ -58,7 +58,7 @@ const table: Record<Credential, Record<Scope, boolean>> = {
 
 describe('a grant', () => {
   it.each(Object.keys(table) as Credential[])('of %s allows what the contract says', (credential) => {
-    const grant: Grant = {
+    const grant: Principal = {
       credential,
       scopes: grants[credential],
       reach: { accountId: 'default', productKey: null },

@@ -43,8 +43,8 @@ function operation(kind: LicenseOperationKind, progress: OperationProgress): Ope
   };
 }
 
-type Standing = OperationState | 'held';
-const standings: Record<Standing, OperationProgress> = {
+type Provenance = OperationState | 'held';
+const standings: Record<Provenance, OperationProgress> = {
   pending: { state: 'pending', doubtful: false },
   in_flight: { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
   uncertain: { state: 'uncertain', baseUses: 3, held: false },
@@ -65,7 +65,7 @@ const disabling: LocalState = { uses: 3, enabled: false, pending: 1 };
 const waiting: LocalState = { uses: 3, enabled: true, pending: 1 };
 
 /** What callers see of a key with 3 uses and one operation. */
-const table: Record<Standing, Record<LicenseOperationKind, LocalState>> = {
+const table: Record<Provenance, Record<LicenseOperationKind, LocalState>> = {
   pending: { usage: used, decrease: taken, disable: disabling, enable: waiting },
   in_flight: { usage: used, decrease: taken, disable: disabling, enable: waiting },
   uncertain: { usage: used, decrease: taken, disable: disabling, enable: waiting },
@@ -80,7 +80,7 @@ const table: Record<Standing, Record<LicenseOperationKind, LocalState>> = {
 
 const cells = Object.entries(table).flatMap(([standing, row]) =>
   Object.entries(row).map(([kind, local]) => ({
-    standing: standing as Standing,
+    standing: standing as Provenance,
     kind: kind as LicenseOperationKind,
     local,
   })),

@@ -6,7 +6,7 @@ const confirmedAt = 10_000;
 const graceUntil = confirmedAt + policy.graceMs;
 
 type Age = 'fresh' | 'stale' | 'grace' | 'expired';
-type Standing = 'enabled' | 'disabled' | 'gone';
+type Provenance = 'enabled' | 'disabled' | 'gone';
 
 /** The last ms of each age, and the first of the last. */
 const ages: Record<Age, number> = { fresh: 24, stale: 168, grace: 336, expired: 337 };
@@ -19,7 +19,7 @@ const answer = (freshness: Age, enabled: boolean): Verdict => ({
 });
 const gone: Verdict = { verdict: 'gone' };
 
-const table: Record<Standing, Record<Age, Verdict>> = {
+const table: Record<Provenance, Record<Age, Verdict>> = {
   enabled: {
     fresh: answer('fresh', true),
     stale: answer('stale', true),
@@ -37,7 +37,7 @@ const table: Record<Standing, Record<Age, Verdict>> = {
 
 const cells = Object.entries(table).flatMap(([standing, row]) =>
   Object.entries(row).map(([age, expected]) => ({
-    standing: standing as Standing,
+    standing: standing as Provenance,
     age: age as Age,
     expected,
   })),

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { Desk, Readiness } from '../../src/http/server-context.ts';
+import type { App, Readiness } from '../../src/http/app.ts';
 import { done, refuse } from '../../src/domain/problem.ts';
-import type { LicenseChangeRequest, Licensing, Standing } from '../../src/service/answers.ts';
+import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from './desk.ts';
+import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from './app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -19,19 +19,19 @@ const license = {
 };
 
 /** Licensing that answers always the same, and keeps what it was asked. */
-function licensingOf(standing: Standing): Licensing & { asked: LicenseChangeRequest[] } {
+function licensingOf(provenance: Provenance): Licensing & { asked: LicenseChangeRequest[] } {
   const asked: LicenseChangeRequest[] = [];
   return {
     asked,
-    verify: () => Promise.resolve(done({ license, standing })),
+    verify: () => Promise.resolve(done({ license, provenance })),
     change: (request) => {
       asked.push(request);
-      return Promise.resolve(done({ license, standing }));
+      return Promise.resolve(done({ license, provenance }));
     },
   };
 }
 
-const stale: Standing = {
+const stale: Provenance = {
   freshness: 'stale',
   confirmedAt: Date.parse('2026-01-01T00:00:00Z'),
   graceUntil: Date.parse('2026-01-15T00:00:00Z'),
@@ -42,7 +42,7 @@ const stale: Standing = {
 
 test('an agent says how much its answer is worth', async () => {
   await using opened = await openDesk({ licensing: licensingOf(stale) });
-  const answer = await serverOf(opened.desk).inject({
+  const answer = await serverOf(opened.app).inject({
     url: '/api/v2/license/verify?license_key=KEY',
     headers: admin,
   });
@@ -67,10 +67,10 @@ test('an agent says how much its answer is worth', async () => {
 });
 
 test('an answer that was fetched first says so', async () => {
-  const fetched: Standing = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
+  const fetched: Provenance = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
   await using opened = await openDesk({ licensing: licensingOf(fetched) });
   const url = '/api/v2/license/verify?license_key=KEY';
-  const { headers } = await serverOf(opened.desk).inject({ url, headers: admin });
+  const { headers } = await serverOf(opened.app).inject({ url, headers: admin });
   expect(headers).toMatchObject({ age: '0', 'cache-status': 'latchkey; fwd=miss' });
   expect(headers).not.toHaveProperty('latchkey-grace-until');
 });
@@ -87,7 +87,7 @@ test.each([
 ])('a caller that prefers %j waits %i ms', async (prefer, waitMs) => {
   const licensing = licensingOf(stale);
   await using opened = await openDesk({ licensing });
-  await serverOf(opened.desk).inject({
+  await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
     headers: { ...admin, ...form, prefer },
@@ -107,7 +107,7 @@ test('a second write under an idempotency key is refused while the first is unde
     },
   };
   await using opened = await openDesk({ licensing: slow });
-  const servers = [serverOf(opened.desk), serverOf(opened.desk, { listener: 'socket' })] as const;
+  const servers = [serverOf(opened.app), serverOf(opened.app, { listener: 'socket' })] as const;
   const write = {
     method: 'PUT',
     url: '/api/v2/license/usage',
@@ -115,7 +115,7 @@ test('a second write under an idempotency key is refused while the first is unde
     payload: 'license_key=KEY',
   } as const;
   const first = servers[0].inject(write);
-  await expect.poll(() => opened.desk.inFlight.size).toBe(1);
+  await expect.poll(() => opened.app.inFlight.size).toBe(1);
   const second = await servers[1].inject(write);
   expect(second.statusCode).toBe(409);
   expect(second.json()).toMatchObject({ code: 'idempotency_key_in_use' });
@@ -130,7 +130,7 @@ test('the upstream’s refusal is passed on with its own status', async () => {
   const licensing = { ...licensingOf(stale), verify: () => Promise.resolve(refused) };
   await using opened = await openDesk({ licensing });
   const url = '/api/v2/license/verify?license_key=KEY';
-  const answer = await serverOf(opened.desk).inject({ url, headers: admin });
+  const answer = await serverOf(opened.app).inject({ url, headers: admin });
   expect(answer.statusCode).toBe(402);
   expect(answer.json()).toMatchObject({
     status: 402,
@@ -151,7 +151,7 @@ test.each([
     },
   };
   await using opened = await openDesk({ licensing });
-  const answer = await serverOf(opened.desk).inject({
+  const answer = await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
     headers: { ...admin, ...form },
@@ -165,7 +165,7 @@ test.each([
 
 test('a verify leaves no line in the log, a change and a refusal one each, without key or secret', async () => {
   await using opened = await openDesk({ licensing: licensingOf(stale) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   await server.inject({ url: '/api/v2/license/verify?license_key=KEY-CANARY', headers: admin });
   expect(opened.lines).toEqual([]);
   await server.inject({
@@ -193,7 +193,7 @@ test('a verify leaves no line in the log, a change and a refusal one each, witho
 
 test('the catalogue of an agent lives upstream', async () => {
   await using opened = await openDesk({ role: 'agent' });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   for (const path of ['accounts', 'products', 'licenses']) {
     const answer = await server.inject({ url: `/admin/v1/${path}`, headers: admin });
     expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_the_authority']);
@@ -204,16 +204,16 @@ test('the catalogue of an agent lives upstream', async () => {
 test('an agent leaves it to the upstream whether a coupon’s product exists', async () => {
   const asked: unknown[] = [];
   await using opened = await openDesk({ role: 'agent' });
-  const couponing: Desk['couponing'] = {
-    ...opened.desk.couponing,
+  const couponing: App['couponing'] = {
+    ...opened.app.couponing,
     create: (accountId, terms) => {
       asked.push([accountId, terms.scope]);
       return Promise.resolve(
-        done({ coupon: { ...terms, id: -1 }, standing: { ...stale, freshness: 'provisional' } }),
+        done({ coupon: { ...terms, id: -1 }, provenance: { ...stale, freshness: 'provisional' } }),
       );
     },
   };
-  const answer = await serverOf({ ...opened.desk, couponing }).inject({
+  const answer = await serverOf({ ...opened.app, couponing }).inject({
     method: 'POST',
     url: '/api/v2/coupons',
     headers: { 'service-api-key': apiKey, ...form },
@@ -230,7 +230,7 @@ const readinessOf = (state: Readiness['state'], reasons: readonly string[] = [])
 
 test.each(['starting', 'draining'] as const)('while %s only the probes are answered', async (state) => {
   await using opened = await openDesk(readinessOf(state));
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   expect((await server.inject('/livez')).statusCode).toBe(200);
   const ready = await server.inject('/readyz');
   expect([ready.statusCode, ready.json()]).toEqual([503, { status: 'unavailable', reasons: [state] }]);
@@ -245,7 +245,7 @@ test('a process whose storage failed is neither live nor ready', async () => {
     liveness: () => ['fsync'],
   });
   for (const url of ['/livez', '/readyz']) {
-    const answer = await serverOf(opened.desk).inject(url);
+    const answer = await serverOf(opened.app).inject(url);
     expect([answer.statusCode, answer.json()]).toEqual([503, { status: 'unavailable', reasons: ['fsync'] }]);
   }
 });
@@ -253,13 +253,13 @@ test('a process whose storage failed is neither live nor ready', async () => {
 test('metrics are text for the scope ops, and for anyone once they are open', async () => {
   const measured = (open: boolean) => ({ metrics: { isOpen: () => open, expose: async () => 'a 1\n' } });
   await using closed = await openDesk(measured(false));
-  expect((await serverOf(closed.desk).inject('/metrics')).statusCode).toBe(401);
+  expect((await serverOf(closed.app).inject('/metrics')).statusCode).toBe(401);
   const headers = { authorization: `Bearer ${adminToken}` };
-  const admitted = await serverOf(closed.desk).inject({ url: '/metrics', headers });
+  const admitted = await serverOf(closed.app).inject({ url: '/metrics', headers });
   expect([admitted.statusCode, admitted.body]).toEqual([200, 'a 1\n']);
   expect(admitted.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
   await using open = await openDesk(measured(true));
-  expect((await serverOf(open.desk).inject('/metrics')).statusCode).toBe(200);
+  expect((await serverOf(open.app).inject('/metrics')).statusCode).toBe(200);
 });
 
 const agentStatus: Status = {
@@ -295,7 +295,7 @@ const agentStatus: Status = {
 test('an upstream that is away leaves an agent ready, unless freshness is asked for', async () => {
   let status = agentStatus;
   await using opened = await openDesk({ role: 'agent', status: () => status });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   expect((await server.inject('/readyz')).statusCode).toBe(200);
   const away = await server.inject('/readyz?require=fresh');
   expect([away.statusCode, away.json()]).toEqual([
@@ -309,7 +309,7 @@ test('an upstream that is away leaves an agent ready, unless freshness is asked 
 
 test('statusz tells of the upstream and of the outbox in its own shape', async () => {
   await using opened = await openDesk({ role: 'agent', status: () => agentStatus });
-  const answer = await serverOf(opened.desk).inject({ url: '/statusz', headers: admin });
+  const answer = await serverOf(opened.app).inject({ url: '/statusz', headers: admin });
   expect(answer.json()).toEqual({
     role: 'agent',
     version: '0.0.0',
@@ -343,7 +343,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
 
 test('credentials are also taken from the configured header names', async () => {
   await using opened = await openDesk();
-  const server = serverOf(opened.desk, { headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] } });
+  const server = serverOf(opened.app, { headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] } });
   const url = '/api/v2/coupons';
   expect((await server.inject({ url, headers: { 'Payhip-Api-Key': apiKey } })).statusCode).toBe(200);
   const both = await server.inject({ url, headers: { 'payhip-api-key': apiKey, 'service-api-key': apiKey } });
@@ -352,6 +352,6 @@ test('credentials are also taken from the configured header names', async () => 
 
 test('HEAD answers as GET does, without the body', async () => {
   await using opened = await openDesk();
-  const answer = await serverOf(opened.desk).inject({ method: 'HEAD', url: '/livez' });
+  const answer = await serverOf(opened.app).inject({ method: 'HEAD', url: '/livez' });
   expect([answer.statusCode, answer.body, answer.headers['content-length']]).toEqual([200, '', '28']);
 });

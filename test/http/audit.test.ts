@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
-import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -56,10 +56,10 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
 /** Whatever the answers so far have named. */
 type Made = Readonly<Record<string, string>>;
 
-/** A desk whose sync is no more than what its acts write. */
+/** A app whose sync is no more than what its acts write. */
 async function openActingDesk(): Promise<TestDesk> {
   const opened = await openDesk();
-  const { writer } = opened.desk;
+  const { writer } = opened.app;
   const sync: SyncControl = {
     now: (asked) => writer.write('hurry', {}, asked),
     pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
@@ -83,7 +83,7 @@ async function openActingDesk(): Promise<TestDesk> {
       progress: { state: 'dead' },
     });
   }
-  return { ...opened, desk: { ...opened.desk, sync } };
+  return { ...opened, app: { ...opened.app, sync } };
 }
 
 test('every route that changes something for people is among those below', () => {
@@ -93,7 +93,7 @@ test('every route that changes something for people is among those below', () =>
 
 test('every act is on record with who asked for it, without a secret or a whole license key', async () => {
   await using opened = await openActingDesk();
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   let made: Made = {};
   const told: string[] = [];
   for (const [route, { at, body, record }] of Object.entries(acts)) {
@@ -126,7 +126,7 @@ test('every act is on record with who asked for it, without a secret or a whole 
 
 test('what was refused is not on record', async () => {
   await using opened = await openActingDesk();
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   for (const [url, payload] of [
     ['/admin/v1/accounts', {}],
     ['/admin/v1/accounts/nobody/roll-key', undefined],

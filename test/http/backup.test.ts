@@ -10,7 +10,7 @@ import { StorageError } from '../../src/service/ports.ts';
 import { givenStore } from '../store/given.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { adminToken, openDesk, serverOf } from './desk.ts';
+import { adminToken, openDesk, serverOf } from './app.ts';
 import { serveDesk } from './served.ts';
 
 const path = '/admin/v1/backup';
@@ -21,7 +21,7 @@ const leftovers = (directory: string): string[] =>
 
 test('a backup is the store as one file, and nothing of it stays behind', async () => {
   await using opened = await openDesk();
-  const answer = await serverOf(opened.desk).inject(request);
+  const answer = await serverOf(opened.app).inject(request);
   expect(answer.statusCode).toBe(200);
   expect(answer.headers['content-type']).toBe('application/octet-stream');
   expect(answer.headers['content-length']).toBe(String(answer.rawPayload.length));
@@ -43,7 +43,7 @@ test('a second backup is refused while the first is made, and taken when it is d
   };
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
   await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   // What `inject` gives is sent when it is waited for.
   const first = Promise.resolve(server.inject(request));
   await vi.waitFor(async () => {
@@ -118,7 +118,7 @@ test('a copy in a thread of its own is ended by its signal', async () => {
 
 test('HEAD tells how long a backup is, and leaves room for the next', async () => {
   await using opened = await openDesk();
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const head = await server.inject({ ...request, method: 'HEAD' });
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(Number(head.headers['content-length'])).toBeGreaterThan(4096);
@@ -135,7 +135,7 @@ test('a copy that fails is refused, removed, and does not stand in the way of th
   };
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
   await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const codes = [];
   for (let time = 0; time < 3; time += 1) codes.push((await server.inject(request)).statusCode);
   expect(codes).toEqual([507, 500, 200]);

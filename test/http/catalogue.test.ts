@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
 
 let opened: TestDesk;
 let server: FastifyInstance;
 beforeAll(async () => {
   opened = await openDesk();
-  server = serverOf(opened.desk);
+  server = serverOf(opened.app);
 });
 afterAll(() => opened[Symbol.asyncDispose]());
 

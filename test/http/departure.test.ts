@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { httpClient } from '../support/raw-http.ts';
-import { adminToken } from './desk.ts';
+import { adminToken } from './app.ts';
 import { serveDesk } from './served.ts';
 
 const license = {
@@ -18,7 +18,7 @@ const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { li
 /** Licensing whose changes wait for `go`, and the signals that they were given. */
 function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: AbortSignal[] } {
   const signals: AbortSignal[] = [];
-  const answer = done({ license, standing: { freshness: 'authoritative' as const } });
+  const answer = done({ license, provenance: { freshness: 'authoritative' as const } });
   const licensing: Licensing = {
     verify: () => Promise.resolve(answer),
     async change(_, signal) {

@@ -8,14 +8,14 @@ import { expect, test } from 'vitest';
 import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
 import { httpClient, sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { limits, openDesk, serverOf } from './desk.ts';
+import { limits, openDesk, serverOf } from './app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 
 test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (mode) => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'run', 'latchkey.sock');
   await listenSocket(server, { path, mode });
   expect(statSync(path).mode & 0o777).toBe(mode);
@@ -25,7 +25,7 @@ test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (m
 test('a socket is its owner’s alone from the first moment', async () => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
   let modeAtFirst = 0;
   server.server.prependOnceListener('listening', () => {
@@ -40,7 +40,7 @@ test('a socket is its owner’s alone from the first moment', async () => {
 test('the socket that a killed process left behind is replaced', async () => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
   const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
   const other = spawn(process.execPath, ['-e', script]);
@@ -61,7 +61,7 @@ test('the socket that a killed process left behind is replaced', async () => {
 test('another file at the path is left alone', async () => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
   writeFileSync(path, 'precious');
   await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toSatisfy(
@@ -73,7 +73,7 @@ test('another file at the path is left alone', async () => {
 test('a path of 107 bytes is taken, one of 108 refused', async () => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const longest = `${directory.path}/é`.padEnd(106, 'x');
   expect(Buffer.byteLength(longest)).toBe(107);
   await expect(listenSocket(server, { path: `${longest}x`, mode: 0o600 })).rejects.toSatisfy(
@@ -86,7 +86,7 @@ test('a path of 107 bytes is taken, one of 108 refused', async () => {
 test('a directory that cannot be made is refused with the reason', async () => {
   await using opened = await openDesk();
   await using directory = temporaryDirectory();
-  await using server = serverOf(opened.desk, { listener: 'socket' });
+  await using server = serverOf(opened.app, { listener: 'socket' });
   const file = join(directory.path, 'file');
   writeFileSync(file, '');
   await expect(listenSocket(server, { path: join(file, 'run', 'a.sock'), mode: 0o600 })).rejects.toSatisfy(
@@ -96,8 +96,8 @@ test('a directory that cannot be made is refused with the reason', async () => {
 
 test('a free port is chosen and told; a busy one is refused', async () => {
   await using opened = await openDesk();
-  await using first = serverOf(opened.desk);
-  await using second = serverOf(opened.desk);
+  await using first = serverOf(opened.app);
+  await using second = serverOf(opened.app);
   const address = await listenTcp(first, { host: '127.0.0.1', port: 0 });
   expect(address).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
   const port = Number(new URL(address).port);
@@ -108,7 +108,7 @@ test('a free port is chosen and told; a busy one is refused', async () => {
 
 test('an IPv6 address is told in brackets', async () => {
   await using opened = await openDesk();
-  await using server = serverOf(opened.desk);
+  await using server = serverOf(opened.app);
   const address = await listenTcp(server, { host: '::1', port: 0 });
   await using http = httpClient({ tcp: address });
   expect((await http.get('/livez')).status).toBe(200);
@@ -116,7 +116,7 @@ test('an IPv6 address is told in brackets', async () => {
 
 test('a connection more than the limit is closed, and the others are served on', async () => {
   await using opened = await openDesk();
-  await using server = serverOf(opened.desk, { limits: { ...limits, connections: 2 } });
+  await using server = serverOf(opened.app, { limits: { ...limits, connections: 2 } });
   const tcp = await listenTcp(server, { host: '127.0.0.1', port: 0 });
   const { port } = new URL(tcp);
   const held = [connect(Number(port)), connect(Number(port))];

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/operation.ts';
-import { adminToken, openDesk, serverOf, type TestDesk } from './desk.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
@@ -37,7 +37,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
     subject: 'CODE',
     productKey: null,
   });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const list = async (query: string): Promise<[unknown, string[]]> => {
     const answer = await server.inject({ url: `/admin/v1/outbox${query}`, headers });
     const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
@@ -143,11 +143,11 @@ test('a decision wakes what carries the outbox upward', async () => {
 });
 
 function decide(
-  { desk }: TestDesk,
+  { app }: TestDesk,
   id: string,
   word: string,
   more: Record<string, string> = {},
 ): Promise<LightMyRequestResponse> {
   const url = `/admin/v1/outbox/${id}/${word}`;
-  return serverOf(desk).inject({ method: 'POST', url, headers: { ...headers, ...more } });
+  return serverOf(app).inject({ method: 'POST', url, headers: { ...headers, ...more } });
 }

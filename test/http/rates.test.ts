@@ -3,7 +3,7 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/reach.ts';
-import { adminToken, apiKey, openDesk, serverOf } from './desk.ts';
+import { adminToken, apiKey, openDesk, serverOf } from './app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
@@ -19,7 +19,7 @@ const none = { rate: 0, misses: 1_000, failedRate: 1_000 };
 test('a credential that asks more often than it may waits, and no other does', async () => {
   const time = clock();
   await using opened = await openDesk({ rates: new Rates(() => ({ ...none, rate: 3 }), time.steady) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const ask = (headers: object) => server.inject({ url: '/api/v2/coupons', headers: { ...headers } });
   for (let count = 0; count < 3; count += 1) expect((await ask(seller)).statusCode).toBe(200);
   const limited = await ask(seller);
@@ -34,7 +34,7 @@ test('a credential that asks more often than it may waits, and no other does', a
 
 test('without a rate nobody waits', async () => {
   await using opened = await openDesk({ rates: new Rates(() => none, clock().steady) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
     expect((await server.inject({ url: '/api/v2/coupons', headers: seller })).statusCode).toBe(200);
   }
@@ -43,7 +43,7 @@ test('without a rate nobody waits', async () => {
 test('after a few wrong credentials a second the next ones are 429, and right ones are never slowed', async () => {
   const time = clock();
   await using opened = await openDesk({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.steady) });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const guess = async (secret: string): Promise<number> =>
     (await server.inject({ url: '/statusz', headers: { authorization: `Bearer ${secret}` } })).statusCode;
   for (let count = 0; count < 5; count += 1) expect(await guess(`wrong-${count}`)).toBe(401);
@@ -59,7 +59,7 @@ test('a request without a credential is no wrong credential', async () => {
   await using opened = await openDesk({
     rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().steady),
   });
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
 });
 
@@ -72,7 +72,7 @@ function upstreamLicensing(): Licensing & { asked: number } {
       if (!licenseKey.startsWith('K')) return Promise.resolve(licenseNotFound());
       const license = { licenseKey, productKey: 'P', buyerEmail: 'b@example.com', uses: 0, enabled: true };
       return Promise.resolve(
-        done({ license: { ...license, createdAt: 0 }, standing: { freshness: 'authoritative' as const } }),
+        done({ license: { ...license, createdAt: 0 }, provenance: { freshness: 'authoritative' as const } }),
       );
     },
     change: () => Promise.resolve(refuse('upstream_unreachable', 'Not here.')),
@@ -105,7 +105,7 @@ test('who guesses keys at an agent stops reaching its upstream; known keys and o
     askedAt: 0,
     refreshAt: null,
   } as Parameters<typeof transaction.observations.put>[0]);
-  const server = serverOf(opened.desk);
+  const server = serverOf(opened.app);
   const verify = async (key: string, headers: object = admin): Promise<number> =>
     (await server.inject({ url: `/api/v2/license/verify?license_key=${key}`, headers: { ...headers } }))
       .statusCode;

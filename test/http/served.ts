@@ -1,30 +1,30 @@
 import { join } from 'node:path';
-import type { Desk, ServerSettings } from '../../src/http/server-context.ts';
+import type { App, ServerSettings } from '../../src/http/app.ts';
 import { listenSocket, listenTcp } from '../../src/http/listen.ts';
 import type { Listener } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { openDesk, serverOf, type TestDesk } from './desk.ts';
+import { openDesk, serverOf, type TestDesk } from './app.ts';
 
 /** An authority that listens in both ways on one store. */
 export interface Served
-  extends AsyncDisposable, Pick<TestDesk, 'desk' | 'lines' | 'transaction' | 'directory'> {
+  extends AsyncDisposable, Pick<TestDesk, 'app' | 'lines' | 'transaction' | 'directory'> {
   readonly listeners: { readonly tcp: Listener; readonly socket: Listener };
 }
 
 export async function serveDesk(
-  changes: Partial<Desk> = {},
+  changes: Partial<App> = {},
   settings: Partial<ServerSettings> = {},
 ): Promise<Served> {
   const opened = new AsyncDisposableStack();
-  const { desk, lines, transaction, directory: state } = opened.use(await openDesk(changes));
+  const { app, lines, transaction, directory: state } = opened.use(await openDesk(changes));
   const directory = opened.use(temporaryDirectory());
-  const tcp = opened.adopt(serverOf(desk, settings), (server) => server.close());
-  const local = opened.adopt(serverOf(desk, { ...settings, listener: 'socket' }), (server) => server.close());
+  const tcp = opened.adopt(serverOf(app, settings), (server) => server.close());
+  const local = opened.adopt(serverOf(app, { ...settings, listener: 'socket' }), (server) => server.close());
   const address = await listenTcp(tcp, { host: '127.0.0.1', port: 0 });
   const path = join(directory.path, 'latchkey.sock');
   await listenSocket(local, { path, mode: 0o600 });
   return {
-    desk,
+    app,
     lines,
     transaction,
     directory: state,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
-import type { Asked, SyncControl } from '../../src/service/ports.ts';
+import type { WriteOptions, SyncControl } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, authorityStatus, openDesk, serverOf } from './desk.ts';
+import { adminToken, authorityStatus, openDesk, serverOf } from './app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const acts = ['now', 'pause', 'resume'] as const;
@@ -37,9 +37,9 @@ const agentStatus: Status = {
   },
 };
 
-function askedSync(): { sync: SyncControl; asked: [string, Asked][] } {
-  const asked: [string, Asked][] = [];
-  const act = (name: string) => (by: Asked) => {
+function askedSync(): { sync: SyncControl; asked: [string, WriteOptions][] } {
+  const asked: [string, WriteOptions][] = [];
+  const act = (name: string) => (by: WriteOptions) => {
     asked.push([name, by]);
     return Promise.resolve(done(null));
   };
@@ -53,7 +53,7 @@ test.each(acts)('sync %s is done in the name of who asks, and tells how the way 
   const { sync, asked } = askedSync();
   await using opened = await openDesk({ role: 'agent', sync, status: () => agentStatus });
   const url = `/admin/v1/sync/${act}`;
-  const answer = await serverOf(opened.desk).inject({ method: 'POST', url, headers });
+  const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
   expect([answer.statusCode, answer.json()]).toEqual([
     200,
     {
@@ -87,17 +87,17 @@ test.each(acts)('sync %s is done in the name of who asks, and tells how the way 
 test.each(acts)('an authority has nothing to sync %s', async (act) => {
   await using opened = await openDesk();
   const url = `/admin/v1/sync/${act}`;
-  const answer = await serverOf(opened.desk).inject({ method: 'POST', url, headers });
+  const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
 });
 
 test('an answer that was given under an idempotency key is given again, however things stand now', async () => {
   let status = agentStatus;
   await using opened = await openDesk({ role: 'agent', status: () => status });
-  const { writer } = opened.desk;
-  const pause = (asked: Asked) => writer.write('pauseSync', { isPaused: true }, asked);
+  const { writer } = opened.app;
+  const pause = (asked: WriteOptions) => writer.write('pauseSync', { isPaused: true }, asked);
   const sync = { ...askedSync().sync, pause };
-  const server = serverOf({ ...opened.desk, sync });
+  const server = serverOf({ ...opened.app, sync });
   const request = {
     method: 'POST',
     url: '/admin/v1/sync/pause',

@@ -5,7 +5,7 @@ import {
   learnDate,
   startTimeKeeping,
   timeOf,
-  type Reading,
+  type ClockReading,
   type TimeKeeping,
 } from '../../src/domain/clock.ts';
 import { freshnessAt } from '../../src/domain/verdict.ts';
@@ -26,7 +26,7 @@ const restart = record({ input: constantFrom('restart' as const), offMs: nat(3 *
 /** A machine, a process on it that looks at the clock after each input, and what its store remembers. */
 class Machine {
   keeping: TimeKeeping;
-  #reading: Reading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
+  #reading: ClockReading = { wall: Date.UTC(2026, 0, 1), monotonic: 0 };
 
   constructor() {
     this.keeping = startTimeKeeping(null, this.#reading);

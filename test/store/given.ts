@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { Account, Product } from '../../src/domain/catalogue.ts';
+import type { Account } from '../../src/domain/account.ts';
+import type { Product } from '../../src/domain/product.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { Observation } from '../../src/domain/observation.ts';
 import type { Operation } from '../../src/domain/operation.ts';

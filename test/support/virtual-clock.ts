@@ -1,5 +1,5 @@
 import { keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
-import type { Reading, TimeKeeping } from '../../src/domain/clock.ts';
+import type { ClockReading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
 type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
@@ -167,7 +167,7 @@ export class VirtualClock implements Clock {
   }
 
   /** What the machine's clocks show. */
-  reading(): Reading {
+  reading(): ClockReading {
     const { elapsed } = this.#time;
     return { wall: this.#wallOffset + elapsed, monotonic: elapsed - this.#upSince };
   }

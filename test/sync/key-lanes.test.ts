@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LaneName } from '../../src/domain/operation.ts';
-import { KeyLanes, type LaneVisit } from '../../src/sync/key-lanes.ts';
+import { KeyLanes, type LaneGuard } from '../../src/sync/key-lanes.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
@@ -10,7 +10,7 @@ const time = new VirtualTime();
 class Gate {
   readonly lanes: KeyLanes = new KeyLanes();
   readonly log: string[] = [];
-  readonly #visits = new Map<string, LaneVisit>();
+  readonly #visits = new Map<string, LaneGuard>();
 
   async come(
     name: string,
@@ -43,7 +43,7 @@ class Gate {
     }
   }
 
-  #visit(name: string): LaneVisit {
+  #visit(name: string): LaneGuard {
     const visit = this.#visits.get(name);
     if (visit === undefined) throw new Error(`${name} is not in`);
     return visit;

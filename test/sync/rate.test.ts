@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Rate, type Errand } from '../../src/sync/rate.ts';
+import { Rate, type Priority } from '../../src/sync/rate.ts';
 import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
@@ -19,11 +19,11 @@ class Shop {
     this.rate = new Rate(this.clock, () => this.perSecond, this.ending.signal);
   }
 
-  come(errand: Errand, count: number = 1, signal: AbortSignal = forEver): void {
+  come(priority: Priority, count: number = 1, signal: AbortSignal = forEver): void {
     for (let index = 0; index < count; index += 1) {
-      void this.rate.turn(errand, signal).then(
-        () => this.turns.push(`${errand} ${this.clock.steady() / second}`),
-        (error: unknown) => this.turns.push(`${errand} gives up: ${String(error)}`),
+      void this.rate.turn(priority, signal).then(
+        () => this.turns.push(`${priority} ${this.clock.steady() / second}`),
+        (error: unknown) => this.turns.push(`${priority} gives up: ${String(error)}`),
       );
     }
   }
@@ -74,9 +74,9 @@ describe('the rate of requests upward', () => {
     shop.come('refresh', 2);
     await shop.time.settle();
     shop.turns.length = 0;
-    for (const errand of ['refresh', 'push', 'caller'] as const) shop.come(errand, 20);
+    for (const priority of ['refresh', 'push', 'caller'] as const) shop.come(priority, 20);
     await shop.time.advance(16 * second);
-    const counted = (errand: Errand): number => shop.order.filter((name) => name === errand).length;
+    const counted = (priority: Priority): number => shop.order.filter((name) => name === priority).length;
     expect([counted('caller'), counted('push'), counted('refresh')]).toEqual([10, 4, 2]);
   });
 

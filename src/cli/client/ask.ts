@@ -7,7 +7,7 @@ import { reachDaemon } from './reach.ts';
 import { problem } from './wire.ts';
 
 /** How an answer is read and shown. */
-export interface Reading<Shape> {
+export interface AnswerView<Shape> {
   readonly schema: z.ZodType<Shape>;
   readonly show: (data: Shape, answer: Answer) => string;
   /** Default: done. */
@@ -19,7 +19,7 @@ export async function ask<Shape>(
   options: GlobalOptions,
   output: Output,
   request: Call,
-  reading: Reading<Shape>,
+  reading: AnswerView<Shape>,
 ): Promise<number> {
   const reached = await reachDaemon(options, request, true);
   if (!reached.ok) {
@@ -35,7 +35,7 @@ export function report<Shape>(
   options: GlobalOptions,
   output: Output,
   answer: Answer,
-  { schema, show, judge }: Reading<Shape>,
+  { schema, show, judge }: AnswerView<Shape>,
 ): number {
   const { body } = answer;
   const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;

@@ -5,7 +5,7 @@ import { examineUpstream } from './upstream.ts';
 import type { Finding } from '../../config/finding.ts';
 
 /** What the doctor is to look at. */
-export type Patient = {
+export type DoctorInput = {
   configuration: Configuration;
   secretFiles: readonly string[];
   /** The configuration file, if secrets stand in it. */
@@ -15,7 +15,11 @@ export type Patient = {
 };
 
 /** Looks at files, store and upstream; changes nothing. */
-export async function examine({ configuration, isRunning, ...files }: Patient): Promise<readonly Finding[]> {
+export async function examine({
+  configuration,
+  isRunning,
+  ...files
+}: DoctorInput): Promise<readonly Finding[]> {
   const { stateDir } = configuration;
   return [
     ...examineFiles({ stateDir, ...files }),

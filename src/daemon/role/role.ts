@@ -4,7 +4,7 @@ import type { Log, SyncControl, Writer } from '../../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { KeptClock } from '../system/clock.ts';
-import type { Current } from '../configuration-in-force.ts';
+import type { LiveConfiguration } from '../live-configuration.ts';
 
 /** What a role brings to the daemon. */
 export type Role = {
@@ -26,7 +26,7 @@ export type Role = {
 };
 
 export type RoleParts = {
-  current: Current;
+  current: LiveConfiguration;
   reader: Reader;
   writer: Writer;
   clock: KeptClock;

@@ -12,16 +12,16 @@ export function syncControl(
     if (isPaused(reader)) uplink.pause();
     else uplink.resume();
   };
-  const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (asked) => {
-    const done = await writer.write('pauseSync', { isPaused: value }, asked);
+  const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
+    const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
     follow();
     return done;
   };
   return {
     pause: setPaused(true),
     resume: setPaused(false),
-    async now(asked) {
-      const done = await writer.write('hurry', {}, asked);
+    async now(writeOptions) {
+      const done = await writer.write('hurry', {}, writeOptions);
       uplink.hurry();
       return done;
     },

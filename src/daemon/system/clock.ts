@@ -5,7 +5,7 @@ import {
   learnDate,
   startTimeKeeping,
   timeOf,
-  type Reading,
+  type ClockReading,
   type TimeKeeping,
 } from '../../domain/clock.ts';
 import type { Clock } from '../../service/ports.ts';
@@ -15,13 +15,13 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /** The clock of this process, which the wall clock can only move forwards (sync design, section 6). */
 export class KeptClock implements Clock {
-  readonly #read: () => Reading;
+  readonly #read: () => ClockReading;
   readonly #steadyOffset: number;
   #keeping: TimeKeeping;
-  #lastReading: Reading;
+  #lastReading: ClockReading;
 
   /** `mark`: epoch ms that the store remembers having reached; null on a new one. */
-  constructor(mark: number | null, read: () => Reading = readSystem) {
+  constructor(mark: number | null, read: () => ClockReading = readSystem) {
     this.#read = read;
     const reading = read();
     this.#lastReading = reading;
@@ -66,6 +66,6 @@ export class KeptClock implements Clock {
   }
 }
 
-function readSystem(): Reading {
+function readSystem(): ClockReading {
   return { wall: Date.now(), monotonic: performance.now() };
 }

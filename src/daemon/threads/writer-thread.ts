@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { StorageError, type Asked, type Clock, type Writer } from '../../service/ports.ts';
-import type { Command, CommandResult, UseCaseName } from '../../service/use-cases.ts';
+import { StorageError, type WriteOptions, type Clock, type Writer } from '../../service/ports.ts';
+import type { CommandOf, CommandResult, UseCaseName } from '../../service/use-cases.ts';
 import {
   errorOf,
   type BatchMessage,
@@ -96,19 +96,19 @@ export class WriterThread implements Writer, AsyncDisposable {
 
   async write<Name extends UseCaseName>(
     name: Name,
-    command: Command<Name>,
-    asked: Partial<Asked> = {},
+    command: CommandOf<Name>,
+    writeOptions: Partial<WriteOptions> = {},
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
     this.#lastId += 1;
     const waiting = Promise.withResolvers<unknown>();
     this.#waiting.set(this.#lastId, waiting);
-    const request = { name, command, asked };
+    const request = { name, command, writeOptions };
     const [now, steady] = [this.#clock.now(), this.#clock.steady()];
     this.#writing.set(this.#lastId, steady);
     const message: WriterMessage = { id: this.#lastId, request, now, steady };
     this.#worker.postMessage(message);
-    // The name asked for decides what its use case gives back.
+    // The name writeOptions for decides what its use case gives back.
     return (await waiting.promise) as CommandResult<Name>;
   }
 

@@ -8,7 +8,7 @@ import { prepareCommitter, type Committer } from '../../store/commit.ts';
 import { foldLog, openWriting } from '../../store/connection.ts';
 import { ReservedCommitter } from '../../store/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
-import { Room } from './disk-room.ts';
+import { DiskSpaceWatch } from './disk-space.ts';
 import {
   outcomeMessage,
   type BatchMessage,
@@ -37,7 +37,7 @@ function work(port: Port, databasePath: string): void {
   });
   const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
   const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
-  const room = new Room(port, ballast);
+  const room = new DiskSpaceWatch(port, ballast);
   const receive = (message: WriterMessage): void => {
     if (message === 'close') {
       room[Symbol.dispose]();

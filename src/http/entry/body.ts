@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { HttpLimits } from '../server-context.ts';
+import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
 import { noParameters, type RawParameters } from '../wire/parameters.ts';

@@ -1,6 +1,6 @@
-import { allows, type Grant, type Scope } from '../../domain/grant.ts';
+import { allows, type Principal, type Scope } from '../../domain/principal.ts';
 import type { CredentialKind } from '../../service/access/credential.ts';
-import type { Desk } from '../server-context.ts';
+import type { App } from '../app.ts';
 import type { Head } from './head.ts';
 import { ProblemError } from '../problem-error.ts';
 import { rateLimited } from './rates.ts';
@@ -13,26 +13,26 @@ type Sent = { kind: CredentialKind; secret: string };
 type Rule = Exclude<Access, 'anyone'>;
 
 /**
- * The grant of a request's credential, or of its socket when it sends none; ends the request when that does
+ * The principal of a request's credential, or of its socket when it sends none; ends the request when that does
  * not carry the scope, or is used too often (contract section 6).
  */
 export function admit(
   { credential, scope }: Rule,
   head: Head,
-  { credentials, rates }: Pick<Desk, 'credentials' | 'rates'>,
-  ofSocket: Grant | null,
-): Grant {
+  { credentials, rates }: Pick<App, 'credentials' | 'rates'>,
+  ofSocket: Principal | null,
+): Principal {
   const [sent, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   if (sent === undefined && ofSocket === null) {
     throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
   }
-  const grant = sent === undefined ? ofSocket : credentials.find(sent.kind, sent.secret);
-  if (grant === null) throw rates.wrongCredential();
-  const waitMs = rates.requests.take(grant.credential);
+  const principal = sent === undefined ? ofSocket : credentials.find(sent.kind, sent.secret);
+  if (principal === null) throw rates.wrongCredential();
+  const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
-  if (!allows(grant, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
-  return grant;
+  if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
+  return principal;
 }
 
 const expected: Record<Rule['credential'], string> = {

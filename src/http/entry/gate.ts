@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServerSettings } from '../server-context.ts';
+import type { ServerSettings } from '../app.ts';
 import type { Head } from './head.ts';
 import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServerSettings } from '../server-context.ts';
+import type { ServerSettings } from '../app.ts';
 
 /** The headers that decide something, with every value as it was sent: Node's own view hides duplicates. */
 export type Head = {

@@ -1,4 +1,4 @@
-import type { Desk } from '../server-context.ts';
+import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import { refuse, type Result } from '../../domain/problem.ts';
 import type { Idempotency } from '../../service/ports.ts';
@@ -24,7 +24,7 @@ export function readIdempotencyKey(values: readonly string[]): string | null {
 
 /** Runs a write; a second one under the same key of the same credential is refused while it is under way. */
 export async function runAlone<Value>(
-  inFlight: Desk['inFlight'],
+  inFlight: App['inFlight'],
   idempotency: Idempotency | null,
   run: () => Promise<Result<Value>>,
 ): Promise<Result<Value>> {

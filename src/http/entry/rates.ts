@@ -10,7 +10,7 @@ export class NamedRate {
   readonly #perSecond: () => number;
   readonly #steady: () => number;
 
-  /** `perSecond` is asked anew each time, 0 is no limit; `steady` is in ms. */
+  /** `perSecond` is writeOptions anew each time, 0 is no limit; `steady` is in ms. */
   constructor(perSecond: () => number, steady: () => number) {
     this.#perSecond = perSecond;
     this.#steady = steady;
@@ -52,7 +52,7 @@ export type RateSettings = { readonly rate: number; readonly misses: number; rea
 export class Rates {
   /** Requests of a credential. */
   readonly requests: NamedRate;
-  /** Keys that a credential asked an agent for and that its upstream does not know. */
+  /** Keys that a credential writeOptions an agent for and that its upstream does not know. */
   readonly misses: NamedRate;
   readonly #failures: NamedRate;
 

@@ -1,8 +1,11 @@
-import { adminBackupRoutes } from './backup.ts';
-import { adminCatalogueRoutes } from './catalogue.ts';
-import { adminOutboxRoutes } from './outbox.ts';
-import { adminSyncRoutes } from './sync.ts';
-import { adminTokenRoutes } from './token.ts';
+import { backupRoutes } from './backup.ts';
+import { accountRoutes } from './account.ts';
+import { collectionRoutes } from './collection.ts';
+import { productRoutes } from './product.ts';
+import { purchaseRoutes } from './purchase.ts';
+import { outboxRoutes } from './outbox.ts';
+import { syncRoutes } from './sync.ts';
+import { tokenRoutes } from './token.ts';
 import { couponRoutes } from './coupon.ts';
 import { healthRoutes } from './health.ts';
 import { licenseRoutes } from './license.ts';
@@ -12,10 +15,13 @@ import type { Route } from '../route.ts';
 export const routes: readonly Route[] = [
   ...licenseRoutes,
   ...couponRoutes,
-  ...adminCatalogueRoutes,
-  ...adminOutboxRoutes,
-  ...adminSyncRoutes,
-  ...adminBackupRoutes,
-  ...adminTokenRoutes,
+  ...accountRoutes,
+  ...productRoutes,
+  ...collectionRoutes,
+  ...purchaseRoutes,
+  ...outboxRoutes,
+  ...syncRoutes,
+  ...backupRoutes,
+  ...tokenRoutes,
   ...healthRoutes,
 ];

@@ -8,8 +8,8 @@ const backup = route({
   summary: 'A consistent copy of the store, one at a time',
   access: { credential: 'any', scope: 'admin' },
   answers: { 200: z.file() },
-  async handle({ desk, signal }) {
-    const made = await desk.backup(signal);
+  async handle({ app, signal }) {
+    const made = await app.backup(signal);
     if (!made.ok) return made;
     const { sizeBytes, content } = made.value;
     const headers = { 'Content-Type': 'application/octet-stream', 'Content-Length': String(sizeBytes) };
@@ -18,4 +18,4 @@ const backup = route({
 });
 
 /** Copies of the store, to be put back by `latchkey restore` (contract section 5). */
-export const adminBackupRoutes: readonly Route[] = [backup];
+export const backupRoutes: readonly Route[] = [backup];

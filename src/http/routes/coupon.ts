@@ -2,7 +2,7 @@ import { refuse } from '../../domain/problem.ts';
 import { couponScopeFaults } from '../../service/authority/coupon.ts';
 import { found, listHeaders, made } from '../answer.ts';
 import { route, type Route } from '../route.ts';
-import { standingHeaders } from '../provenance.ts';
+import { provenanceHeaders } from '../provenance.ts';
 import { couponCreation, couponList, couponObject, presentCoupon } from '../wire/coupon.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
@@ -21,12 +21,12 @@ const create = route({
     if (role === 'agent' || scope === undefined) return [];
     return couponScopeFaults(reader, reach.accountId, scope);
   },
-  async handle({ desk, grant, body, asked: { idempotency }, signal }) {
-    const created = await desk.couponing.create(grant.reach.accountId, body, idempotency, signal);
+  async handle({ app, principal, body, writeOptions: { idempotency }, signal }) {
+    const created = await app.couponing.create(principal.reach.accountId, body, idempotency, signal);
     if (!created.ok) return created;
-    const { coupon, standing } = created.value;
+    const { coupon, provenance } = created.value;
     const location = `${path}/${coupon.id}`;
-    return made(presentCoupon(coupon), { Location: location, ...standingHeaders(standing) });
+    return made(presentCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
   },
 });
 
@@ -37,11 +37,11 @@ const list = route({
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: pageQuery,
   answers: { 200: enveloped(couponList) },
-  async handle({ desk, grant, query, sentTo, signal }) {
-    const listed = await desk.couponing.list(grant.reach.accountId, query, signal);
+  async handle({ app, principal, query, sentTo, signal }) {
+    const listed = await app.couponing.list(principal.reach.accountId, query, signal);
     if (!listed.ok) return listed;
-    const { coupons, total, standing } = listed.value;
-    const headers = { ...listHeaders(total, query, sentTo), ...standingHeaders(standing) };
+    const { coupons, total, provenance } = listed.value;
+    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
     return found({ coupons: coupons.map(presentCoupon) }, headers);
   },
 });
@@ -52,13 +52,13 @@ const get = route({
   summary: 'Retrieve a coupon',
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(couponObject) },
-  async handle({ desk, grant, path: { id }, signal }) {
+  async handle({ app, principal, path: { id }, signal }) {
     const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
     if (!Number.isSafeInteger(number))
       return refuse('coupon_not_found', 'A coupon has an integer as its id.');
-    const got = await desk.couponing.get(grant.reach.accountId, number, signal);
+    const got = await app.couponing.get(principal.reach.accountId, number, signal);
     if (!got.ok) return got;
-    return found(presentCoupon(got.value.coupon), standingHeaders(got.value.standing));
+    return found(presentCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
   },
 });
 

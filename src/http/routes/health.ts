@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { done } from '../../domain/problem.ts';
 import { bare } from '../answer.ts';
-import type { Desk, Readiness } from '../server-context.ts';
+import type { App, Readiness } from '../app.ts';
 import { route, type Route } from '../route.ts';
 import {
   healthObject,
@@ -20,7 +20,7 @@ const live = route({
   access: 'anyone',
   always: true,
   answers: healthAnswers,
-  handle: ({ desk }) => health(desk.liveness()),
+  handle: ({ app }) => health(app.liveness()),
 });
 
 const ready = route({
@@ -31,10 +31,10 @@ const ready = route({
   always: true,
   query: readinessQuery,
   answers: healthAnswers,
-  handle({ desk, query }) {
-    const readiness = desk.readiness();
+  handle({ app, query }) {
+    const readiness = app.readiness();
     if (readiness.state !== 'ready') return health(reasonsOf(readiness));
-    const upstream = query.require === 'fresh' ? desk.status().upstream : null;
+    const upstream = query.require === 'fresh' ? app.status().upstream : null;
     return health(upstream === null || upstream.state === 'up' ? [] : [`upstream_${upstream.state}`]);
   },
 });
@@ -54,7 +54,7 @@ const status = route({
   summary: 'How this process, its upstream, its outbox and its records stand',
   access: { credential: 'any', scope: 'ops' },
   answers: { 200: statusObject },
-  handle: ({ desk }) => bare(200, presentStatus(desk.status())),
+  handle: ({ app }) => bare(200, presentStatus(app.status())),
 });
 
 const metrics = route({
@@ -62,18 +62,18 @@ const metrics = route({
   path: '/metrics',
   summary: 'What is measured, for Prometheus; open to anyone when metrics.open is set',
   access: { credential: 'any', scope: 'ops' },
-  isOpen: (desk) => desk.metrics.isOpen(),
+  isOpen: (app) => app.metrics.isOpen(),
   answers: { 200: z.string() },
-  async handle({ desk }) {
+  async handle({ app }) {
     const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
-    return done({ status: 200, headers, body: await desk.metrics.expose() });
+    return done({ status: 200, headers, body: await app.metrics.expose() });
   },
 });
 
-const descriptions = new WeakMap<Desk, string>();
+const descriptions = new WeakMap<App, string>();
 
-async function describe({ version }: Desk, routes: readonly Route[]): Promise<string> {
-  // Loaded when first asked for: the generator is no part of a start.
+async function describe({ version }: App, routes: readonly Route[]): Promise<string> {
+  // Loaded when first writeOptions for: the generator is no part of a start.
   const { describeRoutes } = await import('../openapi.ts');
   return JSON.stringify(describeRoutes(routes, version));
 }
@@ -84,9 +84,9 @@ const openApi = route({
   summary: 'This description',
   access: 'anyone',
   answers: { 200: z.looseObject({}) },
-  async handle({ desk, routes }) {
-    const text = descriptions.get(desk) ?? (await describe(desk, routes));
-    descriptions.set(desk, text);
+  async handle({ app, routes }) {
+    const text = descriptions.get(app) ?? (await describe(app, routes));
+    descriptions.set(app, text);
     return done({ status: 200, headers: { 'Content-Type': 'application/json' }, body: text });
   },
 });

@@ -1,15 +1,21 @@
-import type { Grant, Reach, Scope } from '../../domain/grant.ts';
+import type { Principal, Reach, Scope } from '../../domain/principal.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
 import { licenseNotFound } from '../../service/access/reach.ts';
 import type { Reader } from '../../service/tables.ts';
-import { found, type Answer } from '../answer.ts';
-import type { Desk } from '../server-context.ts';
+import { found, listHeaders, type Answer } from '../answer.ts';
+import type { App } from '../app.ts';
 import { rateLimited } from '../entry/rates.ts';
 import { route, type Route } from '../route.ts';
-import { standingHeaders } from '../provenance.ts';
-import { licenseObject, licenseParameters, presentLicense } from '../wire/license.ts';
+import { provenanceHeaders } from '../provenance.ts';
+import {
+  licenseList,
+  licenseObject,
+  licenseParameters,
+  licenseQuery,
+  presentLicense,
+} from '../wire/license.ts';
 import { enveloped } from '../wire/envelope.ts';
 
 const answers = { 200: enveloped(licenseObject) };
@@ -21,11 +27,11 @@ const verify = route({
   access: { credential: 'product_secret', scope: 'verify' },
   query: licenseParameters,
   answers,
-  async handle({ desk, grant, query, signal }) {
+  async handle({ app, principal, query, signal }) {
     const { licenseKey } = query;
     if (licenseKey === null) return licenseNotFound();
-    return await withoutGuessing({ desk, grant, licenseKey }, () =>
-      desk.licensing.verify(grant.reach, licenseKey, signal),
+    return await withoutGuessing({ app, principal, licenseKey }, () =>
+      app.licensing.verify(principal.reach, licenseKey, signal),
     );
   },
 });
@@ -41,33 +47,35 @@ function change(
     access: { credential: 'product_secret', scope },
     body: licenseParameters,
     answers,
-    async handle({ desk, grant, body, asked: { idempotency }, waitMs, signal }) {
+    async handle({ app, principal, body, writeOptions: { idempotency }, waitMs, signal }) {
       if (body.licenseKey === null) return licenseNotFound();
       const { licenseKey } = body;
-      const request = { reach: grant.reach, licenseKey, trigger, idempotency, waitMs };
-      return await withoutGuessing({ desk, grant, licenseKey }, () => desk.licensing.change(request, signal));
+      const request = { reach: principal.reach, licenseKey, trigger, idempotency, waitMs };
+      return await withoutGuessing({ app, principal, licenseKey }, () =>
+        app.licensing.change(request, signal),
+      );
     },
   });
 }
 
-type Question = { desk: Desk; grant: Grant; licenseKey: string };
+type Question = { app: App; principal: Principal; licenseKey: string };
 
 /**
  * Lets a credential ask an agent for keys that are not known here only as long as few of them turn out
  * unknown (`limits.misses`): guessing must not spend the upstream's rate, and a new key is no guess.
  */
 async function withoutGuessing(
-  { desk, grant, licenseKey }: Question,
+  { app, principal, licenseKey }: Question,
   ask: () => Promise<Result<LicenseAnswer>>,
 ): Promise<Result<Answer>> {
-  if (desk.role === 'authority') return present(await ask());
-  const { misses } = desk.rates;
-  const waitMs = misses.waitOf(grant.credential);
-  if (waitMs > 0 && !isKnown(desk.reader, grant.reach, licenseKey)) {
+  if (app.role === 'authority') return present(await ask());
+  const { misses } = app.rates;
+  const waitMs = misses.waitOf(principal.credential);
+  if (waitMs > 0 && !isKnown(app.reader, principal.reach, licenseKey)) {
     throw rateLimited('This credential asks for too many unknown keys.', waitMs);
   }
   const result = await ask();
-  if (!result.ok && result.problem.code === 'license_not_found') misses.charge(grant.credential);
+  if (!result.ok && result.problem.code === 'license_not_found') misses.charge(principal.credential);
   return present(result);
 }
 
@@ -79,11 +87,25 @@ function isKnown({ observations }: Reader, { productKey }: Reach, licenseKey: st
 
 function present(result: Result<LicenseAnswer>): Result<Answer> {
   if (!result.ok) return result;
-  const { license, standing } = result.value;
-  return found(presentLicense(license), standingHeaders(standing));
+  const { license, provenance } = result.value;
+  return found(presentLicense(license), provenanceHeaders(provenance));
 }
 
-/** Specification 4.4. */
+const list = route({
+  method: 'GET',
+  path: '/admin/v1/licenses',
+  summary: 'List licenses',
+  access: { credential: 'any', scope: 'admin' },
+  authorityOnly: true,
+  query: licenseQuery,
+  answers: { 200: enveloped(licenseList) },
+  handle({ app: { reader }, query, sentTo }) {
+    const licenses = reader.licenses.list(query, query).map(presentLicense);
+    return found({ licenses }, listHeaders(reader.licenses.count(query), query, sentTo));
+  },
+});
+
+/** Specification 4.4, and the list for an authority's operator. */
 export const licenseRoutes: readonly Route[] = [
   verify,
   change('/api/v2/license/disable', {
@@ -94,4 +116,5 @@ export const licenseRoutes: readonly Route[] = [
   change('/api/v2/license/enable', { trigger: 'enable', scope: 'manage', summary: 'Enable a license key' }),
   change('/api/v2/license/usage', { trigger: 'usage', scope: 'use', summary: 'Count a use' }),
   change('/api/v2/license/decrease', { trigger: 'decrease', scope: 'use', summary: 'Take a use back' }),
+  list,
 ];

@@ -18,7 +18,7 @@ const list = route({
   access,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  handle({ desk: { reader }, query, sentTo }) {
+  handle({ app: { reader }, query, sentTo }) {
     const state = query.state ?? null;
     const operations = reader.operations.list(state, query).map(presentOperation);
     return found({ operations }, listHeaders(countOperations(reader.operations, state), query, sentTo));
@@ -38,8 +38,8 @@ const show = route({
   summary: 'Show an operation of the outbox',
   access,
   answers: { 200: enveloped(operationObject) },
-  handle({ desk, path: { id } }) {
-    const operation = desk.reader.operations.get(id);
+  handle({ app, path: { id } }) {
+    const operation = app.reader.operations.get(id);
     if (operation === null) return refuse('operation_not_found', 'There is no operation with this id.');
     return found(presentOperation(operation));
   },
@@ -52,17 +52,17 @@ function decisionRoute(decision: Decision, summary: string): Route {
     summary,
     access,
     answers: { 200: enveloped(operationObject) },
-    async handle({ desk, path: { id }, asked }) {
-      const decided = await desk.writer.write('decideOperation', { operationId: id, decision }, asked);
+    async handle({ app, path: { id }, writeOptions }) {
+      const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
-      desk.sync?.wake();
+      app.sync?.wake();
       return found(presentOperation(decided.value.operation));
     },
   });
 }
 
 /** The outbox as a person sees it, and decides about it (contract section 5). */
-export const adminOutboxRoutes: readonly Route[] = [
+export const outboxRoutes: readonly Route[] = [
   list,
   show,
   decisionRoute('retry', 'Send an operation again'),

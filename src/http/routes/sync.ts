@@ -11,22 +11,22 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
     summary,
     access: { credential: 'any', scope: 'admin' },
     answers: { 200: enveloped(syncObject) },
-    async handle({ desk, asked }) {
-      if (desk.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');
-      const acted = await desk.sync[act](asked);
+    async handle({ app, writeOptions }) {
+      if (app.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');
+      const acted = await app.sync[act](writeOptions);
       if (!acted.ok) return acted;
-      // An act that was asked for before under its idempotency key has its first answer in the store.
+      // An act that was writeOptions for before under its idempotency key has its first answer in the store.
       if (acted.value !== null) return found(acted.value);
-      const value = presentSync(desk.status());
-      const { idempotency } = asked;
-      if (idempotency !== null) await desk.writer.write('keepAnswer', { idempotency, value });
+      const value = presentSync(app.status());
+      const { idempotency } = writeOptions;
+      if (idempotency !== null) await app.writer.write('keepAnswer', { idempotency, value });
       return found(value);
     },
   });
 }
 
 /** The way up, as far as a person has a say in it (contract section 5). */
-export const adminSyncRoutes: readonly Route[] = [
+export const syncRoutes: readonly Route[] = [
   syncRoute('now', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'Send nothing more, across restarts too, until resumed'),
   syncRoute('resume', 'Go on after a pause, and ask again where a credential was refused'),

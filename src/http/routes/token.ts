@@ -15,11 +15,11 @@ const issue = route({
   answersSecret: true,
   body: tokenParameters,
   answers: { 201: enveloped(tokenObject) },
-  async handle({ desk, body, asked }) {
+  async handle({ app, body, writeOptions }) {
     const { scopes, productKey = null, accountId = null, label = null } = body;
-    const configuredProducts = desk.configuredProducts();
+    const configuredProducts = app.configuredProducts();
     const command = { scopes, productKey, accountId, label, configuredProducts };
-    const issued = await desk.writer.write('issueToken', command, asked);
+    const issued = await app.writer.write('issueToken', command, writeOptions);
     return issued.ok ? made(presentTokenSecret(issued.value)) : issued;
   },
 });
@@ -31,7 +31,7 @@ const list = route({
   access,
   query: pageQuery,
   answers: { 200: enveloped(tokenList) },
-  handle({ desk: { reader }, query, sentTo }) {
+  handle({ app: { reader }, query, sentTo }) {
     const tokens = reader.tokens.list(query).map(presentToken);
     return found({ tokens }, listHeaders(reader.tokens.count(), query, sentTo));
   },
@@ -43,11 +43,11 @@ const revoke = route({
   summary: 'Revoke a token, which stops at once',
   access,
   answers: { 200: enveloped(tokenObject) },
-  async handle({ desk, path: { id }, asked }) {
-    const revoked = await desk.writer.write('revokeToken', { tokenId: id }, asked);
+  async handle({ app, path: { id }, writeOptions }) {
+    const revoked = await app.writer.write('revokeToken', { tokenId: id }, writeOptions);
     return revoked.ok ? found(presentToken(revoked.value)) : revoked;
   },
 });
 
 /** Credentials of this process itself (contract section 6). */
-export const adminTokenRoutes: readonly Route[] = [issue, list, revoke];
+export const tokenRoutes: readonly Route[] = [issue, list, revoke];

@@ -36,6 +36,12 @@ export function text(maximum = 16_384): z.ZodType<string> {
   });
 }
 
+/** What people call a thing of theirs. */
+export const name: z.ZodType<string> = text(200);
+
+/** What names a thing of the catalogue in other requests. */
+export const identifier: z.ZodType<string> = text(100);
+
 /** Text that a pattern describes. */
 export function textLike(pattern: RegExp, maximum: number, message: string): z.ZodType<string> {
   const schema: Schema = { type: 'string', minLength: 1, maxLength: maximum };

@@ -7,13 +7,13 @@ export type RawParameters = ReadonlyMap<string, unknown>;
 export const noParameters: RawParameters = new Map();
 
 /** What was read: all of it, or what is readable and every fault. */
-export type Reading<Values> =
+export type ParsedParameters<Values> =
   { ok: true; values: Values } | { ok: false; values: Partial<Values>; faults: readonly ParameterFault[] };
 
 /** The parameters of a request: `schema` for the documentation, `read` for the request. */
 export type ParameterSet<Values> = {
   schema: z.ZodObject;
-  read(raw: RawParameters): Reading<Values>;
+  read(raw: RawParameters): ParsedParameters<Values>;
 };
 
 type Shape = Readonly<Record<string, z.ZodType>>;

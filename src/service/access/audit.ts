@@ -1,8 +1,8 @@
-import type { Token } from '../../domain/catalogue.ts';
+import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import type { Command, CommandResult, UseCaseName, WriteRequest } from '../use-cases.ts';
+import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../use-cases.ts';
 
 /** What the record says of an act: never a secret, never a whole license key. */
 type Act = { act: string; subject: string; detail?: string };
@@ -10,7 +10,7 @@ type Act = { act: string; subject: string; detail?: string };
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
 /** The use cases that are acts of people, and how each is put on record. */
-const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command<Name>) => Act } = {
+const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Act } = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
   rollApiKey: ({ account }) => ({ act: 'account.roll_key', subject: account.accountId }),
   addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
@@ -54,15 +54,15 @@ function powersOf({ scopes, productKey }: Token): string {
 const ourselves = 'latchkey';
 
 /** Puts a write that was done on record, for ever, if it is an act of a person. */
-export function putOnRecord<Name extends UseCaseName>(
+export function recordAct<Name extends UseCaseName>(
   transaction: Transaction,
-  { name, command, asked }: WriteRequest<Name>,
+  { name, command, writeOptions }: WriteRequest<Name>,
   result: CommandResult<Name>,
   { now }: Context,
 ): void {
   // A name, its command and its value belong together, which the compiler cannot follow through the table.
-  const describe = acts[name] as ((value: unknown, command: Command<Name>) => Act) | undefined;
+  const describe = acts[name] as ((value: unknown, command: CommandOf<Name>) => Act) | undefined;
   if (describe === undefined || !result.ok) return;
   const { act, subject, detail = '' } = describe(result.value, command);
-  transaction.audit.add({ at: now, actor: asked.actor ?? ourselves, act, subject, detail });
+  transaction.audit.add({ at: now, actor: writeOptions.actor ?? ourselves, act, subject, detail });
 }

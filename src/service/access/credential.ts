@@ -3,9 +3,9 @@ import {
   defaultAccountId,
   productSecretScopes,
   scopes,
-  type Grant,
+  type Principal,
   type Scope,
-} from '../../domain/grant.ts';
+} from '../../domain/principal.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 
@@ -15,7 +15,7 @@ export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 /** Knows which secrets are accepted, and what they stand for. */
 export interface Credentials {
   /** Null when the secret is not accepted. A token is accepted under every kind. */
-  find(kind: CredentialKind, secret: string): Grant | null;
+  find(kind: CredentialKind, secret: string): Principal | null;
 }
 
 /** On the authority: its own accounts and products. */
@@ -23,15 +23,15 @@ export function authorityCredentials(reader: Reader, digest: Digest): Credential
   return {
     find(kind, secret) {
       const hashed = digest(secret);
-      const token = tokenGrant(reader, hashed);
+      const token = tokenPrincipal(reader, hashed);
       if (token !== null) return token;
       if (kind === 'api_key') {
         const account = reader.accounts.byKeyDigest(hashed);
-        return account === null ? null : accountGrant(account.accountId);
+        return account === null ? null : accountPrincipal(account.accountId);
       }
       if (kind === 'product_secret') {
         const product = reader.products.bySecretDigest(hashed);
-        return product === null ? null : productGrant(product.accountId, product.productKey);
+        return product === null ? null : productPrincipal(product.accountId, product.productKey);
       }
       return null;
     },
@@ -44,7 +44,7 @@ export type UpstreamCredentials = {
   products: readonly { productKey: string; secretDigest: string }[];
 };
 
-/** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
+/** On an agent: the upstream's credentials, as configured. `configured` is writeOptions anew on each call. */
 export function agentCredentials(
   reader: Reader,
   { digest, isSame }: { digest: Digest; isSame: SameDigest },
@@ -53,15 +53,17 @@ export function agentCredentials(
   return {
     find(kind, secret) {
       const hashed = digest(secret);
-      const token = tokenGrant(reader, hashed);
+      const token = tokenPrincipal(reader, hashed);
       if (token !== null) return token;
       const { apiKeyDigest, products } = configured();
       if (kind === 'api_key') {
-        return apiKeyDigest !== null && isSame(hashed, apiKeyDigest) ? accountGrant(defaultAccountId) : null;
+        return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
+          ? accountPrincipal(defaultAccountId)
+          : null;
       }
       if (kind === 'product_secret') {
         const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
-        return product === undefined ? null : productGrant(defaultAccountId, product.productKey);
+        return product === undefined ? null : productPrincipal(defaultAccountId, product.productKey);
       }
       return null;
     },
@@ -69,10 +71,10 @@ export function agentCredentials(
 }
 
 /** What whoever may open a socket may do there without a credential (contract section 6). */
-export function socketGrant(
+export function socketPrincipal(
   path: string,
   given: { scopes: readonly Scope[]; product: string | null },
-): Grant {
+): Principal {
   return {
     credential: `socket:${path}`,
     scopes: given.scopes,
@@ -80,7 +82,7 @@ export function socketGrant(
   };
 }
 
-function accountGrant(accountId: string): Grant {
+function accountPrincipal(accountId: string): Principal {
   return {
     credential: `account:${accountId}`,
     scopes: apiKeyScopes,
@@ -88,7 +90,7 @@ function accountGrant(accountId: string): Grant {
   };
 }
 
-function productGrant(accountId: string, productKey: string): Grant {
+function productPrincipal(accountId: string, productKey: string): Principal {
   return {
     credential: `product:${productKey}`,
     scopes: productSecretScopes,
@@ -96,7 +98,7 @@ function productGrant(accountId: string, productKey: string): Grant {
   };
 }
 
-function tokenGrant(reader: Reader, hashed: string): Grant | null {
+function tokenPrincipal(reader: Reader, hashed: string): Principal | null {
   const token = reader.tokens.byDigest(hashed);
   if (token === null) return null;
   return {

@@ -1,4 +1,4 @@
-import type { Reach } from '../../domain/grant.ts';
+import type { Reach } from '../../domain/principal.ts';
 import type { License } from '../../domain/license.ts';
 import { refuse, type Result } from '../../domain/problem.ts';
 import type { Reader } from '../tables.ts';

@@ -1,5 +1,5 @@
-import type { Token } from '../../domain/catalogue.ts';
-import { adminTokenId, defaultAccountId, scopesOfOneProduct, type Scope } from '../../domain/grant.ts';
+import type { Token } from '../../domain/token.ts';
+import { adminTokenId, defaultAccountId, scopesOfOneProduct, type Scope } from '../../domain/principal.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newSecret } from './secret.ts';

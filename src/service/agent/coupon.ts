@@ -2,7 +2,7 @@ import type { CouponTerms } from '../../domain/coupon.ts';
 import type { NotApplied } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/verdict.ts';
-import type { CouponAnswer, Couponing, CouponList, Standing } from '../answers.ts';
+import type { CouponAnswer, Couponing, CouponList, Provenance } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
 import type { Clock, CouponPull, Found, Idempotency, Writer } from '../ports.ts';
 import type { MirroredCoupon, Page, Reader } from '../tables.ts';
@@ -92,8 +92,8 @@ async function list(
     pull.refresh();
   }
   const coupons = reader.mirror.list(page).map(({ coupon }) => coupon);
-  const standing = standingOf(parts, { confirmedAt: since, pending: 0, cache });
-  return done({ coupons, total: reader.mirror.count(), standing });
+  const provenance = provenanceOf(parts, { confirmedAt: since, pending: 0, cache });
+  return done({ coupons, total: reader.mirror.count(), provenance });
 }
 
 async function get(
@@ -122,13 +122,13 @@ function answer(
   cache: 'hit' | 'miss',
 ): CouponAnswer {
   const pending = confirmedAt === null ? 1 : 0;
-  return { coupon, standing: standingOf(parts, { confirmedAt, pending, cache }) };
+  return { coupon, provenance: provenanceOf(parts, { confirmedAt, pending, cache }) };
 }
 
-function standingOf(
+function provenanceOf(
   { clock, settings }: AgentCouponingParts,
   { confirmedAt, pending, cache }: { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' },
-): Standing {
+): Provenance {
   const { freshness } = settings();
   const now = clock.now();
   if (confirmedAt === null) {

@@ -1,4 +1,4 @@
-import type { Reach } from '../../domain/grant.ts';
+import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, verdict, type FreshnessPolicy } from '../../domain/verdict.ts';
@@ -45,18 +45,18 @@ async function verify(
   const observation = parts.reader.observations.get(licenseKey);
   if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
   const now = parts.clock.now();
-  const standing = verdict(observation, parts.settings().freshness, now);
-  if (observation !== null && standing.verdict === 'answer') {
-    if (standing.freshness !== 'fresh') parts.pull.refresh(observation.productKey, licenseKey);
-    if (now - observation.askedAt > parts.settings().refreshMs) noteAsked(parts, licenseKey);
+  const judged = verdict(observation, parts.settings().freshness, now);
+  if (observation !== null && judged.verdict === 'answer') {
+    if (judged.freshness !== 'fresh') parts.pull.refresh(observation.productKey, licenseKey);
+    if (now - observation.askedAt > parts.settings().refreshMs) touchObservation(parts, licenseKey);
     return done(answer(parts, observation, 'hit'));
   }
   return fetch(parts, reach, licenseKey, signal);
 }
 
 /** Behind the answer, and of no weight for it: a full disk must not keep a key from being verified. */
-function noteAsked({ writer }: AgentLicensingParts, licenseKey: string): void {
-  writer.write('noteAsked', { licenseKey }).catch(() => undefined);
+function touchObservation({ writer }: AgentLicensingParts, licenseKey: string): void {
+  writer.write('touchObservation', { licenseKey }).catch(() => undefined);
 }
 
 /** Asks the upstream for a key that cannot be answered from here. */
@@ -70,14 +70,14 @@ async function fetch(
   const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
   const found = await parts.pull.find(productKeys, licenseKey, signal);
   const observation = parts.reader.observations.get(licenseKey);
-  const standing = verdict(observation, parts.settings().freshness, parts.clock.now());
-  if (observation !== null && reaches(reach, observation) && standing.verdict === 'answer') {
+  const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
+  if (observation !== null && reaches(reach, observation) && judged.verdict === 'answer') {
     return done(answer(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
   }
-  if (standing.verdict === 'expired') {
+  if (judged.verdict === 'expired') {
     return refuse('verdict_expired', 'The upstream last confirmed this key too long ago, and is away.');
   }
-  if (standing.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
+  if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
   const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
   return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
 }
@@ -158,7 +158,7 @@ function answer(
   const now = clock.now();
   return {
     license: localLicense(observation),
-    standing: {
+    provenance: {
       freshness: freshnessAt(confirmedAt, freshness, now),
       confirmedAt,
       graceUntil: confirmedAt + freshness.graceMs,

@@ -1,4 +1,4 @@
-import type { Account } from '../../domain/catalogue.ts';
+import type { Account } from '../../domain/account.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newSecret } from '../access/secret.ts';

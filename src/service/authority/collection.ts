@@ -1,4 +1,4 @@
-import type { Collection } from '../../domain/catalogue.ts';
+import type { Collection } from '../../domain/collection.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newIdentifier } from '../access/secret.ts';

@@ -1,4 +1,4 @@
-import type { Reach } from '../../domain/grant.ts';
+import type { Reach } from '../../domain/principal.ts';
 import { changeLicense as change, type License, type LicenseTrigger } from '../../domain/license.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { licenseNotFound, reachableLicense } from '../access/reach.ts';

@@ -1,4 +1,4 @@
-import type { Product } from '../../domain/catalogue.ts';
+import type { Product } from '../../domain/product.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newIdentifier, newSecret } from '../access/secret.ts';

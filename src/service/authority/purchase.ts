@@ -1,4 +1,4 @@
-import type { Purchase } from '../../domain/catalogue.ts';
+import type { Purchase } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
 import { changeLicense, type License } from '../../domain/license.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';

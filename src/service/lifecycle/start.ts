@@ -1,4 +1,4 @@
-import { adminTokenId, defaultAccountId } from '../../domain/grant.ts';
+import { adminTokenId, defaultAccountId } from '../../domain/principal.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { startOfBoot } from './boot.ts';

@@ -34,9 +34,9 @@ export function queueChange(
   const observation = transaction.observations.get(licenseKey);
   if (observation === null) return refuse('upstream_unreachable', 'Nothing is known of this key yet.');
   if (command.productKey !== null && observation.productKey !== command.productKey) return licenseNotFound();
-  const standing = verdict(observation, command.freshness, context.now);
-  if (standing.verdict === 'gone') return licenseNotFound();
-  if (standing.verdict === 'answer' && standing.freshness === 'expired' && trigger !== 'disable') {
+  const known = verdict(observation, command.freshness, context.now);
+  if (known.verdict === 'gone') return licenseNotFound();
+  if (known.verdict === 'answer' && known.freshness === 'expired' && trigger !== 'disable') {
     return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
   const underWay = transaction.operations.tail(licenseKey, laneOf[trigger]);

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Account } from '../../domain/catalogue.ts';
+import type { Account } from '../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../service/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 

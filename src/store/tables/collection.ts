@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Collection } from '../../domain/catalogue.ts';
+import type { Collection } from '../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../service/tables.ts';
 import { prepareChange, prepareQuery } from './statements.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { IdempotencyReads, IdempotencyRecord, IdempotencyTable } from '../../service/tables.ts';
+import type { IdempotencyReads, StoredAnswer, IdempotencyTable } from '../../service/tables.ts';
 import { prepareChange, prepareQuery } from './statements.ts';
 
 /** Prepares the reads of stored answers. Their values are JSON. */
@@ -7,7 +7,7 @@ export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
   const get = prepareQuery(
     database,
     'SELECT fingerprint, value FROM idempotency WHERE credential = ? AND key = ?',
-    (row: { fingerprint: string; value: string }): IdempotencyRecord => ({
+    (row: { fingerprint: string; value: string }): StoredAnswer => ({
       fingerprint: row.fingerprint,
       value: JSON.parse(row.value),
     }),

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Purchase } from '../../domain/catalogue.ts';
+import type { Purchase } from '../../domain/purchase.ts';
 import type { PurchaseReads, PurchaseTable } from '../../service/tables.ts';
 import { prepareChange, prepareQuery } from './statements.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Token } from '../../domain/catalogue.ts';
+import type { Token } from '../../domain/token.ts';
 import type { TokenReads, TokenTable } from '../../service/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 

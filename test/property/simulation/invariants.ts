@@ -76,8 +76,9 @@ function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key:
   if (agent.isDead) return;
   const observation = machine.transaction.observations.get(key);
   if (observation === null || observation.gone) return;
-  const standing = verdict(observation, freshness, clock.now());
-  const rank = standing.verdict === 'answer' ? ranks.indexOf(standing.freshness) : ranks.indexOf('expired');
+  const provenance = verdict(observation, freshness, clock.now());
+  const rank =
+    provenance.verdict === 'answer' ? ranks.indexOf(provenance.freshness) : ranks.indexOf('expired');
   const before = history.ranks.get(key);
   if (before !== undefined && before.answers === history.answers && rank < before.rank) {
     throw new Error(

@@ -14,7 +14,7 @@ import { localWriter } from '../../../src/store/local-writer.ts';
 import { migrations, takeSteps } from '../../../src/store/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/tables.ts';
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
-import { Sync, type SyncSettings } from '../../../src/sync/sync.ts';
+import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { timeoutMs } from './simulated-upstream.ts';
@@ -184,7 +184,7 @@ export class SimulatedAgent {
 }
 
 /** What the agent is configured with. */
-export function syncSettings({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncSettings {
+export function syncSettings({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncOptions {
   return {
     rate: 20,
     lanes,

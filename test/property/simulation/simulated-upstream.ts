@@ -5,7 +5,7 @@ import type { LicenseOperationKind } from '../../../src/domain/operation.ts';
 import type { Outcome } from '../../../src/domain/outcome.ts';
 import type { Upstream } from '../../../src/service/ports.ts';
 import type { Page } from '../../../src/service/tables.ts';
-import { classify, type Reading } from '../../../src/upstream/classification.ts';
+import { classify, type Parsed } from '../../../src/upstream/classification.ts';
 import type { Exchange } from '../../../src/upstream/exchange.ts';
 import { readCoupon, readCoupons, readLicense } from '../../../src/upstream/wire.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
@@ -169,7 +169,7 @@ export class SimulatedUpstream implements Upstream {
   async #ask<Value>(
     [what, hidden]: readonly [what: string, hidden: string],
     work: Work,
-    read: (body: unknown) => Reading<Value>,
+    read: (body: unknown) => Parsed<Value>,
   ): Promise<Outcome<Value>> {
     this.asked.push({ what, at: this.#clock.now() });
     const came = await this.#travel(work);

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Grant } from '../domain/grant.ts';
+import type { Principal } from '../domain/principal.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { Couponing, Licensing } from '../service/answers.ts';
@@ -18,7 +18,7 @@ export type Readiness = {
 export type Backup = { sizeBytes: number; content: Readable };
 
 /** Everything that the routes need; one for all listeners of a process. */
-export interface Desk {
+export interface App {
   readonly role: 'authority' | 'agent';
   readonly version: string;
   readonly licensing: Licensing;
@@ -43,11 +43,11 @@ export interface Desk {
   readiness(): Readiness;
   /** Why this process does not work any more and is to be started anew; empty: it works. */
   liveness(): readonly string[];
-  readonly metrics: Metrics;
+  readonly metrics: MetricsReport;
 }
 
 /** What is measured in this process. */
-export interface Metrics {
+export interface MetricsReport {
   /** Whether anyone may read it. */
   isOpen(): boolean;
   /** In Prometheus' text format. */
@@ -76,5 +76,5 @@ export type ServerSettings = {
   readonly allowedHosts: readonly string[];
   readonly limits: HttpLimits;
   /** What whoever may open this socket may do without a credential; null: nothing. */
-  readonly grant: Grant | null;
+  readonly principal: Principal | null;
 };

@@ -3,11 +3,11 @@ import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { AgentCouponingParts } from '../service/agent/coupon.ts';
 import type { AgentLicensingParts } from '../service/agent/license.ts';
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
-import type { SyncSettings } from '../sync/sync.ts';
+import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/random.ts';
 
 /** The configuration in force, in the shapes that the parts ask for; SIGHUP puts another in its place. */
-export class Current {
+export class LiveConfiguration {
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
 
@@ -44,7 +44,7 @@ export class Current {
     return this.#configuration.products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
   }
 
-  sync(): SyncSettings {
+  sync(): SyncOptions {
     const { sync, freshness } = this.#configuration;
     const { rate, lanes, breaker } = sync;
     const { unknownMs } = freshness;

@@ -15,7 +15,7 @@ export const scopes: readonly Scope[] = [
 export type Reach = { accountId: string; productKey: string | null };
 
 /** What an accepted credential stands for. */
-export type Grant = {
+export type Principal = {
   /** Names the credential (never its secret): idempotency keys and rates live per credential. */
   credential: string;
   scopes: readonly Scope[];
@@ -34,7 +34,7 @@ export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 
 /** The token in the file `admin.token`. */
 export const adminTokenId = 'admin.token';
 
-/** Whether a grant carries a scope. */
-export function allows(grant: Grant, scope: Scope): boolean {
-  return grant.scopes.includes(scope) || grant.scopes.includes('admin');
+/** Whether a principal carries a scope. */
+export function allows(principal: Principal, scope: Scope): boolean {
+  return principal.scopes.includes(scope) || principal.scopes.includes('admin');
 }

@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Desk, HttpLimits, ServerSettings } from '../../src/http/server-context.ts';
+import type { App, HttpLimits, ServerSettings } from '../../src/http/app.ts';
 import { Rates } from '../../src/http/entry/rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { Backups } from '../../src/daemon/backups.ts';
@@ -22,9 +22,9 @@ export const apiKey = 'lk_api_default';
 
 export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
 
-/** An authority's desk over a real store, with the catalogue's credentials above; `log` keeps its lines. */
+/** An authority's app over a real store, with the catalogue's credentials above; `log` keeps its lines. */
 export interface TestDesk extends AsyncDisposable {
-  readonly desk: Desk;
+  readonly app: App;
   readonly lines: LogLine[];
   /** The state directory. */
   readonly directory: string;
@@ -34,7 +34,7 @@ export interface TestDesk extends AsyncDisposable {
   record(): readonly string[];
 }
 
-export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
+export async function openDesk(changes: Partial<App> = {}): Promise<TestDesk> {
   const opened = new AsyncDisposableStack();
   const directory = opened.use(temporaryDirectory());
   const store = opened.use(openStore({ directory: directory.path }));
@@ -58,7 +58,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     new AbortController().signal,
   );
   const lines: LogLine[] = [];
-  const desk: Desk = {
+  const app: App = {
     role: 'authority',
     version: '0.0.0',
     licensing: authorityLicensing(reader, writer),
@@ -84,7 +84,7 @@ export async function openDesk(changes: Partial<Desk> = {}): Promise<TestDesk> {
     ...changes,
   };
   return {
-    desk,
+    app,
     lines,
     directory: directory.path,
     transaction: writing.transaction,
@@ -142,10 +142,10 @@ export const tcpSettings: ServerSettings = {
   headerAliases: { apiKey: [], productSecret: [] },
   allowedHosts: [],
   limits,
-  grant: null,
+  principal: null,
 };
 
 /** A server that is asked by `inject()`. */
-export function serverOf(desk: Desk, settings: Partial<ServerSettings> = {}): FastifyInstance {
-  return buildServer(desk, { ...tcpSettings, ...settings });
+export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
+  return buildServer(app, { ...tcpSettings, ...settings });
 }

@@ -6,7 +6,7 @@ import type { RoomMessage } from './writer-message.ts';
 const lookAgainMs = 1000;
 
 /** Tells over the port when the disk is full, and takes the ballast again as soon as there is room. */
-export class Room implements Disposable {
+export class DiskSpaceWatch implements Disposable {
   readonly #port: MessagePort;
   readonly #ballast: Ballast;
   #timer: NodeJS.Timeout | null = null;

@@ -1,0 +1,59 @@
+import { found, listHeaders, made } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import {
+  accountList,
+  accountObject,
+  accountParameters,
+  presentAccount,
+  presentAccountKey,
+} from '../wire/account.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { pageQuery } from '../wire/page.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const answersSecret = true;
+
+/** Accounts, by an authority's operator. */
+export const accountRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/accounts',
+    summary: 'Add an account',
+    access,
+    authorityOnly,
+    answersSecret,
+    body: accountParameters,
+    answers: { 201: enveloped(accountObject) },
+    async handle({ app, body, writeOptions }) {
+      const added = await app.writer.write('addAccount', body, writeOptions);
+      return added.ok ? made(presentAccountKey(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/accounts',
+    summary: 'List accounts',
+    access,
+    authorityOnly,
+    query: pageQuery,
+    answers: { 200: enveloped(accountList) },
+    handle({ app: { reader }, query, sentTo }) {
+      const list = reader.accounts.list(query).map(presentAccount);
+      return found({ accounts: list }, listHeaders(reader.accounts.count(), query, sentTo));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/accounts/:id/roll-key',
+    summary: 'Give an account a new API key',
+    access,
+    authorityOnly,
+    answersSecret,
+    answers: { 200: enveloped(accountObject) },
+    async handle({ app, path: { id }, writeOptions }) {
+      const rolled = await app.writer.write('rollApiKey', { accountId: id }, writeOptions);
+      return rolled.ok ? found(presentAccountKey(rolled.value)) : rolled;
+    },
+  }),
+];

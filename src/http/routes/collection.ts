@@ -1,0 +1,27 @@
+import { defaultAccountId } from '../../domain/principal.ts';
+import { made } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { collectionObject, collectionParameters, presentCollection } from '../wire/collection.ts';
+import { enveloped } from '../wire/envelope.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+
+/** Collections, by an authority's operator. */
+export const collectionRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/collections',
+    summary: 'Add a collection of products',
+    access,
+    authorityOnly,
+    body: collectionParameters,
+    answers: { 201: enveloped(collectionObject) },
+    async handle({ app, body, writeOptions }) {
+      const { name, productKeys, collectionId = null, accountId = defaultAccountId } = body;
+      const command = { name, productKeys, collectionId, accountId };
+      const added = await app.writer.write('addCollection', command, writeOptions);
+      return added.ok ? made(presentCollection(added.value)) : added;
+    },
+  }),
+];

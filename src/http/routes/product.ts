@@ -1,0 +1,68 @@
+import { defaultAccountId } from '../../domain/principal.ts';
+import { found, listHeaders, made } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { pageQuery } from '../wire/page.ts';
+import {
+  presentProduct,
+  presentProductSecret,
+  productList,
+  productObject,
+  productParameters,
+} from '../wire/product.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const answersSecret = true;
+
+/** Products, by an authority's operator. */
+export const productRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/products',
+    summary: 'Add a product',
+    access,
+    authorityOnly,
+    answersSecret,
+    body: productParameters,
+    answers: { 201: enveloped(productObject) },
+    async handle({ app, body, writeOptions }) {
+      const {
+        name,
+        recurring = false,
+        accountId = defaultAccountId,
+        productKey = null,
+        secret = null,
+      } = body;
+      const command = { name, recurring, accountId, productKey, secret };
+      const added = await app.writer.write('addProduct', command, writeOptions);
+      return added.ok ? made(presentProductSecret(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/products',
+    summary: 'List products',
+    access,
+    authorityOnly,
+    query: pageQuery,
+    answers: { 200: enveloped(productList) },
+    handle({ app: { reader }, query, sentTo }) {
+      const list = reader.products.list(query).map(presentProduct);
+      return found({ products: list }, listHeaders(reader.products.count(), query, sentTo));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/products/:id/roll-secret',
+    summary: 'Give a product a new secret',
+    access,
+    authorityOnly,
+    answersSecret,
+    answers: { 200: enveloped(productObject) },
+    async handle({ app, path: { id }, writeOptions }) {
+      const rolled = await app.writer.write('rollProductSecret', { productKey: id }, writeOptions);
+      return rolled.ok ? found(presentProductSecret(rolled.value)) : rolled;
+    },
+  }),
+];

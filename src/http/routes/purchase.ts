@@ -1,0 +1,37 @@
+import { found, made } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { presentPurchase, purchaseObject, purchaseParameters } from '../wire/purchase.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+
+/** Purchases, by an authority's operator. */
+export const purchaseRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/purchases',
+    summary: 'Record a purchase and issue its license key',
+    access,
+    authorityOnly,
+    body: purchaseParameters,
+    answers: { 201: enveloped(purchaseObject) },
+    async handle({ app, body: { productKey, buyerEmail, licenseKey = null }, writeOptions }) {
+      const command = { productKey, buyerEmail, licenseKey };
+      const added = await app.writer.write('addPurchase', command, writeOptions);
+      return added.ok ? made(presentPurchase(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/purchases/:id/refund',
+    summary: 'Refund a purchase, which disables its license key',
+    access,
+    authorityOnly,
+    answers: { 200: enveloped(purchaseObject) },
+    async handle({ app, path: { id }, writeOptions }) {
+      const refunded = await app.writer.write('refundPurchase', { purchaseId: id }, writeOptions);
+      return refunded.ok ? found(presentPurchase(refunded.value)) : refunded;
+    },
+  }),
+];
