@@ -9,7 +9,7 @@ import { parseConfiguration, type ConfigurationResult } from '../src/config/load
 import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
-import { latchkey } from './cli/command-line.ts';
+import { latchkey } from './support/command-line.ts';
 import { startDaemonProcess } from './support/daemon-process.ts';
 import { temporaryDirectory } from './support/temporary.ts';
 

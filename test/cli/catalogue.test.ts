@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from './command-line.ts';
-import { coupon, startFakeDaemon } from './fake-daemon.ts';
+import { latchkey } from '../support/command-line.ts';
+import { coupon, startFakeDaemon } from '../support/fake-daemon.ts';
 
 test('coupon create sends only what was given, under the names of the specification', async () => {
   await using daemon = await startFakeDaemon();

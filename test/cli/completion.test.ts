@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
-import { latchkey } from './command-line.ts';
+import { latchkey } from '../support/command-line.ts';
 
 /** What a shell offers after words and a beginning. */
 function complete(script: string, ...words: string[]): string[] {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { latchkey } from './command-line.ts';
-import { problem, startFakeDaemon } from './fake-daemon.ts';
+import { latchkey } from '../support/command-line.ts';
+import { problem, startFakeDaemon } from '../support/fake-daemon.ts';
 
 const operation = {
   id: '0192-a',

@@ -13,7 +13,7 @@ import {
   type PlainUpstream,
 } from '../support/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { latchkey, type Outcome } from './command-line.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
 
 const secret = 'product-secret-of-the-test';
 const apiKey = 'api-key-of-the-test';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { latchkey } from './command-line.ts';
-import { license, problem, startFakeDaemon } from './fake-daemon.ts';
+import { latchkey } from '../support/command-line.ts';
+import { license, problem, startFakeDaemon } from '../support/fake-daemon.ts';
 
 test('verify says that an enabled key is valid, and how fresh that is', async () => {
   await using daemon = await startFakeDaemon();

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { runProcess } from './command-line.ts';
-import { license, startFakeDaemon } from './fake-daemon.ts';
+import { runProcess } from '../support/command-line.ts';
+import { license, startFakeDaemon } from '../support/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('--version prints the version of the package', async () => {

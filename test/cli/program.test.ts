@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
-import { latchkey } from './command-line.ts';
+import { latchkey } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('without arguments the help is printed, and the exit code is that of misuse', async () => {

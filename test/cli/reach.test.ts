@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { latchkey } from './command-line.ts';
-import { type FakeDaemon, license, startFakeDaemon } from './fake-daemon.ts';
+import { latchkey } from '../support/command-line.ts';
+import { type FakeDaemon, license, startFakeDaemon } from '../support/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;

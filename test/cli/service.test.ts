@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { formatUnit } from '../../src/cli/local/systemd-unit.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { latchkey } from './command-line.ts';
+import { latchkey } from '../support/command-line.ts';
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const unitIn = (root: string): string => join(root, 'etc/systemd/system/latchkey.service');

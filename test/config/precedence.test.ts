@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseConfiguration } from '../../src/config/load.ts';
-import { absent, configurationOf, denied, faultsOf, folder, given } from './given.ts';
+import { absent, configurationOf, denied, faultsOf, folder, given } from '../support/config-given.ts';
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
 

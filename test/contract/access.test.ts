@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scopes, type Principal, type Scope } from '../../src/domain/principal.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { apiKey, openDesk, serverOf, type TestDesk } from '../http/app.ts';
+import { apiKey, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
 
 /** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [

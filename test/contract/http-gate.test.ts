@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey, limits } from '../http/app.ts';
-import { serveDesk, type Served } from '../http/served.ts';
+import { adminToken, apiKey, limits } from '../support/http-app.ts';
+import { serveDesk, type Served } from '../support/http-served.ts';
 import { sendRaw, type RawAnswer } from '../support/raw-http.ts';
 
 let served: Served;

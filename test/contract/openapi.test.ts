@@ -4,8 +4,8 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { adminToken } from '../http/app.ts';
-import { serveDesk, type Served } from '../http/served.ts';
+import { adminToken } from '../support/http-app.ts';
+import { serveDesk, type Served } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 import { valuesOf, type Schema } from '../support/schema-arbitrary.ts';
 

@@ -10,7 +10,7 @@ import {
   givenStore,
   page,
   product,
-} from '../store/given.ts';
+} from '../support/store-given.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey } from '../http/app.ts';
-import { serveDesk, type Served } from '../http/served.ts';
+import { adminToken, apiKey } from '../support/http-app.ts';
+import { serveDesk, type Served } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 
 type Data = Record<string, unknown>;

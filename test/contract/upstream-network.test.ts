@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { every, firstFew, hang } from '../support/plain-upstream.ts';
-import { certificate } from '../upstream/certificate.ts';
-import { listen, listenSecurely } from '../upstream/listener.ts';
-import { clientOf, key, never, stage } from '../upstream/stage.ts';
+import { certificate } from '../support/certificate.ts';
+import { listen, listenSecurely } from '../support/listener.ts';
+import { clientOf, key, never, stage } from '../support/upstream-stage.ts';
 
 const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
 const ambiguous = { outcome: 'ambiguous', retryAfterMs: null };

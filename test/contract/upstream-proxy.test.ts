@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { certificate } from '../upstream/certificate.ts';
-import { listen, listenSecurely } from '../upstream/listener.ts';
-import { clientOf, key, never, stage } from '../upstream/stage.ts';
+import { certificate } from '../support/certificate.ts';
+import { listen, listenSecurely } from '../support/listener.ts';
+import { clientOf, key, never, stage } from '../support/upstream-stage.ts';
 
 const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 

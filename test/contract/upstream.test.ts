@@ -18,7 +18,7 @@ import {
   spoilBody,
   truncateBody,
 } from '../support/plain-upstream.ts';
-import { clientOf, key, never, now, stage } from '../upstream/stage.ts';
+import { clientOf, key, never, now, stage } from '../support/upstream-stage.ts';
 
 const licenseFields = {
   licenseKey: key,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { latchkey } from '../cli/command-line.ts';
+import { latchkey } from '../support/command-line.ts';
 import { leaksIn } from '../support/canary.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/plain-upstream.ts';

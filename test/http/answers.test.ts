@@ -4,7 +4,7 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from './app.ts';
+import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };

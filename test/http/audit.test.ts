@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
-import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';

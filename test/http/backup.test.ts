@@ -7,11 +7,11 @@ import { expect, test, vi } from 'vitest';
 import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { givenStore } from '../store/given.ts';
+import { givenStore } from '../support/store-given.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { adminToken, openDesk, serverOf } from './app.ts';
-import { serveDesk } from './served.ts';
+import { adminToken, openDesk, serverOf } from '../support/http-app.ts';
+import { serveDesk } from '../support/http-served.ts';
 
 const path = '/admin/v1/backup';
 const headers = { authorization: `Bearer ${adminToken}` };

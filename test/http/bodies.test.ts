@@ -4,7 +4,7 @@ import { readJson } from '../../src/http/entry/body.ts';
 import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { adminToken, openDesk, serverOf } from './app.ts';
+import { adminToken, openDesk, serverOf } from '../support/http-app.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
 
 let opened: TestDesk;
 let server: FastifyInstance;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { httpClient } from '../support/raw-http.ts';
-import { adminToken } from './app.ts';
-import { serveDesk } from './served.ts';
+import { adminToken } from '../support/http-app.ts';
+import { serveDesk } from '../support/http-served.ts';
 
 const license = {
   licenseKey: 'KEY',

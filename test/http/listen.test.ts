@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
 import { httpClient, sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { limits, openDesk, serverOf } from './app.ts';
+import { limits, openDesk, serverOf } from '../support/http-app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/operation.ts';
-import { adminToken, openDesk, serverOf, type TestDesk } from './app.ts';
+import { adminToken, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 

@@ -3,7 +3,7 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/reach.ts';
-import { adminToken, apiKey, openDesk, serverOf } from './app.ts';
+import { adminToken, apiKey, openDesk, serverOf } from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import type { PurchaseWithLicense } from '../../src/service/authority/purchase.ts';
-import { refusalOf, second, Stage, valueOf } from './stage.ts';
+import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 
 const accountId = 'default';
 const anyProduct = { accountId, productKey: null };

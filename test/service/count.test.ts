@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { givenAgent, hour, lost, minute, no, second } from './stage.ts';
+import { givenAgent, hour, lost, minute, no, second } from '../support/service-stage.ts';
 
 const sent = { justRead: false };
 

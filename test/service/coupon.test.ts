@@ -3,7 +3,7 @@ import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Operation } from '../../src/domain/operation.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
 import type { MirroredCoupon } from '../../src/service/tables.ts';
-import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from './stage.ts';
+import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'single', productKey: 'press' },

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/service/outbox/decide.ts';
-import { givenAgent, lost, minute, no, refusalOf, second, valueOf, type AgentStage } from './stage.ts';
+import {
+  givenAgent,
+  lost,
+  minute,
+  no,
+  refusalOf,
+  second,
+  valueOf,
+  type AgentStage,
+} from '../support/service-stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<string> {
   const decided = await agent.writer.write('decideOperation', { operationId, decision });

@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Idempotency } from '../../src/service/ports.ts';
-import { day, givenAgent, productKey, refusalOf, valueOf, type AgentStage } from './stage.ts';
+import {
+  day,
+  givenAgent,
+  productKey,
+  refusalOf,
+  valueOf,
+  type AgentStage,
+} from '../support/service-stage.ts';
 
 const once: Idempotency = { credential: 'product:press', key: 'k', fingerprint: 'usage of KEY-1' };
 

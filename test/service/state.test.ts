@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { givenAgent, hour, lost, minute, no, refusalOf, second, valueOf } from './stage.ts';
+import { givenAgent, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
 const off = { enabled: false };
 

@@ -9,7 +9,7 @@ import { openWriting } from '../../src/store/connection.ts';
 import { DatabaseRefused } from '../../src/store/faults.ts';
 import { draftFrom, putInPlace } from '../../src/store/files/put-back.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { account, givenStore, type GivenStore } from './given.ts';
+import { account, givenStore, type GivenStore } from '../support/store-given.ts';
 
 const name = (count: number): string => `Account ${count}`;
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../src/store/commit.ts';
-import { givenStore, type GivenStore } from './given.ts';
+import { givenStore, type GivenStore } from '../support/store-given.ts';
 
 type Command = (transaction: Transaction) => unknown;
 

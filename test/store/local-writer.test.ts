@@ -4,7 +4,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context } from '../../src/service/ports.ts';
 import { runUseCase } from '../../src/service/use-cases.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
-import { at, givenStore } from './given.ts';
+import { at, givenStore } from '../support/store-given.ts';
 
 const context: Context = {
   now: at,

@@ -9,7 +9,7 @@ import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../
 import { migrate, migrations } from '../../src/store/files/migrations.ts';
 import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
-import { givenStore } from './given.ts';
+import { givenStore } from '../support/store-given.ts';
 
 function permissions(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);

@@ -7,7 +7,7 @@ import {
   type OperationKind,
   type OperationProgress,
 } from '../../src/domain/operation.ts';
-import { givenOperation, givenStore, type GivenStore } from './given.ts';
+import { givenOperation, givenStore, type GivenStore } from '../support/store-given.ts';
 
 const count = fc.maxSafeInteger();
 const instant = fc.maxSafeNat();

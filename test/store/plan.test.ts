@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { prepareTransaction } from '../../src/store/tables.ts';
-import { givenStore, type GivenStore } from './given.ts';
+import { givenStore, type GivenStore } from '../support/store-given.ts';
 
 /** Every statement that a transaction prepares, the reader's among them. */
 function statementsOf(store: GivenStore): string[] {

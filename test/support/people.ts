@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { runProcess, type Outcome } from '../cli/command-line.ts';
+import { runProcess, type Outcome } from './command-line.ts';
 
 /** Runs a command line, a process of its own, as the operator of the daemon in this directory. */
 export function operate(directory: string, ...argv: string[]): Promise<Outcome> {

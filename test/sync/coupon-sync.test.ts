@@ -4,9 +4,9 @@ import type { Outcome } from '../../src/domain/outcome.ts';
 import type { Upstream } from '../../src/service/ports.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink.ts';
-import { AgentStage, minute, valueOf } from '../service/stage.ts';
+import { AgentStage, minute, valueOf } from '../support/service-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
-import { silent, uncounted } from './silent.ts';
+import { silent, uncounted } from '../support/silent-log.ts';
 
 const forEver = new AbortController().signal;
 const terms: CouponTerms = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NotAppliedReason, Outcome } from '../../src/domain/outcome.ts';
 import { Uplink, type Admission } from '../../src/sync/uplink.ts';
 import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
-import { silent, uncounted } from './silent.ts';
+import { silent, uncounted } from '../support/silent-log.ts';
 
 const forEver = new AbortController().signal;
 const second = 1000;

@@ -1,11 +1,7 @@
 import { plainUpstream, type PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
 import type { Upstream } from '../../src/service/ports.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
-import {
-  type PlainUpstream,
-  type PlainUpstreamOptions,
-  startPlainUpstream,
-} from '../support/plain-upstream.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import { type PlainUpstream, type PlainUpstreamOptions, startPlainUpstream } from './plain-upstream.ts';
 
 export const key = 'KEY-1';
 /** What the client's clock shows throughout. */

@@ -19,7 +19,7 @@ import type { Step } from '../../src/domain/lane.ts';
 import { openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { openStore } from '../../src/store/files/open.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { temporaryDirectory } from './temporary.ts';
 
 export const second = 1000;
 export const minute: number = 60 * second;

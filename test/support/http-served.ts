@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { App, ServerSettings } from '../../src/http/app.ts';
 import { listenSocket, listenTcp } from '../../src/http/listen.ts';
-import type { Listener } from '../support/raw-http.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
-import { openDesk, serverOf, type TestDesk } from './app.ts';
+import type { Listener } from './raw-http.ts';
+import { temporaryDirectory } from './temporary.ts';
+import { openDesk, serverOf, type TestDesk } from './http-app.ts';
 
 /** An authority that listens in both ways on one store. */
 export interface Served

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { temporaryDirectory } from './temporary.ts';
 
 /** A request as the daemon got it. */
 export interface Received {

@@ -11,7 +11,7 @@ import {
   type WritingConnection,
 } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/files/open.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { temporaryDirectory } from './temporary.ts';
 
 export const at: number = Date.UTC(2026, 0, 1);
 export const page = { limit: 100, offset: 0 } as const;

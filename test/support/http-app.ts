@@ -15,7 +15,7 @@ import { backUp } from '../../src/store/files/backup.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { openStore } from '../../src/store/files/open.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
+import { temporaryDirectory } from './temporary.ts';
 
 export const adminToken = 'lk_tok_admin';
 export const apiKey = 'lk_api_default';
