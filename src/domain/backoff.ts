@@ -1,5 +1,8 @@
-/** How long to wait between attempts, in ms. */
+/** How long to wait between attempts, in ms (configuration `sync.backoff`). */
 export type BackoffPolicy = { firstMs: number; maxMs: number };
+
+/** The default of `sync.backoff`. */
+export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 * 60_000 };
 
 /**
  * The wait before the next attempt: exponential with full jitter, the jitter applied after the cap.

@@ -1,6 +1,9 @@
 /** When the breaker opens, and how long until it lets a probe through (configuration `sync.breaker`). */
 export type BreakerPolicy = { failures: number; openMs: number };
 
+/** The default of `sync.breaker`. */
+export const defaultBreakerPolicy: BreakerPolicy = { failures: 5, openMs: 30_000 };
+
 /** A circuit breaker in front of an upstream. Times are `Clock.steady` ms. */
 export type Breaker =
   | { state: 'closed'; failures: number }
