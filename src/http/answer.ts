@@ -2,7 +2,7 @@ import { done } from '../domain/problem.ts';
 import type { Page } from '../service/tables.ts';
 import type { RawParameters } from './wire/parameters.ts';
 
-/** A success: its status, headers besides those of HTTP itself, and the JSON body. */
+/** A success: status, headers of its own, and the body. */
 export type Answer = { status: number; headers: Readonly<Record<string, string>>; body: unknown };
 
 type Headers = Answer['headers'];
@@ -17,12 +17,12 @@ export function made(data: unknown, headers: Headers = {}): { ok: true; value: A
   return done({ status: 201, headers, body: { data } });
 }
 
-/** A body as it is, without `data`. */
+/** A body without `data` around it. */
 export function bare(status: number, body: unknown): { ok: true; value: Answer } {
   return done({ status, headers: {}, body });
 }
 
-/** How many there are in all, and where the next ones are while more follow (RFC 8288). */
+/** The headers of a list: the total, and the link to the next page while there is one (RFC 8288). */
 export function listHeaders(
   total: number,
   { limit, offset }: Page,

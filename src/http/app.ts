@@ -8,16 +8,16 @@ import type { Status } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Rates } from './entry/rates.ts';
 
-/** Whether this process takes requests; `reasons` are short codes for people and probes. */
+/** Whether this process accepts requests; `reasons` are short codes for people and probes. */
 export type Readiness = {
   state: 'starting' | 'draining' | 'storage_failed' | 'store_damaged' | 'ready';
   reasons: readonly string[];
 };
 
-/** A consistent copy of the store: so many bytes, to be read to the end or destroyed. */
+/** A consistent copy of the store; the reader must read `content` to its end or destroy it. */
 export type Backup = { sizeBytes: number; content: Readable };
 
-/** Everything that the routes need; one for all listeners of a process. */
+/** What the routes depend on; one for all listeners of a process. */
 export interface App {
   readonly role: 'authority' | 'agent';
   readonly version: string;
@@ -25,15 +25,15 @@ export interface App {
   readonly couponing: Couponing;
   readonly reader: Reader;
   readonly writer: Writer;
-  /** Null on an authority: nothing goes up from there. */
+  /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
   readonly credentials: Credentials;
   readonly rates: Rates;
-  /** The keys of an agent's products; null on an authority, which keeps its own. */
+  /** The product keys that an agent is configured with; null on an authority, which has a catalogue of its own. */
   configuredProducts(): readonly string[] | null;
   readonly digest: Digest;
   readonly log: Log;
-  /** Idempotency keys of the writes under way; starts empty. */
+  /** Idempotency keys of the writes in progress. */
   readonly inFlight: Set<string>;
   /** Makes a copy of the store; the signal ends it. */
   backup(signal: AbortSignal): Promise<Result<Backup>>;
@@ -41,20 +41,20 @@ export interface App {
   now(): number;
   status(): Status;
   readiness(): Readiness;
-  /** Why this process does not work any more and is to be started anew; empty: it works. */
+  /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];
   readonly metrics: MetricsReport;
 }
 
-/** What is measured in this process. */
+/** The metrics of this process. */
 export interface MetricsReport {
-  /** Whether anyone may read it. */
+  /** Whether they are readable without a credential (`metrics.open`). */
   isOpen(): boolean;
   /** In Prometheus' text format. */
   expose(): Promise<string>;
 }
 
-/** What a listener takes in at most. */
+/** What a listener accepts at most (src/http/README.md, Limits). */
 export type HttpLimits = {
   readonly headerTimeoutMs: number;
   readonly headerCount: number;
@@ -67,7 +67,7 @@ export type HttpLimits = {
   readonly connections: number;
 };
 
-/** How one listener differs from another. */
+/** The settings of one listener. */
 export type ServerSettings = {
   readonly listener: 'tcp' | 'socket';
   /** Further request header names, in lower case. */
@@ -75,6 +75,6 @@ export type ServerSettings = {
   /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
   readonly allowedHosts: readonly string[];
   readonly limits: HttpLimits;
-  /** What whoever may open this socket may do without a credential; null: nothing. */
+  /** Whom a request without a credential stands for (`listen.sockets[].grant`); null: nobody. */
   readonly principal: Principal | null;
 };

@@ -9,9 +9,9 @@ import type { FastifyInstance } from 'fastify';
 export type ListenFault =
   /** Another program listens there. */
   | 'in_use'
-  /** A socket's path holds 107 bytes at most on Linux. */
+  /** Linux allows 107 bytes for the path of a socket. */
   | 'path_too_long'
-  /** Something else lies at the socket's path. */
+  /** Another kind of file is at the socket's path. */
   | 'not_a_socket'
   /** The system refuses; `cause` says why. */
   | 'refused';
@@ -25,7 +25,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Listens on TCP and gives back where: `http://127.0.0.1:8787`. Port 0 is any free one. */
+/** Listens on TCP and returns the address: `http://127.0.0.1:8787`. Port 0 picks a free port. */
 export async function listenTcp(
   server: FastifyInstance,
   { host, port }: { host: string; port: number },
@@ -42,10 +42,10 @@ const longestPathBytes = 107;
 const ownerOnly = 0o600;
 const sameOwner = -1;
 
-/** Where to listen: `mode` is permission bits, `group` the number of the owning group, null: as it comes. */
+/** Where to listen: permission bits, and the id of the owning group (null: the process's own). */
 export type SocketPlace = { path: string; mode: number; group?: number | null };
 
-/** Listens on a Unix socket; a stale one is replaced, a live one never. */
+/** Listens on a Unix socket; replaces a stale one, never a live one. */
 export async function listenSocket(
   server: FastifyInstance,
   { path, mode, group = null }: SocketPlace,
@@ -57,7 +57,7 @@ export async function listenSocket(
   makeDirectory(path);
   await removeStale(path);
   await listening(server.server, path, () => listenPrivately(server.server, { path }));
-  // Before the mode is widened: until then it would be for another group.
+  // Before the mode is widened: it must not open the socket to another group even for a moment.
   if (group !== null) changeGroup(path, group);
   if (mode !== ownerOnly) chmodSync(path, mode);
 }
@@ -70,7 +70,7 @@ function changeGroup(path: string, group: number): void {
   }
 }
 
-/** The socket exists from `bind` on: only the umask keeps others out from the first moment. */
+/** Uses the umask, since the socket exists from `bind` on and chmod would be too late. */
 function listenPrivately(server: Server, options: ListenOptions): void {
   const before = umask(0o177);
   try {
@@ -93,7 +93,7 @@ async function listening(server: Server, place: string, listen: () => void): Pro
 
 function makeDirectory(path: string): void {
   try {
-    // One level alone: `recursive` never ends where nothing can be made, as under /proc (Node 26).
+    // Not `recursive`: that never returns where nothing can be made, as under /proc (Node 26).
     mkdirSync(dirname(path), { mode: 0o700 });
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return;

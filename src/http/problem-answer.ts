@@ -23,7 +23,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
     .send(Buffer.from(JSON.stringify(presentProblem(problem, request.id))));
 }
 
-/** Answers with what an error means to the caller; what was not expected is logged, and nothing of it is told. */
+/** Answers with the problem that an error stands for; an unexpected error is logged and not disclosed. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const problem = knownProblem(error) ?? (reply.raw.destroyed ? callerLeft : null);
   if (problem !== null) return sendProblem(app, reply, problem);
@@ -32,7 +32,7 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
 }
 
 const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;
-/** For the log only: nobody is there to be answered, and what failed then mostly failed because of that. */
+/** For the log only: nobody receives it, and an error after the caller left is most often because of that. */
 const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
 
 const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {

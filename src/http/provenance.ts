@@ -1,10 +1,10 @@
 import { formatDatetime } from '../domain/datetime.ts';
 import type { Provenance } from '../service/answers.ts';
 
-/** The headers that say how much an answer is worth (contract section 4; Cache-Status: RFC 9211). */
+/** The headers about where an answer comes from and how old it is (src/http/README.md, What an agent adds). */
 export function provenanceHeaders(provenance: Provenance): Record<string, string> {
   const headers: Record<string, string> = { 'Latchkey-Freshness': provenance.freshness };
-  // An authority has nothing more to say: it is not a cache.
+  // An authority is no cache: the rest does not apply.
   if (!('pending' in provenance)) return headers;
   const { confirmedAt, graceUntil, pending, cache, ageMs } = provenance;
   if (confirmedAt !== null) headers['Latchkey-Confirmed-At'] = formatDatetime(confirmedAt);

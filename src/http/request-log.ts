@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { App } from './app.ts';
 import { presentRequestLine } from './wire/log.ts';
 
-/** Logs one answered request: a change or a refusal; what was only read leaves no line. */
+/** Logs a change or a refusal; a successful read leaves no line. */
 export function logAnswer(
   { log, now }: Pick<App, 'log' | 'now'>,
   request: FastifyRequest,

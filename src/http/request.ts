@@ -16,7 +16,7 @@ import type { Principal } from '../domain/principal.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 
-/** Reads a request for its route; every fault of its parameters at once. */
+/** Parses a request for its route; refuses with every fault of its parameters at once. */
 export function readRequest(
   route: Route,
   { app, routes }: { app: App; routes: readonly Route[] },
@@ -54,11 +54,11 @@ function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): Parse
   return set === undefined ? { ok: true, values: null } : set.read(raw);
 }
 
-function faultsOf(reading: ParsedParameters<unknown>): readonly ParameterFault[] {
-  return reading.ok ? [] : reading.faults;
+function faultsOf(parsed: ParsedParameters<unknown>): readonly ParameterFault[] {
+  return parsed.ok ? [] : parsed.faults;
 }
 
-/** Aborts when the caller goes away before the answer; fastify's own signal also does when the body has been read. */
+/** Aborts when the caller disconnects before the answer; fastify's own signal also aborts once the body was read. */
 function departure({ raw }: FastifyReply): AbortSignal {
   const leaving = new AbortController();
   raw.once('close', () => {
@@ -75,7 +75,7 @@ function idempotencyOf(
   { method }: Route,
   { digest }: App,
   request: FastifyRequest,
-  writeOptions: readonly unknown[],
+  parsed: readonly unknown[],
 ): Idempotency | null {
   const { head, principal } = stateOf(request);
   const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
@@ -83,6 +83,6 @@ function idempotencyOf(
   return {
     credential: principal.credential,
     key,
-    fingerprint: digest(JSON.stringify([method, ...writeOptions])),
+    fingerprint: digest(JSON.stringify([method, ...parsed])),
   };
 }

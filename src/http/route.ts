@@ -7,20 +7,20 @@ import type { Access } from './entry/credential.ts';
 import type { App } from './app.ts';
 import type { ParameterSet, RawParameters } from './wire/parameters.ts';
 
-/** One request as a handler sees it: admitted, and read. */
+/** One request as a handler sees it: authorized, and its parameters parsed. */
 export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   app: App;
-  /** Of the credential; null only where anyone may call. */
+  /** Whom the credential stands for; null only where anyone may call. */
   principal: HasPrincipal;
   /** The path's own parameters. */
   path: Readonly<Record<PathNames<Path>, string>>;
   query: Query;
   body: Body;
-  /** Where the request was sent, for links: the path, and the query as sent. */
+  /** Path and query as sent, to build links from. */
   sentTo: { path: string; query: RawParameters };
-  /** For the writer: on whose behalf it writes. */
+  /** For the writer: the actor to record, and the idempotency key. */
   writeOptions: WriteOptions;
-  /** `Prefer: wait`, in ms. */
+  /** How long to wait for the upstream, in ms (`Prefer: wait`). */
   waitMs: number;
   /** Aborts when the caller goes away. */
   signal: AbortSignal;
@@ -35,50 +35,50 @@ type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${in
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** All of a route but what its handler is given. */
+/** What a route says about itself; the handler is not part of it. */
 type RouteFacts = {
   method: Method;
   /** With parameters as `:name`. */
   path: string;
   summary: string;
   access: Access;
-  /** When true, anyone may call after all; the handler is given no principal then. */
+  /** When true, no credential is needed at this moment; the principal is null then. */
   isOpen?(app: App): boolean;
-  /** An agent answers 409: the catalogue lives upstream. */
+  /** An agent answers 409 `not_the_authority`: the catalogue is the upstream's. */
   authorityOnly?: boolean;
-  /** Its answer carries a new secret, so that it is never stored under an idempotency key. */
+  /** The answer carries a new secret: never store it under an idempotency key. */
   answersSecret?: boolean;
-  /** Answered also while starting and draining. */
+  /** Also answered while starting and draining. */
   always?: boolean;
-  /** The schema of the body of each success, by status; null: no body. */
+  /** The schema of the response body by status; null: no body. */
   answers: Readonly<Record<number, z.ZodType | null>>;
 };
 
 type Handled = Result<Answer> | Promise<Result<Answer>>;
 
-/** A route as it is written down; without an access rule it does not compile. */
+/** A route as written in routes/; without an access rule it does not compile. */
 type RouteDefinition<Path extends string, Who extends Access, Query, Body> = RouteFacts & {
   path: Path;
   access: Who;
   query?: ParameterSet<Query>;
   body?: ParameterSet<Body>;
-  /** Faults that only what is stored can tell; of what could be read of the body. */
+  /** Faults that only the store can tell; `body` holds what could be parsed. */
   faults?(app: App, principal: Principal, body: Partial<Body>): readonly ParameterFault[];
-  handle(exchange: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
+  handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
 };
 
-/** A route as the table holds it: what its parts are called and typed is the handler's own matter. */
+/** A route in the table, its parameter types erased. */
 export type Route = RouteFacts & {
   query?: ParameterSet<unknown>;
   body?: ParameterSet<unknown>;
   faults?(app: App, principal: Principal, body: unknown): readonly ParameterFault[];
-  handle(exchange: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
+  handle(request: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 
-/** Writes down one route. */
+/** Defines a route; checks that its handler fits its path, access rule and parameters. */
 export function route<const Path extends string, const Who extends Access, Query = unknown, Body = unknown>(
   definition: RouteDefinition<Path, Who, Query, Body>,
 ): Route {
-  // The server gives each handler what its own definition reads; the table need not know the types.
+  // Sound, since the server passes a handler only what its own definition has parsed.
   return definition;
 }

@@ -9,11 +9,11 @@ import {
 import type { Principal } from '../domain/principal.ts';
 import { answerBrokenRequest, noteRequest, refuseConnect } from './entry/broken-request.ts';
 import { readBodies } from './entry/body.ts';
-import { admit } from './entry/credential.ts';
+import { authorize } from './entry/credential.ts';
 import type { App, ServerSettings } from './app.ts';
 import { passGate } from './entry/gate.ts';
 import { headReader } from './entry/head.ts';
-import { runAlone } from './entry/idempotency.ts';
+import { withoutConcurrentDuplicate } from './entry/idempotency.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
@@ -28,23 +28,23 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const server = fastify({
     ...serverLimits(settings),
     genReqId: () => randomUUID().slice(0, 13),
-    // Draining is answered by the gate, as a problem.
+    // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
-    // The gate reads the query, strictly.
+    // The gate parses the query, more strictly than the router would.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 1_000 },
     frameworkErrors: (error, request, reply) => {
-      // Such a request has passed no hook, and has nothing that servers are decorated with.
+      // No hook has run for such a request, and its decorators are not set.
       request.state = null;
       sendError(app, errorOf(() => arrive(request)) ?? error, reply);
     },
     clientErrorHandler: answerBrokenRequest,
   });
   server.server.maxConnections = settings.limits.connections;
-  // Node may drop what is over without a word: one more lets the gate see it.
+  // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.prependListener('request', noteRequest);
   server.server.on('connect', refuseConnect);
-  // An expectation that is not known may be ignored (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   server.decorateRequest('state', null);
   readBodies(server, settings.limits);
@@ -57,7 +57,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, ofSocket: settings.principal }, route);
+  for (const route of routes) addRoute(server, { app, socketPrincipal: settings.principal }, route);
   return server;
 }
 
@@ -70,15 +70,15 @@ function serverLimits({ limits }: ServerSettings): object {
     http: {
       maxHeaderSize: headerBytes,
       headersTimeout,
-      // Node looks for what has run out of time only so often.
+      // How often Node looks for requests that ran out of time.
       connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
-      // The gate says more clearly what is wrong, also for HTTP/1.0.
+      // The gate checks Host itself: with a clearer message, and for HTTP/1.0 too.
       requireHostHeader: false,
     },
   };
 }
 
-/** Takes a request through the gate. */
+/** Makes the function that takes each request of a listener through the gate. */
 function arrival(app: App, settings: ServerSettings): (request: FastifyRequest) => void {
   const readHead = headReader(settings);
   return (request) => {
@@ -114,7 +114,7 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-type Entrance = { app: App; ofSocket: Principal | null };
+type Entrance = { app: App; socketPrincipal: Principal | null };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
   const { app } = entrance;
@@ -122,12 +122,12 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     done(errorOf(() => enter(entrance, route, request)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const exchange = readRequest(route, { app, routes }, reply);
-    if (!exchange.ok) return sendProblem(app, reply, exchange.problem);
-    const { writeOptions } = exchange.value;
+    const parsed = readRequest(route, { app, routes }, reply);
+    if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
+    const { writeOptions } = parsed.value;
     const stored = route.answersSecret === true ? null : writeOptions.idempotency;
-    const result = await runAlone(app.inFlight, writeOptions.idempotency, async () =>
-      route.handle({ ...exchange.value, writeOptions: { ...writeOptions, idempotency: stored } }),
+    const result = await withoutConcurrentDuplicate(app.inFlight, writeOptions.idempotency, async () =>
+      route.handle({ ...parsed.value, writeOptions: { ...writeOptions, idempotency: stored } }),
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
@@ -138,15 +138,15 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   server.route({ method: route.method, url: route.path, onRequest, handler });
 }
 
-/** What must hold before a route reads the body: open for business, admitted, the right role, plain bytes. */
-function enter({ app, ofSocket }: Entrance, route: Route, request: FastifyRequest): void {
+/** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
+function enter({ app, socketPrincipal }: Entrance, route: Route, request: FastifyRequest): void {
   const requestState = stateOf(request);
   const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
   if (route.access !== 'anyone' && route.isOpen?.(app) !== true) {
-    requestState.principal = admit(route.access, requestState.head, app, ofSocket);
+    requestState.principal = authorize(route.access, requestState.head, app, socketPrincipal);
   }
   if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');

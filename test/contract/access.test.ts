@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scopes, type Principal, type Scope } from '../../src/domain/principal.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { apiKey, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
+import { apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
 /** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
@@ -75,12 +75,12 @@ function atTheDoor({ status, code }: Call): 'open' | 'scope_missing' | 'credenti
 }
 
 describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
-  let opened: TestDesk;
+  let opened: TestApp;
   let server: FastifyInstance;
   let granted: (readonly [Scope, FastifyInstance])[];
 
   beforeAll(async () => {
-    opened = await openDesk({ role });
+    opened = await openApp({ role });
     const { digest } = opened.app;
     const { tokens, products } = opened.transaction;
     const nothing = { productKey: null, accountId: null, label: null, createdAt: 0 };
@@ -152,7 +152,7 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
 });
 
 test('on a socket with a principal, a credential that is sent counts, and counts alone', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const server = serverOf(opened.app, { listener: 'socket', principal: grantOf('coupons:read') });
   const ask = async (headers: object): Promise<number> =>
     (await server.inject({ url: '/api/v2/coupons', headers: { ...headers } })).statusCode;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey, limits } from '../support/http-app.ts';
-import { serveDesk, type Served } from '../support/http-served.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
 import { sendRaw, type RawAnswer } from '../support/raw-http.ts';
 
 let served: Served;
 beforeAll(async () => {
   const short = { ...limits, headerTimeoutMs: 200, requestTimeoutMs: 400 };
-  served = await serveDesk({}, { limits: short, allowedHosts: ['latchkey.internal', '::5'] });
+  served = await serveApp({}, { limits: short, allowedHosts: ['latchkey.internal', '::5'] });
 });
 afterAll(() => served[Symbol.asyncDispose]());
 

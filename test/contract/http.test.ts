@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey } from '../support/http-app.ts';
-import { serveDesk, type Served } from '../support/http-served.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } from '../support/raw-http.ts';
 
 type Data = Record<string, unknown>;
@@ -28,7 +28,7 @@ function problem(answer: HttpAnswer): { code: string; faults: string[] } {
 
 let served: Served;
 beforeAll(async () => {
-  served = await serveDesk();
+  served = await serveApp();
 });
 afterAll(() => served[Symbol.asyncDispose]());
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { adminToken } from '../support/http-app.ts';
-import { serveDesk, type Served } from '../support/http-served.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 import { valuesOf, type Schema } from '../support/schema-arbitrary.ts';
 
@@ -27,7 +27,7 @@ let description: Description;
 const words = ['default', 'nothing', 'EDITOR', 'TOOLS', 'KEY-1', 'KEY-2', 'SPRING', '1', '2', 'admin'];
 
 beforeAll(async () => {
-  served = await serveDesk({
+  served = await serveApp({
     backup: () => Promise.resolve(done({ sizeBytes: 4, content: Readable.from(['copy']) })),
   });
   http = httpClient(served.listeners.tcp);

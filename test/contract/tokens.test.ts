@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminToken, apiKey } from '../support/http-app.ts';
-import { serveDesk, type Served } from '../support/http-served.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 
 type Data = Record<string, unknown>;
@@ -10,7 +10,7 @@ const tokens = '/admin/v1/tokens';
 
 let served: Served;
 beforeAll(async () => {
-  served = await serveDesk();
+  served = await serveApp();
 });
 afterAll(() => served[Symbol.asyncDispose]());
 
@@ -203,7 +203,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 });
 
 test('an agent issues tokens for the products that it is configured with, and for its one account', async () => {
-  await using agent = await serveDesk({ role: 'agent', configuredProducts: () => ['RGsF'] });
+  await using agent = await serveApp({ role: 'agent', configuredProducts: () => ['RGsF'] });
   await using http = httpClient(agent.listeners.tcp);
   const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
   expect((await issue({ scopes: ['verify', 'use'], product_key: 'RGsF' })).status).toBe(201);

@@ -4,7 +4,7 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, apiKey, authorityStatus, openDesk, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, authorityStatus, openApp, serverOf } from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -41,7 +41,7 @@ const stale: Provenance = {
 };
 
 test('an agent says how much its answer is worth', async () => {
-  await using opened = await openDesk({ licensing: licensingOf(stale) });
+  await using opened = await openApp({ licensing: licensingOf(stale) });
   const answer = await serverOf(opened.app).inject({
     url: '/api/v2/license/verify?license_key=KEY',
     headers: admin,
@@ -68,7 +68,7 @@ test('an agent says how much its answer is worth', async () => {
 
 test('an answer that was fetched first says so', async () => {
   const fetched: Provenance = { ...stale, freshness: 'fresh', cache: 'miss', ageMs: 0, graceUntil: null };
-  await using opened = await openDesk({ licensing: licensingOf(fetched) });
+  await using opened = await openApp({ licensing: licensingOf(fetched) });
   const url = '/api/v2/license/verify?license_key=KEY';
   const { headers } = await serverOf(opened.app).inject({ url, headers: admin });
   expect(headers).toMatchObject({ age: '0', 'cache-status': 'latchkey; fwd=miss' });
@@ -86,7 +86,7 @@ test.each([
   ['', 0],
 ])('a caller that prefers %j waits %i ms', async (prefer, waitMs) => {
   const licensing = licensingOf(stale);
-  await using opened = await openDesk({ licensing });
+  await using opened = await openApp({ licensing });
   await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
@@ -106,7 +106,7 @@ test('a second write under an idempotency key is refused while the first is unde
       return await licensing.change(request, signal);
     },
   };
-  await using opened = await openDesk({ licensing: slow });
+  await using opened = await openApp({ licensing: slow });
   const servers = [serverOf(opened.app), serverOf(opened.app, { listener: 'socket' })] as const;
   const write = {
     method: 'PUT',
@@ -128,7 +128,7 @@ test('a second write under an idempotency key is refused while the first is unde
 test('the upstream’s refusal is passed on with its own status', async () => {
   const refused = refuse('upstream_refused', 'The upstream says no.', { status: 402 });
   const licensing = { ...licensingOf(stale), verify: () => Promise.resolve(refused) };
-  await using opened = await openDesk({ licensing });
+  await using opened = await openApp({ licensing });
   const url = '/api/v2/license/verify?license_key=KEY';
   const answer = await serverOf(opened.app).inject({ url, headers: admin });
   expect(answer.statusCode).toBe(402);
@@ -150,7 +150,7 @@ test.each([
       throw error;
     },
   };
-  await using opened = await openDesk({ licensing });
+  await using opened = await openApp({ licensing });
   const answer = await serverOf(opened.app).inject({
     method: 'PUT',
     url: '/api/v2/license/usage',
@@ -164,7 +164,7 @@ test.each([
 });
 
 test('a verify leaves no line in the log, a change and a refusal one each, without key or secret', async () => {
-  await using opened = await openDesk({ licensing: licensingOf(stale) });
+  await using opened = await openApp({ licensing: licensingOf(stale) });
   const server = serverOf(opened.app);
   await server.inject({ url: '/api/v2/license/verify?license_key=KEY-CANARY', headers: admin });
   expect(opened.lines).toEqual([]);
@@ -192,7 +192,7 @@ test('a verify leaves no line in the log, a change and a refusal one each, witho
 });
 
 test('the catalogue of an agent lives upstream', async () => {
-  await using opened = await openDesk({ role: 'agent' });
+  await using opened = await openApp({ role: 'agent' });
   const server = serverOf(opened.app);
   for (const path of ['accounts', 'products', 'licenses']) {
     const answer = await server.inject({ url: `/admin/v1/${path}`, headers: admin });
@@ -203,7 +203,7 @@ test('the catalogue of an agent lives upstream', async () => {
 
 test('an agent leaves it to the upstream whether a coupon’s product exists', async () => {
   const asked: unknown[] = [];
-  await using opened = await openDesk({ role: 'agent' });
+  await using opened = await openApp({ role: 'agent' });
   const couponing: App['couponing'] = {
     ...opened.app.couponing,
     create: (accountId, terms) => {
@@ -229,7 +229,7 @@ const readinessOf = (state: Readiness['state'], reasons: readonly string[] = [])
 });
 
 test.each(['starting', 'draining'] as const)('while %s only the probes are answered', async (state) => {
-  await using opened = await openDesk(readinessOf(state));
+  await using opened = await openApp(readinessOf(state));
   const server = serverOf(opened.app);
   expect((await server.inject('/livez')).statusCode).toBe(200);
   const ready = await server.inject('/readyz');
@@ -240,7 +240,7 @@ test.each(['starting', 'draining'] as const)('while %s only the probes are answe
 });
 
 test('a process whose storage failed is neither live nor ready', async () => {
-  await using opened = await openDesk({
+  await using opened = await openApp({
     ...readinessOf('storage_failed', ['fsync']),
     liveness: () => ['fsync'],
   });
@@ -252,13 +252,13 @@ test('a process whose storage failed is neither live nor ready', async () => {
 
 test('metrics are text for the scope ops, and for anyone once they are open', async () => {
   const measured = (open: boolean) => ({ metrics: { isOpen: () => open, expose: async () => 'a 1\n' } });
-  await using closed = await openDesk(measured(false));
+  await using closed = await openApp(measured(false));
   expect((await serverOf(closed.app).inject('/metrics')).statusCode).toBe(401);
   const headers = { authorization: `Bearer ${adminToken}` };
   const admitted = await serverOf(closed.app).inject({ url: '/metrics', headers });
   expect([admitted.statusCode, admitted.body]).toEqual([200, 'a 1\n']);
   expect(admitted.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
-  await using open = await openDesk(measured(true));
+  await using open = await openApp(measured(true));
   expect((await serverOf(open.app).inject('/metrics')).statusCode).toBe(200);
 });
 
@@ -294,7 +294,7 @@ const agentStatus: Status = {
 
 test('an upstream that is away leaves an agent ready, unless freshness is asked for', async () => {
   let status = agentStatus;
-  await using opened = await openDesk({ role: 'agent', status: () => status });
+  await using opened = await openApp({ role: 'agent', status: () => status });
   const server = serverOf(opened.app);
   expect((await server.inject('/readyz')).statusCode).toBe(200);
   const away = await server.inject('/readyz?require=fresh');
@@ -308,7 +308,7 @@ test('an upstream that is away leaves an agent ready, unless freshness is asked 
 });
 
 test('statusz tells of the upstream and of the outbox in its own shape', async () => {
-  await using opened = await openDesk({ role: 'agent', status: () => agentStatus });
+  await using opened = await openApp({ role: 'agent', status: () => agentStatus });
   const answer = await serverOf(opened.app).inject({ url: '/statusz', headers: admin });
   expect(answer.json()).toEqual({
     role: 'agent',
@@ -342,7 +342,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
 });
 
 test('credentials are also taken from the configured header names', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const server = serverOf(opened.app, { headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] } });
   const url = '/api/v2/coupons';
   expect((await server.inject({ url, headers: { 'Payhip-Api-Key': apiKey } })).statusCode).toBe(200);
@@ -351,7 +351,7 @@ test('credentials are also taken from the configured header names', async () => 
 });
 
 test('HEAD answers as GET does, without the body', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const answer = await serverOf(opened.app).inject({ method: 'HEAD', url: '/livez' });
   expect([answer.statusCode, answer.body, answer.headers['content-length']]).toEqual([200, '', '28']);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
-import { adminToken, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -57,8 +57,8 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
 type Made = Readonly<Record<string, string>>;
 
 /** A app whose sync is no more than what its acts write. */
-async function openActingDesk(): Promise<TestDesk> {
-  const opened = await openDesk();
+async function openActingDesk(): Promise<TestApp> {
+  const opened = await openApp();
   const { writer } = opened.app;
   const sync: SyncControl = {
     now: (asked) => writer.write('hurry', {}, asked),

@@ -10,8 +10,8 @@ import { StorageError } from '../../src/service/ports.ts';
 import { givenStore } from '../support/store-given.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { adminToken, openDesk, serverOf } from '../support/http-app.ts';
-import { serveDesk } from '../support/http-served.ts';
+import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { serveApp } from '../support/http-served.ts';
 
 const path = '/admin/v1/backup';
 const headers = { authorization: `Bearer ${adminToken}` };
@@ -20,7 +20,7 @@ const leftovers = (directory: string): string[] =>
   readdirSync(directory).filter((name) => name.startsWith('backup'));
 
 test('a backup is the store as one file, and nothing of it stays behind', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const answer = await serverOf(opened.app).inject(request);
   expect(answer.statusCode).toBe(200);
   expect(answer.headers['content-type']).toBe('application/octet-stream');
@@ -42,7 +42,7 @@ test('a second backup is refused while the first is made, and taken when it is d
     writeFileSync(file, 'all of it', { mode: 0o600 });
   };
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
-  await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
+  await using opened = await openApp({ backup: (signal) => backups.make(signal) });
   const server = serverOf(opened.app);
   // What `inject` gives is sent when it is waited for.
   const first = Promise.resolve(server.inject(request));
@@ -61,7 +61,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
   const large = Buffer.alloc(16 * 1024 * 1024, 'x');
   const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
-  await using served = await serveDesk({ backup: (signal) => backups.make(signal) });
+  await using served = await serveApp({ backup: (signal) => backups.make(signal) });
   const origin = 'tcp' in served.listeners.tcp ? served.listeners.tcp.tcp : '';
   await using other = httpClient(served.listeners.socket);
   const status = async (): Promise<number> => (await other.get(path, { headers })).status;
@@ -94,7 +94,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
     await backUpInThread({ databasePath: store.databasePath, path: file }, signal);
   };
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
-  await using served = await serveDesk({ backup: (signal) => backups.make(signal) });
+  await using served = await serveApp({ backup: (signal) => backups.make(signal) });
   await using client = httpClient(served.listeners.socket);
   const leaving = new AbortController();
   const answer = client.get(path, { headers, signal: leaving.signal });
@@ -117,7 +117,7 @@ test('a copy in a thread of its own is ended by its signal', async () => {
 });
 
 test('HEAD tells how long a backup is, and leaves room for the next', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const server = serverOf(opened.app);
   const head = await server.inject({ ...request, method: 'HEAD' });
   expect([head.statusCode, head.body]).toEqual([200, '']);
@@ -134,7 +134,7 @@ test('a copy that fails is refused, removed, and does not stand in the way of th
     if (fault !== undefined) throw fault;
   };
   const backups = new Backups(directory.path, copyTo, new AbortController().signal);
-  await using opened = await openDesk({ backup: (signal) => backups.make(signal) });
+  await using opened = await openApp({ backup: (signal) => backups.make(signal) });
   const server = serverOf(opened.app);
   const codes = [];
   for (let time = 0; time < 3; time += 1) codes.push((await server.inject(request)).statusCode);

@@ -4,7 +4,7 @@ import { readJson } from '../../src/http/entry/body.ts';
 import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { adminToken, openDesk, serverOf } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf } from '../support/http-app.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;
 
@@ -67,7 +67,7 @@ test('a member that is given twice is refused wherever the second one stands', (
 });
 
 test('no body and no query makes a route fail', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const server = serverOf(opened.app);
   const names = [
     'license_key',

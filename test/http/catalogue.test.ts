@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openDesk, serverOf, type TestDesk } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
-let opened: TestDesk;
+let opened: TestApp;
 let server: FastifyInstance;
 beforeAll(async () => {
-  opened = await openDesk();
+  opened = await openApp();
   server = serverOf(opened.app);
 });
 afterAll(() => opened[Symbol.asyncDispose]());

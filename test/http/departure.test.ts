@@ -3,7 +3,7 @@ import { done } from '../../src/domain/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { adminToken } from '../support/http-app.ts';
-import { serveDesk } from '../support/http-served.ts';
+import { serveApp } from '../support/http-served.ts';
 
 const license = {
   licenseKey: 'KEY',
@@ -33,7 +33,7 @@ function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: A
 test('a caller that waits is still there after its body has been read', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { licensing, signals } = waitingLicensing(promise);
-  await using served = await serveDesk({ licensing });
+  await using served = await serveApp({ licensing });
   await using http = httpClient(served.listeners.tcp);
   const answer = http.put('/api/v2/license/usage', request);
   await expect.poll(() => signals.length).toBe(1);
@@ -48,7 +48,7 @@ test('a caller that waits is still there after its body has been read', async ()
 test('what is done for a caller that has left is told so', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { licensing, signals } = waitingLicensing(promise);
-  await using served = await serveDesk({ licensing });
+  await using served = await serveApp({ licensing });
   await using http = httpClient(served.listeners.socket);
   const leaving = new AbortController();
   const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });

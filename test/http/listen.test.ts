@@ -8,12 +8,12 @@ import { expect, test } from 'vitest';
 import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
 import { httpClient, sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { limits, openDesk, serverOf } from '../support/http-app.ts';
+import { limits, openApp, serverOf } from '../support/http-app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 
 test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (mode) => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'run', 'latchkey.sock');
@@ -23,7 +23,7 @@ test.each([0o600, 0o660, 0o666])('a socket has the mode asked for: %o', async (m
 });
 
 test('a socket is its owner’s alone from the first moment', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
@@ -38,7 +38,7 @@ test('a socket is its owner’s alone from the first moment', async () => {
 });
 
 test('the socket that a killed process left behind is replaced', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
@@ -59,7 +59,7 @@ test('the socket that a killed process left behind is replaced', async () => {
 });
 
 test('another file at the path is left alone', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
@@ -71,7 +71,7 @@ test('another file at the path is left alone', async () => {
 });
 
 test('a path of 107 bytes is taken, one of 108 refused', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const longest = `${directory.path}/é`.padEnd(106, 'x');
@@ -84,7 +84,7 @@ test('a path of 107 bytes is taken, one of 108 refused', async () => {
 });
 
 test('a directory that cannot be made is refused with the reason', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const file = join(directory.path, 'file');
@@ -95,7 +95,7 @@ test('a directory that cannot be made is refused with the reason', async () => {
 });
 
 test('a free port is chosen and told; a busy one is refused', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using first = serverOf(opened.app);
   await using second = serverOf(opened.app);
   const address = await listenTcp(first, { host: '127.0.0.1', port: 0 });
@@ -107,7 +107,7 @@ test('a free port is chosen and told; a busy one is refused', async () => {
 });
 
 test('an IPv6 address is told in brackets', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using server = serverOf(opened.app);
   const address = await listenTcp(server, { host: '::1', port: 0 });
   await using http = httpClient({ tcp: address });
@@ -115,7 +115,7 @@ test('an IPv6 address is told in brackets', async () => {
 });
 
 test('a connection more than the limit is closed, and the others are served on', async () => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   await using server = serverOf(opened.app, { limits: { ...limits, connections: 2 } });
   const tcp = await listenTcp(server, { host: '127.0.0.1', port: 0 });
   const { port } = new URL(tcp);

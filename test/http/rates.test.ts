@@ -3,7 +3,7 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/reach.ts';
-import { adminToken, apiKey, openDesk, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };
@@ -18,7 +18,7 @@ const none = { rate: 0, misses: 1_000, failedRate: 1_000 };
 
 test('a credential that asks more often than it may waits, and no other does', async () => {
   const time = clock();
-  await using opened = await openDesk({ rates: new Rates(() => ({ ...none, rate: 3 }), time.steady) });
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 3 }), time.steady) });
   const server = serverOf(opened.app);
   const ask = (headers: object) => server.inject({ url: '/api/v2/coupons', headers: { ...headers } });
   for (let count = 0; count < 3; count += 1) expect((await ask(seller)).statusCode).toBe(200);
@@ -33,7 +33,7 @@ test('a credential that asks more often than it may waits, and no other does', a
 });
 
 test('without a rate nobody waits', async () => {
-  await using opened = await openDesk({ rates: new Rates(() => none, clock().steady) });
+  await using opened = await openApp({ rates: new Rates(() => none, clock().steady) });
   const server = serverOf(opened.app);
   for (let count = 0; count < 50; count += 1) {
     expect((await server.inject({ url: '/api/v2/coupons', headers: seller })).statusCode).toBe(200);
@@ -42,7 +42,7 @@ test('without a rate nobody waits', async () => {
 
 test('after a few wrong credentials a second the next ones are 429, and right ones are never slowed', async () => {
   const time = clock();
-  await using opened = await openDesk({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.steady) });
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.steady) });
   const server = serverOf(opened.app);
   const guess = async (secret: string): Promise<number> =>
     (await server.inject({ url: '/statusz', headers: { authorization: `Bearer ${secret}` } })).statusCode;
@@ -56,7 +56,7 @@ test('after a few wrong credentials a second the next ones are 429, and right on
 });
 
 test('a request without a credential is no wrong credential', async () => {
-  await using opened = await openDesk({
+  await using opened = await openApp({
     rates: new Rates(() => ({ ...none, failedRate: 1 }), clock().steady),
   });
   const server = serverOf(opened.app);
@@ -84,7 +84,7 @@ test('who guesses keys at an agent stops reaching its upstream; known keys and o
   const time = clock();
   const licensing = upstreamLicensing();
   const rates = new Rates(() => ({ ...none, misses: 5 }), time.steady);
-  await using opened = await openDesk({ role: 'agent', licensing, rates });
+  await using opened = await openApp({ role: 'agent', licensing, rates });
   const { transaction } = opened;
   transaction.observations.put({
     license: {

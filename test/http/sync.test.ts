@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
 import type { WriteOptions, SyncControl } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, authorityStatus, openDesk, serverOf } from '../support/http-app.ts';
+import { adminToken, authorityStatus, openApp, serverOf } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const acts = ['now', 'pause', 'resume'] as const;
@@ -51,7 +51,7 @@ function askedSync(): { sync: SyncControl; asked: [string, WriteOptions][] } {
 
 test.each(acts)('sync %s is done in the name of who asks, and tells how the way up stands', async (act) => {
   const { sync, asked } = askedSync();
-  await using opened = await openDesk({ role: 'agent', sync, status: () => agentStatus });
+  await using opened = await openApp({ role: 'agent', sync, status: () => agentStatus });
   const url = `/admin/v1/sync/${act}`;
   const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
   expect([answer.statusCode, answer.json()]).toEqual([
@@ -85,7 +85,7 @@ test.each(acts)('sync %s is done in the name of who asks, and tells how the way 
 });
 
 test.each(acts)('an authority has nothing to sync %s', async (act) => {
-  await using opened = await openDesk();
+  await using opened = await openApp();
   const url = `/admin/v1/sync/${act}`;
   const answer = await serverOf(opened.app).inject({ method: 'POST', url, headers });
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
@@ -93,7 +93,7 @@ test.each(acts)('an authority has nothing to sync %s', async (act) => {
 
 test('an answer that was given under an idempotency key is given again, however things stand now', async () => {
   let status = agentStatus;
-  await using opened = await openDesk({ role: 'agent', status: () => status });
+  await using opened = await openApp({ role: 'agent', status: () => status });
   const { writer } = opened.app;
   const pause = (asked: WriteOptions) => writer.write('pauseSync', { isPaused: true }, asked);
   const sync = { ...askedSync().sync, pause };

@@ -23,7 +23,7 @@ export const apiKey = 'lk_api_default';
 export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
 
 /** An authority's app over a real store, with the catalogue's credentials above; `log` keeps its lines. */
-export interface TestDesk extends AsyncDisposable {
+export interface TestApp extends AsyncDisposable {
   readonly app: App;
   readonly lines: LogLine[];
   /** The state directory. */
@@ -34,7 +34,7 @@ export interface TestDesk extends AsyncDisposable {
   record(): readonly string[];
 }
 
-export async function openDesk(changes: Partial<App> = {}): Promise<TestDesk> {
+export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   const opened = new AsyncDisposableStack();
   const directory = opened.use(temporaryDirectory());
   const store = opened.use(openStore({ directory: directory.path }));

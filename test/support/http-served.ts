@@ -3,20 +3,20 @@ import type { App, ServerSettings } from '../../src/http/app.ts';
 import { listenSocket, listenTcp } from '../../src/http/listen.ts';
 import type { Listener } from './raw-http.ts';
 import { temporaryDirectory } from './temporary.ts';
-import { openDesk, serverOf, type TestDesk } from './http-app.ts';
+import { openApp, serverOf, type TestApp } from './http-app.ts';
 
 /** An authority that listens in both ways on one store. */
 export interface Served
-  extends AsyncDisposable, Pick<TestDesk, 'app' | 'lines' | 'transaction' | 'directory'> {
+  extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'transaction' | 'directory'> {
   readonly listeners: { readonly tcp: Listener; readonly socket: Listener };
 }
 
-export async function serveDesk(
+export async function serveApp(
   changes: Partial<App> = {},
   settings: Partial<ServerSettings> = {},
 ): Promise<Served> {
   const opened = new AsyncDisposableStack();
-  const { app, lines, transaction, directory: state } = opened.use(await openDesk(changes));
+  const { app, lines, transaction, directory: state } = opened.use(await openApp(changes));
   const directory = opened.use(temporaryDirectory());
   const tcp = opened.adopt(serverOf(app, settings), (server) => server.close());
   const local = opened.adopt(serverOf(app, { ...settings, listener: 'socket' }), (server) => server.close());

@@ -8,7 +8,7 @@ const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Makes a server read forms and JSON objects, and nothing else (specification 1, contract section 3). */
+/** Makes a server accept forms and JSON objects, and nothing else (src/http/README.md, Bodies and answers). */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
   const read = (parse: (text: string, maximum: number) => RawParameters) => {
@@ -67,7 +67,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** JSON.parse silently takes the last of two members of the same name; `text` is known to be valid JSON. */
+/** Refuses a repeated member, of which JSON.parse silently keeps the last; `text` must be valid JSON. */
 function refuseDuplicateMembers(text: string, maximum: number): void {
   const names = new Set<string>();
   let depth = 0;

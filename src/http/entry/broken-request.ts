@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { problems, refuse, type ProblemCode } from '../../domain/problem.ts';
 import { presentProblem } from '../wire/problem.ts';
 
-/** Of each connection, the requests that are not answered yet. */
+/** The unanswered requests of each connection. */
 const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /** Remembers a request until it is answered. */
@@ -15,8 +15,8 @@ export function noteRequest({ socket }: IncomingMessage, response: ServerRespons
 }
 
 /**
- * Answers bytes that are no request, or one that came too slowly or too large, and ends the connection. What
- * came whole before them is answered first: a caller must not take this answer for that of a good request.
+ * Answers what Node's parser refuses (malformed bytes, headers too large, a timeout) and closes the connection.
+ * Complete requests before it on the connection are answered first, or a caller would take this answer for theirs.
  */
 export function answerBrokenRequest(error: Error & { code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -25,7 +25,7 @@ export function answerBrokenRequest(error: Error & { code?: string }, socket: Du
   }
   const whole = [...(unanswered.get(socket) ?? [])].findLast(({ req }) => req.complete);
   if (whole !== undefined) {
-    // Answers leave in the order of their requests.
+    // Responses are sent in the order of their requests, so the last one closes last.
     whole.once('close', () => answerBrokenRequest(error, socket));
     return;
   }

@@ -5,7 +5,7 @@ import type { Head } from './head.ts';
 import { ProblemError } from '../problem-error.ts';
 import { rateLimited } from './rates.ts';
 
-/** Who may use a route: anyone, or who sends a credential of the kind that carries the scope. */
+/** Who may use a route: anyone, or a credential of this kind that carries the scope. */
 export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
 
 type Sent = { kind: CredentialKind; secret: string };
@@ -13,21 +13,21 @@ type Sent = { kind: CredentialKind; secret: string };
 type Rule = Exclude<Access, 'anyone'>;
 
 /**
- * The principal of a request's credential, or of its socket when it sends none; ends the request when that does
- * not carry the scope, or is used too often (contract section 6).
+ * Authorizes a request: the principal of its credential, or of its socket when it sends none. Throws when that
+ * lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
-export function admit(
+export function authorize(
   { credential, scope }: Rule,
   head: Head,
   { credentials, rates }: Pick<App, 'credentials' | 'rates'>,
-  ofSocket: Principal | null,
+  socketPrincipal: Principal | null,
 ): Principal {
   const [sent, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
-  if (sent === undefined && ofSocket === null) {
+  if (sent === undefined && socketPrincipal === null) {
     throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
   }
-  const principal = sent === undefined ? ofSocket : credentials.find(sent.kind, sent.secret);
+  const principal = sent === undefined ? socketPrincipal : credentials.find(sent.kind, sent.secret);
   if (principal === null) throw rates.wrongCredential();
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
@@ -41,7 +41,7 @@ const expected: Record<Rule['credential'], string> = {
   any: 'a credential as service-api-key or product-secret-key',
 };
 
-/** What a request sends towards a route: the endpoint's kind decides, and the other kind is ignored. */
+/** The credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
 function sentCredentials(head: Head, credential: Rule['credential']): Sent[] {
   const sent: Sent[] = [];
   const add = (kind: CredentialKind, values: readonly string[]): void => {
@@ -53,7 +53,7 @@ function sentCredentials(head: Head, credential: Rule['credential']): Sent[] {
   return sent;
 }
 
-/** The token of `Authorization: Bearer`; nothing for another scheme, which is not for us. */
+/** The token of `Authorization: Bearer`; empty for any other scheme, which is not ours. */
 function bearerToken(authorization: string): string {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '';
 }

@@ -2,17 +2,17 @@ import type { ProblemCode } from '../../domain/problem.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 
-/** Where pairs stand, for what is wrong with them. */
-export type PairsPlace = {
+/** How many pairs are allowed, and the code for malformed ones. */
+export type PairsLimits = {
   malformed: Extract<ProblemCode, 'malformed_body' | 'malformed_request'>;
   maximum: number;
 };
 
 /**
  * Reads `name=value&…` (application/x-www-form-urlencoded), strictly: broken percent-encoding, invalid
- * UTF-8, a name given twice and too many names end the request. Empty values are not sent.
+ * UTF-8, a repeated name and too many names are refused. An empty value counts as not sent.
  */
-export function readPairs(text: string, { malformed, maximum }: PairsPlace): RawParameters {
+export function readPairs(text: string, { malformed, maximum }: PairsLimits): RawParameters {
   const parameters = new Map<string, string>();
   if (text === '') return parameters;
   for (const pair of text.split('&')) {
@@ -28,7 +28,7 @@ export function readPairs(text: string, { malformed, maximum }: PairsPlace): Raw
   return parameters;
 }
 
-function decode(text: string, malformed: PairsPlace['malformed']): string {
+function decode(text: string, malformed: PairsLimits['malformed']): string {
   if (!text.includes('%') && !text.includes('+')) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
@@ -37,7 +37,7 @@ function decode(text: string, malformed: PairsPlace['malformed']): string {
   }
 }
 
-/** A name given twice; it is repeated only in part. */
+/** Refuses a parameter that is sent twice; a long name is cut. */
 export function duplicate(name: string): ProblemError {
   return new ProblemError(
     'duplicate_parameter',
@@ -45,7 +45,7 @@ export function duplicate(name: string): ProblemError {
   );
 }
 
-/** More parameters than `limits.parameters`. */
+/** Refuses more parameters than `limits.parameters`. */
 export function tooMany(maximum: number): ProblemError {
   return new ProblemError('malformed_request', `There are more than ${maximum} parameters.`);
 }

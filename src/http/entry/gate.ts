@@ -10,12 +10,12 @@ const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /**
- * What every request must satisfy before a route sees it, in this order (contract section 6). Gives back
- * the query's parameters; ends the request otherwise.
+ * Checks what every request must satisfy before a route sees it, in this order (src/http/README.md, The gate).
+ * Returns the query's parameters; throws a problem otherwise.
  */
 export function passGate(message: IncomingMessage, head: Head, settings: ServerSettings): RawParameters {
   const { limits } = settings;
-  // Node's parser also takes a line without a version (0.9), and 2.0 written out.
+  // Node's parser also accepts a request line without a version (HTTP/0.9) and the text HTTP/2.0.
   if (!/^1\.[01]$/.test(message.httpVersion)) throw malformed('HTTP/1.1 is spoken here.');
   if (head.count > limits.headerCount) {
     throw new ProblemError('headers_too_large', `There are more than ${limits.headerCount} headers.`);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServerSettings } from '../app.ts';
 
-/** The headers that decide something, with every value as it was sent: Node's own view hides duplicates. */
+/** The headers that matter here, each with all its values: Node's own view hides duplicates. */
 export type Head = {
   readonly host: readonly string[];
   readonly contentType: readonly string[];

@@ -8,8 +8,8 @@ const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 const bare = /^[\x21\x23-\x7e]+$/;
 
 /**
- * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a structured string, or bare as many
- * send it; `"k"` and `k` are one key. Null when there is none.
+ * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a quoted string, or bare as
+ * many clients send it; `"k"` and `k` are the same key. Null when there is none.
  */
 export function readIdempotencyKey(values: readonly string[]): string | null {
   const [value] = values;
@@ -22,8 +22,8 @@ export function readIdempotencyKey(values: readonly string[]): string | null {
   return key;
 }
 
-/** Runs a write; a second one under the same key of the same credential is refused while it is under way. */
-export async function runAlone<Value>(
+/** Runs a write; while it runs, refuses another one with the same key of the same credential. */
+export async function withoutConcurrentDuplicate<Value>(
   inFlight: App['inFlight'],
   idempotency: Idempotency | null,
   run: () => Promise<Result<Value>>,

@@ -1,6 +1,6 @@
 const longestWaitS = 30;
 
-/** How long a caller will wait, in ms, by `Prefer: wait=N` (RFC 7240); 0 when it says nothing readable. */
+/** Reads `Prefer: wait=N` (RFC 7240) as ms, 30 s at most; 0 when absent or malformed. */
 export function readWait(prefer: readonly string[]): number {
   for (const preference of prefer.flatMap((value) => value.split(','))) {
     const seconds = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/i.exec(preference)?.[1];

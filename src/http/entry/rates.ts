@@ -4,13 +4,13 @@ import { ProblemError } from '../problem-error.ts';
 
 const mostNames = 10_000;
 
-/** One rate for each of many names, in bounded memory: the name unused for longest begins anew. */
+/** A token bucket for each of many names, in bounded memory: the least recently used name is forgotten. */
 export class NamedRate {
   readonly #buckets = new LRUCache<string, Bucket>({ max: mostNames });
   readonly #perSecond: () => number;
   readonly #steady: () => number;
 
-  /** `perSecond` is writeOptions anew each time, 0 is no limit; `steady` is in ms. */
+  /** `perSecond` is read on every use, 0 is no limit; `steady` is in ms. */
   constructor(perSecond: () => number, steady: () => number) {
     this.#perSecond = perSecond;
     this.#steady = steady;

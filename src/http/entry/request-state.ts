@@ -3,7 +3,7 @@ import type { Principal } from '../../domain/principal.ts';
 import type { Head } from './head.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 
-/** What the gate found out about a request, for the route. */
+/** What is known of a request once it has passed the gate. */
 export type RequestState = {
   head: Head;
   query: RawParameters;

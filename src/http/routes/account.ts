@@ -14,7 +14,7 @@ const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 const answersSecret = true;
 
-/** Accounts, by an authority's operator. */
+/** Accounts of an authority (src/http/README.md, Admin routes). */
 export const accountRoutes: readonly Route[] = [
   route({
     method: 'POST',

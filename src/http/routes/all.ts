@@ -11,7 +11,7 @@ import { healthRoutes } from './health.ts';
 import { licenseRoutes } from './license.ts';
 import type { Route } from '../route.ts';
 
-/** The one table of routes: they are served, described and tested from it. */
+/** The table of all routes: the server, OpenAPI and the tests read it. */
 export const routes: readonly Route[] = [
   ...licenseRoutes,
   ...couponRoutes,

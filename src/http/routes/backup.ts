@@ -17,5 +17,5 @@ const backup = route({
   },
 });
 
-/** Copies of the store, to be put back by `latchkey restore` (contract section 5). */
+/** Copies of the store, for `latchkey restore` (src/http/README.md, Admin routes). */
 export const backupRoutes: readonly Route[] = [backup];

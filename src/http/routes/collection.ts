@@ -7,7 +7,7 @@ import { enveloped } from '../wire/envelope.ts';
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 
-/** Collections, by an authority's operator. */
+/** Collections of an authority (src/http/README.md, Admin routes). */
 export const collectionRoutes: readonly Route[] = [
   route({
     method: 'POST',

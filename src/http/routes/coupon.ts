@@ -17,7 +17,7 @@ const create = route({
   body: couponCreation,
   answers: { 201: enveloped(couponObject) },
   faults({ role, reader }, { reach }, { scope }) {
-    // An agent does not know the catalogue: its upstream decides.
+    // An agent has no catalogue: its upstream checks the scope.
     if (role === 'agent' || scope === undefined) return [];
     return couponScopeFaults(reader, reach.accountId, scope);
   },
@@ -62,5 +62,5 @@ const get = route({
   },
 });
 
-/** Specification 4.1 to 4.3. */
+/** Coupons (specification 4.1 to 4.3). */
 export const couponRoutes: readonly Route[] = [create, list, get];

@@ -73,7 +73,7 @@ const metrics = route({
 const descriptions = new WeakMap<App, string>();
 
 async function describe({ version }: App, routes: readonly Route[]): Promise<string> {
-  // Loaded when first writeOptions for: the generator is no part of a start.
+  // Loaded on first use: the generator would slow every start.
   const { describeRoutes } = await import('../openapi.ts');
   return JSON.stringify(describeRoutes(routes, version));
 }
@@ -91,5 +91,5 @@ const openApi = route({
   },
 });
 
-/** For probes, people and generators (contract section 5). */
+/** Probes, status, metrics and OpenAPI (src/http/README.md, Health and status). */
 export const healthRoutes: readonly Route[] = [live, ready, status, metrics, openApi];

@@ -105,7 +105,7 @@ const list = route({
   },
 });
 
-/** Specification 4.4, and the list for an authority's operator. */
+/** Licenses: specification 4.4, and the list of an authority. */
 export const licenseRoutes: readonly Route[] = [
   verify,
   change('/api/v2/license/disable', {

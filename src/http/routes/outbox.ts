@@ -61,7 +61,7 @@ function decisionRoute(decision: Decision, summary: string): Route {
   });
 }
 
-/** The outbox as a person sees it, and decides about it (contract section 5). */
+/** The outbox, and the decisions of a person about it (src/http/README.md, Admin routes). */
 export const outboxRoutes: readonly Route[] = [
   list,
   show,

@@ -15,7 +15,7 @@ const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 const answersSecret = true;
 
-/** Products, by an authority's operator. */
+/** Products of an authority (src/http/README.md, Admin routes). */
 export const productRoutes: readonly Route[] = [
   route({
     method: 'POST',

@@ -6,7 +6,7 @@ import { presentPurchase, purchaseObject, purchaseParameters } from '../wire/pur
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 
-/** Purchases, by an authority's operator. */
+/** Purchases of an authority (src/http/README.md, Admin routes). */
 export const purchaseRoutes: readonly Route[] = [
   route({
     method: 'POST',

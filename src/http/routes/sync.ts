@@ -15,7 +15,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
       if (app.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');
       const acted = await app.sync[act](writeOptions);
       if (!acted.ok) return acted;
-      // An act that was writeOptions for before under its idempotency key has its first answer in the store.
+      // A repeated request gets the first answer, stored under its idempotency key.
       if (acted.value !== null) return found(acted.value);
       const value = presentSync(app.status());
       const { idempotency } = writeOptions;
@@ -25,7 +25,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
   });
 }
 
-/** The way up, as far as a person has a say in it (contract section 5). */
+/** Manual control of synchronization (src/http/README.md, Admin routes). */
 export const syncRoutes: readonly Route[] = [
   syncRoute('now', 'Send what waits at once: no backoff, no breaker'),
   syncRoute('pause', 'Send nothing more, across restarts too, until resumed'),

@@ -49,5 +49,5 @@ const revoke = route({
   },
 });
 
-/** Credentials of this process itself (contract section 6). */
+/** Tokens (src/http/README.md, Credentials and scopes). */
 export const tokenRoutes: readonly Route[] = [issue, list, revoke];

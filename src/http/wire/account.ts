@@ -22,7 +22,7 @@ export function presentAccount({ accountId, name: itsName }: Account): AccountOb
   return { account_id: accountId, name: itsName };
 }
 
-/** The account with its API key: on creation and roll only. */
+/** The account with its API key, shown on creation and roll only. */
 export function presentAccountKey({ account, apiKey }: AccountWithKey): AccountObject {
   return { ...presentAccount(account), api_key: apiKey };
 }

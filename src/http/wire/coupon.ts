@@ -93,9 +93,9 @@ const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
 );
 
 /**
- * What a coupon's creation asks for (specification 4.1): every fault of single parameters and between them
- * at once; the scope is told also when something else is at fault. A misspelt parameter must not make a
- * wrong coupon.
+ * The parameters of a coupon's creation (specification 4.1). Reports every fault at once, of single parameters and
+ * between them, and keeps the scope when something else is at fault, so that it can be checked too. Unknown
+ * parameters are refused: a misspelt one must not make a wrong coupon.
  */
 export const couponCreation: ParameterSet<CouponTerms> = {
   schema: creation.schema,
@@ -112,7 +112,7 @@ export const couponCreation: ParameterSet<CouponTerms> = {
   },
 };
 
-/** A discount or scope that was sent but cannot be read is not missing: any value stands for it. */
+/** Puts any value for a discount or scope that was sent but is malformed: it is not missing. */
 function sentParameters(raw: RawParameters, values: Partial<CouponParameters>): CouponParameters {
   return {
     ...values,

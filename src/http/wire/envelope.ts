@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Every success of the specification's interface has a single top-level member (specification 4). */
+/** Wraps a schema in the single top-level member `data` (specification 4). */
 export function enveloped(data: z.ZodType): z.ZodType {
   return z.object({ data });
 }

@@ -4,7 +4,7 @@ import type { OutboxStatus, Status, UpstreamStatus } from '../../service/status.
 import { oneOf } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
-/** What `/livez` and `/readyz` say. */
+/** The body of `/livez` and `/readyz`. */
 export type HealthObject = { status: 'ok' | 'unavailable'; reasons: readonly string[] };
 
 export const healthObject: z.ZodType<HealthObject> = z.object({
@@ -27,7 +27,7 @@ const upstreamObject = z.object({
   breaker: z.enum(['closed', 'open', 'half_open']),
   last_success_at: instant.nullable(),
   last_error: z.string().nullable(),
-  // Whose secret, and whether the API key, the upstream refuses: their operations wait.
+  // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
   paused_products: z.array(z.string()),
   coupons_paused: z.boolean(),
 });
@@ -36,7 +36,7 @@ const outboxObject = z.object({
   pending: count,
   in_flight: count,
   uncertain: count,
-  // Of the uncertain: those that only a person can decide.
+  // Of the uncertain: those that a person must decide.
   held: count,
   inferred: count,
   conflicted: count,
@@ -44,12 +44,12 @@ const outboxObject = z.object({
   oldest_age_s: count.nullable(),
 });
 
-/** The schema of what `/admin/v1/sync/…` answer: two parts of `/statusz`. */
+/** The answer of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject: z.ZodType = z
   .object({ upstream: upstreamObject, outbox: outboxObject })
   .meta({ id: 'Sync' });
 
-/** The schema of `/statusz`, which is answered bare. */
+/** The schema of `/statusz`, which has no `data` around it. */
 export const statusObject: z.ZodType = z
   .object({
     role: z.enum(['authority', 'agent']),
@@ -64,7 +64,7 @@ export const statusObject: z.ZodType = z
   })
   .meta({ id: 'Status' });
 
-/** Writes what `/statusz` tells. */
+/** The body of `/statusz`. */
 export function presentStatus(status: Status): Record<string, unknown> {
   return {
     role: status.role,
@@ -78,7 +78,7 @@ export function presentStatus(status: Status): Record<string, unknown> {
   };
 }
 
-/** Writes how the way up stands; both are null on an authority. */
+/** The two parts about the upstream; both are null on an authority. */
 export function presentSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
   return {
     upstream: upstream === null ? null : presentUpstream(upstream),

@@ -40,7 +40,7 @@ export function presentLicense(license: License): LicenseObject {
   };
 }
 
-/** A license key in its stored form; null when none can look like this. White space alone is nothing. */
+/** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   return text(maximum)
     .refine((given) => given.trim() !== '', { message: 'is required', params: { code: 'required' } })

@@ -1,4 +1,4 @@
-/** What a log line may say about an answered request: never a key, a secret or a query. */
+/** What a log line tells of a request: never a license key, a secret or a query. */
 export type RequestLine = {
   method: string;
   route: string | null;

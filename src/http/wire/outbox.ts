@@ -12,7 +12,7 @@ export type OperationObject = {
   kind: string;
   license_key: string | null;
   state: OperationState;
-  /** Only a person can decide it. */
+  /** Waits for a person's decision. */
   held: boolean;
   attempts: number;
   base_uses: number | null;
@@ -40,7 +40,7 @@ export const operationList: z.ZodType<{ operations: OperationObject[] }> = z.obj
   operations: z.array(operationObject),
 });
 
-/** `GET /admin/v1/outbox`; without a state: all that is not finished. */
+/** `GET /admin/v1/outbox`; without a state: all unfinished ones. */
 export const operationQuery: ParameterSet<{ state?: OperationState | undefined } & Page> = parameters({
   state: oneOf(operationStates).optional(),
   ...pageShape,
@@ -51,7 +51,7 @@ export function presentOperation(operation: Operation): OperationObject {
   return {
     id: operation.id,
     kind: operation.kind,
-    // Only what is about a license key has a product.
+    // Only operations on a license key have a product.
     license_key: operation.productKey === null ? null : operation.subject,
     state: progress.state,
     held: progress.state === 'uncertain' && progress.held,

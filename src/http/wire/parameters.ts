@@ -42,7 +42,7 @@ export function parameters<S extends Shape>(
         else faults.push(...parsed.error.issues.map((issue) => parameterFault(name, issue)));
       }
       if (unknown === 'refused') faults.push(...unknownFaults(raw, known));
-      // Each value is the output of its own kind; the loop is more than the compiler can follow.
+      // Each value is the output of its own schema, which the compiler cannot follow through the loop.
       if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
       return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
     },
@@ -62,7 +62,7 @@ function unknownFaults(raw: RawParameters, known: ReadonlySet<string>): Paramete
   return [...raw.keys()]
     .filter((name) => !known.has(name))
     .map((name) => ({
-      // A caller's own text is repeated only in part.
+      // What a caller sent is repeated only in part.
       parameter: name.slice(0, 64).toWellFormed(),
       code: 'unknown',
       detail: 'There is no such parameter.',

@@ -40,7 +40,7 @@ export function presentProduct({ productKey, name: itsName, recurring }: Product
   return { product_key: productKey, name: itsName, recurring };
 }
 
-/** The product with its secret: on creation and roll only. */
+/** The product with its secret, shown on creation and roll only. */
 export function presentProductSecret({ product, secret }: ProductWithSecret): ProductObject {
   return { ...presentProduct(product), secret };
 }

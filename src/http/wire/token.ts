@@ -43,7 +43,7 @@ export function presentToken({ tokenId, scopes: its, productKey, accountId, labe
   return { token_id: tokenId, scopes: its, product_key: productKey, account_id: accountId, label };
 }
 
-/** The token with what is sent as a credential: on issuing only. */
+/** The token with its secret, shown on issuing only. */
 export function presentTokenSecret({ token, secret }: TokenWithSecret): TokenObject {
   return { ...presentToken(token), token: secret };
 }
