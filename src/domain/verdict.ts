@@ -1,10 +1,5 @@
+import { freshnessAt, type FreshnessPolicy } from './freshness.ts';
 import type { Observation } from './observation.ts';
-
-/** How long an observation may be relied upon, in ms (configuration `freshness`). */
-export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
-
-/** How a record stands, as `Latchkey-Freshness` names it. */
-export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
 
 /** What this process may say about a key now. Times are epoch ms. */
 export type Verdict =
@@ -36,17 +31,4 @@ export function verdict(
   const freshness = freshnessAt(observation.confirmedAt, policy, now);
   if (freshness === 'expired' && observation.local.enabled) return { verdict: 'expired', graceUntil };
   return { verdict: 'answer', freshness, enabled: observation.local.enabled, graceUntil };
-}
-
-/** How fresh an observation of `confirmedAt` is at `now`. */
-export function freshnessAt(
-  confirmedAt: number,
-  policy: FreshnessPolicy,
-  now: number,
-): 'fresh' | 'stale' | 'grace' | 'expired' {
-  const age = now - confirmedAt;
-  if (age <= policy.freshMs) return 'fresh';
-  if (age <= policy.staleMs) return 'stale';
-  if (age <= policy.graceMs) return 'grace';
-  return 'expired';
 }

@@ -2,7 +2,7 @@ import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { Reach } from '../domain/principal.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
-import type { Freshness } from '../domain/verdict.ts';
+import type { Freshness } from '../domain/freshness.ts';
 import type { Idempotency } from './ports.ts';
 import type { Page } from './tables.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { freshnessAt, verdict, type Verdict } from '../../src/domain/verdict.ts';
+import { freshnessAt } from '../../src/domain/freshness.ts';
+import { verdict, type Verdict } from '../../src/domain/verdict.ts';
 
 const policy = { freshMs: 24, staleMs: 168, graceMs: 336 };
 const confirmedAt = 10_000;

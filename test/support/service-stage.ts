@@ -6,7 +6,7 @@ import { localState, type LocalState, type Observation } from '../../src/domain/
 import type { LaneName, Operation } from '../../src/domain/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outcome.ts';
 import type { ProblemCode, Result } from '../../src/domain/problem.ts';
-import type { FreshnessPolicy } from '../../src/domain/verdict.ts';
+import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../src/domain/freshness.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context, Idempotency, Writer } from '../../src/service/ports.ts';
 import type { QueuedChange } from '../../src/service/outbox/queue-license-change.ts';
@@ -118,7 +118,7 @@ export class AgentStage extends Stage {
     refreshMs: 6 * hour,
     graceMs: 14 * day,
   };
-  freshness: FreshnessPolicy = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };
+  freshness: FreshnessPolicy = defaultFreshnessPolicy;
   maxPending = 1000;
 
   /** A start of the process on this store. */

@@ -1,7 +1,7 @@
 import type { CouponTerms } from '../../domain/coupon.ts';
 import type { NotApplied } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/verdict.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList, Provenance } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
 import type { Clock, CouponPull, Found, Idempotency, Writer } from '../ports.ts';

@@ -1,7 +1,8 @@
 import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { freshnessAt, verdict, type FreshnessPolicy } from '../../domain/verdict.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import { verdict } from '../../domain/verdict.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
 import type { Clock, Deliveries, Pull, Writer } from '../ports.ts';
 import type { QueuedChange } from '../outbox/queue-license-change.ts';

@@ -1,0 +1,27 @@
+/** How long an observation may be relied upon, in ms (src/config/README.md, freshness). */
+export type FreshnessPolicy = { freshMs: number; staleMs: number; graceMs: number };
+
+const dayMs = 86_400_000;
+
+/** The default of `freshness.fresh`, `stale` and `grace`. */
+export const defaultFreshnessPolicy: Readonly<FreshnessPolicy> = {
+  freshMs: dayMs,
+  staleMs: 7 * dayMs,
+  graceMs: 14 * dayMs,
+};
+
+/** How a record stands, as `Latchkey-Freshness` names it. */
+export type Freshness = 'authoritative' | 'fresh' | 'stale' | 'grace' | 'expired' | 'provisional';
+
+/** How fresh an observation of `confirmedAt` is at `now`, both epoch ms. */
+export function freshnessAt(
+  confirmedAt: number,
+  policy: FreshnessPolicy,
+  now: number,
+): 'fresh' | 'stale' | 'grace' | 'expired' {
+  const age = now - confirmedAt;
+  if (age <= policy.freshMs) return 'fresh';
+  if (age <= policy.staleMs) return 'stale';
+  if (age <= policy.graceMs) return 'grace';
+  return 'expired';
+}
