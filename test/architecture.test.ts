@@ -215,7 +215,7 @@ const outsideAllowed: Readonly<Record<string, { words: readonly string[]; why: s
   'http/listen.ts': { words: ['node:process'], why: 'a socket must never be there with a wider mode' },
   'http/server.ts': { words: ['randomUUID'], why: 'names requests that come without a name' },
   'http/entry/broken-request.ts': { words: ['randomUUID'], why: 'names requests that cannot be read' },
-  'upstream/plain-upstream.ts': {
+  'upstream/transport.ts': {
     words: ['AbortSignal.timeout'],
     why: 'the bound of a real request, which has to end by real time',
   },

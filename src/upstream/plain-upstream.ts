@@ -6,12 +6,12 @@ import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Upstream } from '../service/ports.ts';
 import type { Page } from '../service/tables.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
-import { Connections, type ConnectionSettings } from './connections.ts';
-import { exchange } from './exchange.ts';
+import type { ConnectionSettings } from './connections.ts';
+import { networkTransport, type Transport } from './transport.ts';
 import { readCoupon, readCoupons, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
 
-/** What the client of an upstream needs to know; the functions are asked anew for each request. */
-export type PlainUpstreamSettings = ConnectionSettings & {
+/** How requests of the specification are made; the functions are asked anew for each request. */
+export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   apiKey: () => string | null;
   secretOf: (productKey: string) => string | null;
   /** The names of the headers that carry the credentials. */
@@ -19,6 +19,9 @@ export type PlainUpstreamSettings = ConnectionSettings & {
   /** Told the upstream's own clock, in epoch ms, with every answer in the specification's shape. */
   onDate?: (epochMs: number) => void;
 };
+
+/** What the client of an upstream needs to know. */
+export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
 type Route = { method: 'GET' | 'PUT' | 'POST'; path: string; signal: AbortSignal };
 
@@ -37,19 +40,28 @@ export function plainUpstream(
   settings: PlainUpstreamSettings,
   clock: Pick<Clock, 'now'>,
 ): Upstream & AsyncDisposable {
-  return new PlainUpstream(settings, clock);
+  return plainUpstreamOver(networkTransport(settings), settings, clock);
+}
+
+/** The same client over whatever carries its requests. */
+export function plainUpstreamOver(
+  transport: Transport,
+  settings: SpecificationSettings,
+  clock: Pick<Clock, 'now'>,
+): Upstream & AsyncDisposable {
+  return new PlainUpstream(transport, settings, clock);
 }
 
 class PlainUpstream implements Upstream, AsyncDisposable {
-  readonly #settings: PlainUpstreamSettings;
+  readonly #transport: Transport;
+  readonly #settings: SpecificationSettings;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #connections: Connections;
   readonly #base: URL;
 
-  constructor(settings: PlainUpstreamSettings, clock: Pick<Clock, 'now'>) {
+  constructor(transport: Transport, settings: SpecificationSettings, clock: Pick<Clock, 'now'>) {
+    this.#transport = transport;
     this.#settings = settings;
     this.#clock = clock;
-    this.#connections = new Connections(settings);
     this.#base = new URL(settings.baseUrl);
   }
 
@@ -82,8 +94,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     return this.#askCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#connections[Symbol.asyncDispose]();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#transport[Symbol.asyncDispose]();
   }
 
   async #askLicense(productKey: string, licenseKey: string, route: Route): Promise<Outcome<License>> {
@@ -111,12 +123,10 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
-    const { current } = this.#connections;
-    const signal = AbortSignal.any([question.signal, AbortSignal.timeout(this.#settings.timeoutMs)]);
-    const came = await exchange(current, this.#requestOf(question), signal);
+    const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
     const hidden = [question.credential, ...question.hidden];
     const outcome = classify(came, { read: question.read, hidden, now: this.#clock.now() });
-    if (outcome.outcome === 'ambiguous') this.#connections.leave(current);
+    if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome === 'applied' && came.type === 'answered') {
       const sentAt = sentAtOf(came);
       if (sentAt !== null) this.#settings.onDate?.(sentAt);

@@ -1,0 +1,30 @@
+import type { Dispatcher } from 'undici';
+import { Connections, type ConnectionSettings } from './connections.ts';
+import { exchange, type Exchange } from './exchange.ts';
+
+/** What came of one request, and how to distrust the connection that it used. */
+export type Carried = {
+  came: Exchange;
+  /** Lets the next request begin on a new connection. */
+  leave: () => void;
+};
+
+/** Carries requests to one upstream. */
+export interface Transport extends AsyncDisposable {
+  /** Makes one request and reads its whole answer within the timeout; never repeats it, never rejects. */
+  send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Carried>;
+}
+
+/** Carries requests over keep-alive connections to the base URL. */
+export function networkTransport(settings: ConnectionSettings): Transport {
+  const connections = new Connections(settings);
+  return {
+    async send(request, signal) {
+      const { current } = connections;
+      const ends = AbortSignal.any([signal, AbortSignal.timeout(settings.timeoutMs)]);
+      const came = await exchange(current, request, ends);
+      return { came, leave: () => connections.leave(current) };
+    },
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+  };
+}
