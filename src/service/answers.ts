@@ -15,7 +15,7 @@ export type Provenance =
       graceUntil: number | null;
       /** Local changes of this record that the upstream has not confirmed. */
       pending: number;
-      /** Whether the upstream was writeOptions for this very answer. */
+      /** Whether the upstream was asked for this very answer. */
       cache: 'hit' | 'miss';
       ageMs: number;
     };

@@ -41,7 +41,7 @@ export type Context = {
   digest: Digest;
 };
 
-/** Under which idempotency key a write is writeOptions for, by whom, and the digest of what is writeOptions. */
+/** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
 export type Idempotency = { credential: string; key: string; fingerprint: string };
 
 /** Who asks for a write (`Principal.credential`; null: this process itself), and under which idempotency key. */
@@ -52,7 +52,7 @@ export interface Writer {
   /**
    * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
    * Under an idempotency key the first successful result is kept and given again. An act of a person is
-   * put on record with whoever writeOptions for it.
+   * put on record with whoever asked for it.
    */
   write<Name extends UseCaseName>(
     name: Name,

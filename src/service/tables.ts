@@ -115,7 +115,7 @@ export interface ObservationReads {
 }
 export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
-  /** Notes that a key was writeOptions for; one that was no longer refreshed is from `refreshAt` on. */
+  /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
   /** Whatever may still be on its way may be so until then: nobody knows better after a start. */
   lingerUntil(until: number): void;

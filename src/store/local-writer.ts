@@ -23,7 +23,7 @@ export function localWriter(connection: WritingConnection, { run, isRefusal, con
       const [outcome] = committer.commitBatch([{ name, command, writeOptions }]);
       if (outcome === undefined) throw new Error('the committer gave no outcome');
       if ('error' in outcome) throw outcome.error;
-      // The name writeOptions for decides what its use case gives back.
+      // The name asked for decides what its use case gives back.
       return outcome.result as CommandResult<typeof name>;
     },
   };

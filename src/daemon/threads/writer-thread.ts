@@ -108,7 +108,7 @@ export class WriterThread implements Writer, AsyncDisposable {
     this.#writing.set(this.#lastId, steady);
     const message: WriterMessage = { id: this.#lastId, request, now, steady };
     this.#worker.postMessage(message);
-    // The name writeOptions for decides what its use case gives back.
+    // The name asked for decides what its use case gives back.
     return (await waiting.promise) as CommandResult<Name>;
   }
 

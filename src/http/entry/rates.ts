@@ -52,7 +52,7 @@ export type RateSettings = { readonly rate: number; readonly misses: number; rea
 export class Rates {
   /** Requests of a credential. */
   readonly requests: NamedRate;
-  /** Keys that a credential writeOptions an agent for and that its upstream does not know. */
+  /** Keys that a credential asked an agent for and that its upstream does not know. */
   readonly misses: NamedRate;
   readonly #failures: NamedRate;
 

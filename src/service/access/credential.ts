@@ -44,7 +44,7 @@ export type UpstreamCredentials = {
   products: readonly { productKey: string; secretDigest: string }[];
 };
 
-/** On an agent: the upstream's credentials, as configured. `configured` is writeOptions anew on each call. */
+/** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
 export function agentCredentials(
   reader: Reader,
   { digest, isSame }: { digest: Digest; isSame: SameDigest },

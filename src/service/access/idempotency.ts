@@ -20,7 +20,7 @@ export function runOnce<Outcome extends Result<unknown>>(
   if (record !== null && record.fingerprint !== fingerprint) {
     return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
   }
-  // The fingerprint covers what was writeOptions, so the stored value is of the kind that was writeOptions for.
+  // The fingerprint covers what was asked, so the stored value is of the kind that was asked for.
   if (record !== null) return record.value as Outcome;
   const result = run();
   if (!isRefusal(result))

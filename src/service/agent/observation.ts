@@ -2,7 +2,7 @@ import { done, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Notes that a caller writeOptions for a key: it goes on being refreshed. */
+/** Notes that a caller asked for a key: it goes on being refreshed. */
 export function touchObservation(
   transaction: Transaction,
   { licenseKey }: { licenseKey: string },

@@ -5,7 +5,7 @@ import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './stat
 
 type Row = {
   licenseKey: string;
-  /** The product as the upstream named it; `productKey` is the one it was writeOptions under. */
+  /** The product as the upstream named it; `productKey` is the one it was asked under. */
   productLink: string;
   buyerEmail: string;
   uses: number;
