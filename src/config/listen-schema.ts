@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { credentialHeaders } from '../domain/header-names.ts';
 import { isLoopback } from './address.ts';
 import type { ListenSettings } from './configuration.ts';
 import { about, key, list, mapping, orAbsent, section } from './section.ts';
@@ -28,8 +29,7 @@ const headerAliases = mapping({
   .refine(
     (names) =>
       isDistinct([
-        'service-api-key',
-        'product-secret-key',
+        ...Object.values(credentialHeaders),
         'authorization',
         ...names.api_key,
         ...names.product_secret,

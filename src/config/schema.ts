@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { credentialHeaders } from '../domain/header-names.ts';
 import type { Configuration } from './configuration.ts';
 import { listenSchema } from './listen-schema.ts';
 import type { Places } from './place.ts';
@@ -11,8 +12,8 @@ const upstream = mapping({
   api_key_file: key(kind.orNull(kind.path), null),
   headers: section(
     mapping({
-      api_key: key(kind.headerName, 'service-api-key'),
-      product_secret: key(kind.headerName, 'product-secret-key'),
+      api_key: key(kind.headerName, credentialHeaders.apiKey),
+      product_secret: key(kind.headerName, credentialHeaders.productSecret),
     })
       .refine(
         (names) => names.api_key !== names.product_secret,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { credentialHeaders, idempotencyKeyHeader } from '../domain/header-names.ts';
 import type { Access } from './entry/credential.ts';
 import type { Route } from './route.ts';
 import { problemObject } from './wire/problem.ts';
@@ -23,8 +24,8 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
     paths,
     components: {
       securitySchemes: {
-        apiKey: { type: 'apiKey', in: 'header', name: 'service-api-key' },
-        productSecret: { type: 'apiKey', in: 'header', name: 'product-secret-key' },
+        apiKey: { type: 'apiKey', in: 'header', name: credentialHeaders.apiKey },
+        productSecret: { type: 'apiKey', in: 'header', name: credentialHeaders.productSecret },
         bearer: { type: 'http', scheme: 'bearer' },
       },
     },
@@ -64,7 +65,7 @@ function problem(description: string): ReturnType<typeof success> {
   return { description, content: { 'application/problem+json': { schema: problemObject } } };
 }
 
-const writeHeaders = z.object({ 'Idempotency-Key': z.string().max(257).optional() });
+const writeHeaders = z.object({ [idempotencyKeyHeader]: z.string().max(257).optional() });
 
 function requestParts({ method, path, query, body }: Route): Partial<ZodOpenApiOperationObject> {
   const names = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []);

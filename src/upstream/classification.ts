@@ -1,4 +1,5 @@
 import { parseDatetime } from '../domain/datetime.ts';
+import { provenanceHeaderNames } from '../domain/header-names.ts';
 import type { NotAppliedReason, Outcome } from '../domain/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
@@ -106,6 +107,6 @@ function retryAfterOf(answer: Answered, now: number): number | null {
 
 /** An agent's answer is as old as its own observation: a chain of agents adds no grace. */
 function confirmedAtOf({ headers }: Answered, now: number): number {
-  const confirmedAt = parseDatetime(headerOf(headers, 'latchkey-confirmed-at') ?? '');
+  const confirmedAt = parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '');
   return Math.min(confirmedAt ?? now, now);
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tree } from '../../config/tree.ts';
+import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
 import { startDaemon, type Daemon } from '../daemon.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from './local-client.ts';
@@ -140,7 +141,7 @@ async function settled(stage: Stage, sample: Sample, uses: number): Promise<void
     return (
       dataOf(there)['uses'] === uses &&
       dataOf(here)['uses'] === uses &&
-      here.headers.get('latchkey-pending') === '0'
+      here.headers.get(provenanceHeaderNames.pending) === '0'
     );
   });
 }
@@ -157,7 +158,7 @@ function verifyAt(url: string, sample: Sample): Promise<LocalAnswer> {
 
 /** The seller's software, which knows nothing but the specification. */
 function softwareOf(url: string, { secret }: Sample): LocalClient {
-  return new LocalClient(url, { 'product-secret-key': secret });
+  return new LocalClient(url, { [credentialHeaders.productSecret]: secret });
 }
 
 function dataOf({ body }: LocalAnswer): Record<string, unknown> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
+import { credentialHeaders } from '../../domain/header-names.ts';
 import { startDaemon } from '../daemon.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
@@ -89,7 +90,7 @@ function describe(it: Description): string {
   state           ${it.directory}
 
 Try it:
-  curl -H 'product-secret-key: ${it.secret}' \\
+  curl -H '${credentialHeaders.productSecret}: ${it.secret}' \\
     '${it.base}/api/v2/license/verify?license_key=${it.licenseKey}'
 
 Put an agent in front of it:

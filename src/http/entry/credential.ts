@@ -1,3 +1,4 @@
+import { credentialHeaders } from '../../domain/header-names.ts';
 import { allows, type Principal, type Scope } from '../../domain/principal.ts';
 import type { CredentialKind } from '../../service/access/credential.ts';
 import type { App } from '../app.ts';
@@ -36,9 +37,9 @@ export function authorize(
 }
 
 const expected: Record<Rule['credential'], string> = {
-  api_key: 'the API key as service-api-key',
-  product_secret: 'the product secret key as product-secret-key',
-  any: 'a credential as service-api-key or product-secret-key',
+  api_key: `the API key as ${credentialHeaders.apiKey}`,
+  product_secret: `the product secret key as ${credentialHeaders.productSecret}`,
+  any: `a credential as ${credentialHeaders.apiKey} or ${credentialHeaders.productSecret}`,
 };
 
 /** The credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */

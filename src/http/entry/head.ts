@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { credentialHeaders, idempotencyKeyHeader } from '../../domain/header-names.ts';
 import type { ServerSettings } from '../app.ts';
 
 /** The headers that matter here, each with all its values: Node's own view hides duplicates. */
@@ -28,10 +29,10 @@ export function headReader({
     ['content-encoding', 'contentEncoding'],
     ['origin', 'origin'],
     ['referer', 'origin'],
-    ['service-api-key', 'apiKey'],
-    ['product-secret-key', 'productSecret'],
+    [credentialHeaders.apiKey, 'apiKey'],
+    [credentialHeaders.productSecret, 'productSecret'],
     ['authorization', 'authorization'],
-    ['idempotency-key', 'idempotencyKey'],
+    [idempotencyKeyHeader.toLowerCase(), 'idempotencyKey'],
     ['prefer', 'prefer'],
   ]);
   for (const alias of headerAliases.apiKey) names.set(alias, 'apiKey');

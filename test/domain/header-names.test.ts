@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  credentialHeaders,
+  idempotencyKeyHeader,
+  provenanceHeaderNames,
+} from '../../src/domain/header-names.ts';
+
+const source = join(import.meta.dirname, '../../src');
+const withoutComments = (text: string): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '');
+
+test('the name of a header is written in one place', () => {
+  const names = [credentialHeaders, provenanceHeaderNames].flatMap((table) => Object.values(table));
+  const written = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => {
+      const text = withoutComments(readFileSync(join(source, path), 'utf8')).toLowerCase();
+      return [...names, idempotencyKeyHeader]
+        .filter((name) => text.includes(name.toLowerCase()))
+        .map((name) => [name, path]);
+    });
+  const expected = [...names, idempotencyKeyHeader].map((name) => [name, 'domain/header-names.ts']);
+  expect(written).toEqual(expected);
+});
