@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { constants, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../domain/problem.ts';
+import { stateFiles } from '../store/files/state-directory.ts';
 import type { Backup } from '../http/app.ts';
 
 /** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
@@ -17,7 +18,7 @@ export class Backups {
     copyTo: (path: string, signal: AbortSignal) => Promise<void>,
     lifetime: AbortSignal,
   ) {
-    this.#draft = join(stateDir, 'backup.new');
+    this.#draft = join(stateDir, stateFiles.backup);
     this.#copyTo = copyTo;
     this.#lifetime = lifetime;
     // Of a process that was killed while it made one.
@@ -49,7 +50,7 @@ export class Backups {
     try {
       await this.#copyTo(this.#draft, signal);
       signal.throwIfAborted();
-      const file = await open(this.#draft);
+      const file = await open(this.#draft, constants.O_RDONLY | constants.O_NOFOLLOW);
       const { size } = await file.stat();
       // Told where it ends, it ends with its last byte: whoever has read that may ask for the next copy.
       return { sizeBytes: size, content: file.createReadStream({ signal, end: size - 1 }) };

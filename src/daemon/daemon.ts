@@ -45,7 +45,8 @@ export type DaemonOptions = {
 
 /**
  * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that is away is no fault.
+ * `StateDirectoryRefused`, `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that
+ * is away is no fault.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();

@@ -9,7 +9,8 @@ import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import { groupNumber } from './system/unix-group.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { writeWhole } from './system/secret-files.ts';
+import { replaceFile } from '../store/files/private-file.ts';
+import { stateFiles } from '../store/files/state-directory.ts';
 
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
 const lingerMs = 500;
@@ -49,8 +50,8 @@ export async function openListeners(
     await listenSocket(open('socket', grant === null ? null : socketPrincipal(path, grant)), place);
   }
   const addresses = { tcp, socket: listen.socket };
-  const file = join(stateDir, 'listen.json');
-  writeWhole(file, `${JSON.stringify(addresses)}\n`);
+  const file = join(stateDir, stateFiles.addresses);
+  replaceFile(file, `${JSON.stringify(addresses)}\n`);
   opening.defer(() => {
     unlinkSync(file);
   });

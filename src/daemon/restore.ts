@@ -4,10 +4,14 @@ import { StorageError } from '../service/ports.ts';
 import type { RestoredStore } from '../service/lifecycle/restore.ts';
 import { runUseCase } from '../service/use-cases.ts';
 import { openWriting } from '../store/connection.ts';
-import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
+import {
+  DatabaseRefused,
+  StateDirectoryHeld,
+  StateDirectoryRefused,
+  StateDirectoryUnusable,
+} from '../store/faults.ts';
 import { localWriter } from '../store/local-writer.ts';
-import { holdDirectory } from '../store/files/lock.ts';
-import { makeDirectory } from '../store/files/open.ts';
+import { takeDirectory } from '../store/files/open.ts';
 import { draftFrom, putInPlace } from '../store/files/put-back.ts';
 import { KeptClock } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
@@ -22,8 +26,7 @@ export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { 
  */
 export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
-    makeDirectory(stateDir);
-    using _ = holdDirectory(stateDir);
+    using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const restored = await makeOwn(draft.path);
     return { ok: true, kept: putInPlace(draft, stateDir), ...restored };
@@ -50,6 +53,7 @@ function isExpected(error: unknown): error is Error {
   return (
     error instanceof DatabaseRefused ||
     error instanceof StateDirectoryHeld ||
+    error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
     error instanceof StorageError ||
     // The system refused a file or a directory, and its message names it.

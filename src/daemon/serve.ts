@@ -4,7 +4,12 @@ import { formatFault } from '../config/fault.ts';
 import type { ConfigurationResult } from '../config/load.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError } from '../service/ports.ts';
-import { DatabaseRefused, StateDirectoryHeld, StateDirectoryUnusable } from '../store/faults.ts';
+import {
+  DatabaseRefused,
+  StateDirectoryHeld,
+  StateDirectoryRefused,
+  StateDirectoryUnusable,
+} from '../store/faults.ts';
 import { startDaemon, type Daemon } from './daemon.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
@@ -65,6 +70,7 @@ export async function serve(
 function isExpected(error: unknown): error is Error {
   return (
     error instanceof StateDirectoryHeld ||
+    error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
     error instanceof DatabaseRefused ||
     error instanceof ListenError ||

@@ -18,8 +18,8 @@ export async function startStore(
   const isFirstOfAuthority = role === 'authority' && reader.accounts.count() === 0;
   const started = await writer.write('start', {
     role,
-    adminTokenDigest: sha256(keepSecretFile(stateDir, 'admin.token', 'lk_tok')),
-    apiKeyDigest: isFirstOfAuthority ? sha256(keepSecretFile(stateDir, 'api.key', 'lk_api')) : null,
+    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    apiKeyDigest: isFirstOfAuthority ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api')) : null,
     place: placeOf(stateDir),
     fenceMs: sync.fenceMs,
   });

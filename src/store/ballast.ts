@@ -1,5 +1,7 @@
-import { closeSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { closeSync, lstatSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { createFile } from './files/private-file.ts';
+import { stateFiles } from './files/state-directory.ts';
 
 const ballastBytes = 8 * 1024 * 1024;
 /** Beside the ballast this much must be free, or it would have to be given back at the next write. */
@@ -17,7 +19,8 @@ export class Ballast {
   constructor(directory: string, filling: Uint8Array) {
     this.#path = pathIn(directory);
     this.#filling = filling;
-    this.#isTaken = statSync(this.#path, { throwIfNoEntry: false })?.size === ballastBytes;
+    const status = lstatSync(this.#path, { throwIfNoEntry: false });
+    this.#isTaken = status?.isFile() === true && status.size === ballastBytes;
   }
 
   get isTaken(): boolean {
@@ -39,7 +42,7 @@ export class Ballast {
 
   #write(): boolean {
     try {
-      const file = openSync(this.#path, 'w', 0o600);
+      const file = createFile(this.#path);
       try {
         for (let written = 0; written < ballastBytes;) {
           written += writeSync(
@@ -67,7 +70,7 @@ export function makeRoomToStart(directory: string): void {
 }
 
 function pathIn(directory: string): string {
-  return join(directory, 'latchkey.ballast');
+  return join(directory, stateFiles.ballast);
 }
 
 function freeBytes(directory: string): number {

@@ -24,6 +24,15 @@ export class StateDirectoryUnusable extends Error {
   }
 }
 
+/** The state directory is not safe, or not meant, for this process; it is left as it is. */
+export class StateDirectoryRefused extends Error {
+  readonly code = 'state_directory_refused';
+  constructor(directory: string, reason: string) {
+    super(`The state directory ${directory} is refused: ${reason}`);
+    this.name = 'StateDirectoryRefused';
+  }
+}
+
 /** What lies where the database is expected is not one that this version may use; it is left as it is. */
 export class DatabaseRefused extends Error {
   readonly code = 'database_refused';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -135,6 +135,18 @@ test('what other users could read is told, with the command that ends it', async
     `state directory ${state} can be entered by other users  →  chmod 700 ${state}`,
     `${state}/admin.token can be read by other users  →  chmod 0600 ${state}/admin.token`,
   ]);
+});
+
+test('a state directory that a start would refuse is told', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const state = join(directory.path, 'state');
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(directory.path, 'elsewhere'), 'lk_tok_x', { mode: 0o600 });
+  symlinkSync(join(directory.path, 'elsewhere'), join(state, 'admin.token'));
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail').join('\n')).toContain('admin.token in it is a link');
 });
 
 test('certificates that are none are told', async () => {

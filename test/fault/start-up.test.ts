@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -77,6 +77,25 @@ test.concurrent(
       code: 1,
       lines: [expect.stringMatching(/^latchkey: The state directory \S+ cannot be used: ENOTDIR/)],
     });
+  },
+);
+
+test.concurrent(
+  'a state directory that other users can write stops the start with one line and exit code 1',
+  async () => {
+    await using directory = temporaryDirectory();
+    const state = join(directory.path, 'state');
+    mkdirSync(state);
+    chmodSync(state, 0o777);
+    writeFileSync(join(state, 'admin.token'), 'lk_tok_of_another');
+    const ending = await refusedStart(directory.path, {});
+    expect(ending).toEqual({
+      code: 1,
+      lines: [
+        `latchkey: The state directory ${state} is refused: other users can write to it: chmod go-w ${state}, or choose a new directory inside it.`,
+      ],
+    });
+    expect(readdirSync(state)).toEqual(['admin.token']);
   },
 );
 

@@ -31,7 +31,8 @@ function mount(kib: number): SmallDisk | null {
   const temporary = temporaryDirectory();
   const path = join(temporary.path, 'disk');
   mkdirSync(path);
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k`, 'tmpfs', path]).status === 0;
+  const mounted =
+    spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kib}k,mode=700`, 'tmpfs', path]).status === 0;
   if (!mounted) {
     void temporary[Symbol.asyncDispose]();
     return null;

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatReason } from '../../config/fault.ts';
 import { exitCode } from '../exit-code.ts';
@@ -13,14 +13,27 @@ export function readToken(stateDir: string): TokenResult {
   const given = process.env['LATCHKEY_TOKEN'] || undefined;
   const path = join(stateDir, 'admin.token');
   try {
-    const token = (given ?? readFileSync(path, 'utf8')).trim();
-    // Whoever owns the file can read it: a daemon under a user of its own is so trusted by root.
-    const knownTo = given === undefined ? [statSync(path).uid] : [];
+    const { text, knownTo } = given === undefined ? readTokenFile(path) : { text: given, knownTo: [] };
+    const token = text.trim();
     if (/^[!-~]+$/.test(token)) return { ok: true, token, knownTo };
     const source = given === undefined ? path : 'LATCHKEY_TOKEN';
     return { ok: false, code: exitCode.failed, lines: [`latchkey: there is no token in ${source}`] };
   } catch (error) {
     return explain(path, error);
+  }
+}
+
+/**
+ * Follows no link, so that another user's state directory cannot make this user (root) send the content of
+ * a file of its choice, and does not wait for a pipe's writer.
+ */
+function readTokenFile(path: string): { readonly text: string; readonly knownTo: readonly number[] } {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    // Whoever owns the file can read it: a daemon under a user of its own is so trusted by root.
+    return { text: readFileSync(file, 'utf8'), knownTo: [fstatSync(file).uid] };
+  } finally {
+    closeSync(file);
   }
 }
 

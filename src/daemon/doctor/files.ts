@@ -2,6 +2,7 @@ import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatReason } from '../../config/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { findIntrusion } from '../../store/files/state-directory.ts';
 
 const mine = 0o700;
 const groupBits = 0o070;
@@ -34,7 +35,8 @@ function examineStateDirectory(directory: string): Finding[] {
       ...open.map((file) =>
         fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
       ),
-      examineRoom(directory),
+      ...examineOwners(directory),
+      examineDiskSpace(directory),
     ];
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
@@ -44,7 +46,16 @@ function examineStateDirectory(directory: string): Finding[] {
   }
 }
 
-function examineRoom(directory: string): Finding {
+/** Looks with the eyes of the user whose directory it is, as whom the daemon runs; this may be root. */
+function examineOwners(directory: string): Finding[] {
+  const user = process.platform === 'win32' ? null : statSync(directory).uid;
+  const intrusion = findIntrusion(directory, user);
+  return intrusion === null
+    ? []
+    : [fail(`${directory} cannot be used: ${intrusion}`, 'see to it, and start again')];
+}
+
+function examineDiskSpace(directory: string): Finding {
   const { bavail, bsize } = statfsSync(directory);
   const mebibytes = Math.floor((bavail * bsize) / 1024 ** 2);
   return bavail * bsize < scarceBytes

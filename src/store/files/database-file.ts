@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
 import { migrations, takeSteps } from './migrations.ts';
+import { createFile } from './private-file.ts';
 
 /** "LKEY" in the header of our databases (https://sqlite.org/fileformat.html#application_id). */
 const applicationId = 0x4c_4b_45_59;
@@ -45,8 +46,8 @@ function readHeader(path: string): Buffer {
 /** Makes the database under another name first, so that a crash leaves either all of it or nothing. */
 export function createDatabase(path: string): void {
   const draft = `${path}.new`;
-  for (const left of [draft, `${draft}-journal`]) rmSync(left, { force: true });
-  closeSync(openSync(draft, 'wx', 0o600));
+  rmSync(`${draft}-journal`, { force: true });
+  closeSync(createFile(draft));
   const database = new DatabaseSync(draft);
   try {
     database.exec(`PRAGMA synchronous = FULL; PRAGMA application_id = ${applicationId}`);

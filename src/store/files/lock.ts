@@ -2,13 +2,14 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StateDirectoryHeld, storageFault } from '../faults.ts';
+import { stateFiles } from './state-directory.ts';
 
 /**
  * Holds a state directory for this process until disposed. The lock is an exclusive SQLite transaction on
  * a file of its own: the system frees it when the process ends, however it ends.
  */
 export function holdDirectory(directory: string): Disposable {
-  const path = join(directory, 'latchkey.lock');
+  const path = join(directory, stateFiles.lock);
   createOnce(path);
   // SQLite opens what it may not write for reading, and then locks nothing.
   accessSync(path, constants.R_OK | constants.W_OK);

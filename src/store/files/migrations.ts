@@ -1,6 +1,7 @@
-import { closeSync, openSync, rmSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
+import { createFile } from './private-file.ts';
 import { schema1 } from './schema-1.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
@@ -29,9 +30,8 @@ export function migrate(path: string, steps: readonly string[] = migrations): vo
   }
   if (taken === steps.length) return;
   const copy = `${path}.schema-${taken}`;
-  rmSync(copy, { force: true });
   // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
-  closeSync(openSync(copy, 'wx', 0o600));
+  closeSync(createFile(copy));
   database.prepare('VACUUM INTO ?').run(copy);
   takeSteps(database, taken, steps);
 }

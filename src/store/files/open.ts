@@ -1,16 +1,18 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { makeRoomToStart } from '../ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
   sqliteCode,
   StateDirectoryHeld,
+  StateDirectoryRefused,
   StateDirectoryUnusable,
   storageFault,
 } from '../faults.ts';
 import { holdDirectory } from './lock.ts';
 import { migrate } from './migrations.ts';
+import { databaseIn, findIntrusion } from './state-directory.ts';
 
 /** A state directory that this process holds, with a database of the present schema in it. */
 export interface Store extends Disposable {
@@ -20,18 +22,15 @@ export interface Store extends Disposable {
 
 /**
  * Takes a state directory into use: makes it and its database when there is none, migrates an older one.
- * Throws `StateDirectoryHeld`, `StateDirectoryUnusable` or `DatabaseRefused`.
+ * Throws `StateDirectoryHeld`, `StateDirectoryUnusable`, `StateDirectoryRefused` or `DatabaseRefused`.
  */
 export function openStore({ directory }: { directory: string }): Store {
-  const databasePath = join(directory, 'latchkey.db');
+  const databasePath = databaseIn(directory);
   const sqlite = process.versions['sqlite'] ?? '';
   if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
   try {
-    makeDirectory(directory);
-    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-    makeRoomToStart(directory);
     using starting = new DisposableStack();
-    starting.use(holdDirectory(directory));
+    starting.use(takeDirectory(directory));
     if (!findDatabase(databasePath)) createDatabase(databasePath);
     accessSync(databasePath, constants.R_OK | constants.W_OK);
     migrate(databasePath);
@@ -43,10 +42,23 @@ export function openStore({ directory }: { directory: string }): Store {
 }
 
 /**
+ * Holds a state directory for this process until disposed; makes it where there is none. Throws as
+ * `openStore` does, or the system's own error.
+ */
+export function takeDirectory(directory: string): Disposable {
+  makeDirectory(directory);
+  const intrusion = findIntrusion(directory, process.getuid?.() ?? null);
+  if (intrusion !== null) throw new StateDirectoryRefused(directory, intrusion);
+  accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+  makeRoomToStart(directory);
+  return holdDirectory(directory);
+}
+
+/**
  * Makes a directory for its owner alone, and those above it, where there is none. Not by `recursive`, which
  * never ends where nothing can be made, as under /proc (Node 26).
  */
-export function makeDirectory(path: string): void {
+function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
@@ -68,7 +80,11 @@ const corrupt = 11;
 const notADatabase = 26;
 
 function refusal(error: unknown, at: { directory: string; databasePath: string }): unknown {
-  if (error instanceof StateDirectoryHeld || error instanceof DatabaseRefused) return error;
+  const isClear =
+    error instanceof StateDirectoryHeld ||
+    error instanceof StateDirectoryRefused ||
+    error instanceof DatabaseRefused;
+  if (isClear) return error;
   const code = sqliteCode(error);
   if (code === corrupt || code === notADatabase) {
     return new DatabaseRefused(at.databasePath, 'it is damaged: put a backup back.', error);

@@ -1,9 +1,9 @@
-import { chmodSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, constants, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { findDatabase, syncDirectory } from './database-file.ts';
 import { DatabaseRefused, sqliteCode } from '../faults.ts';
 import { migrate } from './migrations.ts';
+import { databaseIn } from './state-directory.ts';
 
 /** A backup on its way into a state directory: removed when disposed before it was put in place. */
 export interface Draft extends Disposable {
@@ -51,12 +51,8 @@ export function putInPlace({ path: draft }: Draft, directory: string): string | 
   return kept;
 }
 
-function databaseIn(directory: string): string {
-  return join(directory, 'latchkey.db');
-}
-
 function copyPrivately(from: string, to: string): void {
-  copyFileSync(from, to);
+  copyFileSync(from, to, constants.COPYFILE_EXCL);
   chmodSync(to, 0o600);
 }
 
