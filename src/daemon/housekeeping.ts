@@ -1,4 +1,5 @@
-import { StorageError, type Random, type Writer } from '../service/ports.ts';
+import { StorageError, type Random } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';
 
 const tickMs = 10_000;

@@ -2,7 +2,7 @@ import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { StorageError } from '../service/ports.ts';
 import type { RestoredStore } from '../service/lifecycle/restore.ts';
-import { runUseCase } from '../service/use-cases.ts';
+import { runUseCase } from '../service/run.ts';
 import { openWriting } from '../store/connection.ts';
 import {
   DatabaseRefused,

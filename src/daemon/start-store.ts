@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
-import type { Writer } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { Reader } from '../service/tables.ts';
 import { sha256 } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';

@@ -4,7 +4,6 @@ import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Page } from './tables.ts';
-import type { CommandOf, CommandResult, UseCaseName } from './use-cases.ts';
 
 /** Time as the daemon sees it; a test turns it by hand. */
 export interface Clock {
@@ -46,20 +45,6 @@ export type Idempotency = { credential: string; key: string; fingerprint: string
 
 /** Who asks for a write (`Principal.credential`; null: this process itself), and under which idempotency key. */
 export type WriteOptions = { actor: string | null; idempotency: Idempotency | null };
-
-/** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
-export interface Writer {
-  /**
-   * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
-   * Under an idempotency key the first successful result is kept and given again. An act of a person is
-   * put on record with whoever asked for it.
-   */
-  write<Name extends UseCaseName>(
-    name: Name,
-    command: CommandOf<Name>,
-    writeOptions?: Partial<WriteOptions>,
-  ): Promise<CommandResult<Name>>;
-}
 
 /** Why the store did not take a write: `full` passes by itself, `failed` ends the process. */
 export type StorageFault = 'full' | 'failed';

@@ -1,6 +1,7 @@
-import type { Context, Writer } from '../service/ports.ts';
+import type { Context } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { Transaction } from '../service/tables.ts';
-import type { CommandResult, WriteRequest } from '../service/use-cases.ts';
+import type { CommandResult, WriteRequest } from '../service/writer.ts';
 import { prepareCommitter } from './commit.ts';
 import type { WritingConnection } from './connection.ts';
 

@@ -2,7 +2,8 @@ import { foldCouponCode, type Coupon, type CouponTerms } from '../domain/coupon.
 import type { Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/coupon-payload.ts';
-import type { Clock, CouponPull, Found, Log, Upstream, Writer } from '../service/ports.ts';
+import type { Clock, CouponPull, Found, Log, Upstream } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist } from './persist.ts';

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Found, Pull, Upstream, Writer } from '../service/ports.ts';
+import type { Clock, Found, Pull, Upstream } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';

@@ -1,7 +1,8 @@
 import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind, Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Deliveries, Log, Upstream, Writer } from '../service/ports.ts';
+import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { LaneKey, Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';

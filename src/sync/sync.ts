@@ -1,5 +1,6 @@
 import type { BreakerPolicy } from '../domain/breaker.ts';
-import type { Clock, Log, Upstream, Writer } from '../service/ports.ts';
+import type { Clock, Log, Upstream } from '../service/ports.ts';
+import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';

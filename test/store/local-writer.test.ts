@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context } from '../../src/service/ports.ts';
-import { runUseCase } from '../../src/service/use-cases.ts';
+import { runUseCase } from '../../src/service/run.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { at, givenStore } from '../support/store-given.ts';
 

@@ -10,7 +10,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context, Log } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { runUseCase } from '../../src/service/use-cases.ts';
+import { runUseCase } from '../../src/service/run.ts';
 import { backUp } from '../../src/store/files/backup.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';

@@ -8,13 +8,14 @@ import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src
 import type { ProblemCode, Result } from '../../src/domain/problem.ts';
 import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../src/domain/freshness.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
-import type { Context, Idempotency, Writer } from '../../src/service/ports.ts';
+import type { Context, Idempotency } from '../../src/service/ports.ts';
+import type { Writer } from '../../src/service/writer.ts';
 import type { QueuedChange } from '../../src/service/outbox/queue-license-change.ts';
 import type { RecordedAnswer } from '../../src/service/outbox/record-answer.ts';
 import type { RecordedRead } from '../../src/service/outbox/record-read.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { runUseCase } from '../../src/service/use-cases.ts';
+import { runUseCase } from '../../src/service/run.ts';
 import type { Step } from '../../src/domain/lane.ts';
 import { openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';

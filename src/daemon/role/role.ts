@@ -1,6 +1,7 @@
 import type { Credentials } from '../../service/access/credential.ts';
 import type { Couponing, Licensing } from '../../service/answers.ts';
-import type { Log, SyncControl, Writer } from '../../service/ports.ts';
+import type { Log, SyncControl } from '../../service/ports.ts';
+import type { Writer } from '../../service/writer.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { KeptClock } from '../system/clock.ts';

@@ -1,4 +1,5 @@
-import type { SyncControl, Writer } from '../../service/ports.ts';
+import type { SyncControl } from '../../service/ports.ts';
+import type { Writer } from '../../service/writer.ts';
 import { isPaused } from '../../service/outbox/pause.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Sync } from '../../sync/sync.ts';

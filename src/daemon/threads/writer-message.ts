@@ -1,5 +1,5 @@
 import { StorageError, type StorageFault } from '../../service/ports.ts';
-import type { WriteRequest } from '../../service/use-cases.ts';
+import type { WriteRequest } from '../../service/writer.ts';
 
 /** A write on its way to the writer's thread; the times are the clock's when it was posted. */
 export type WriteMessage = { id: number; request: WriteRequest; now: number; steady: number };

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { StorageError, type WriteOptions, type Clock, type Writer } from '../../service/ports.ts';
-import type { CommandOf, CommandResult, UseCaseName } from '../../service/use-cases.ts';
+import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
+import type { Writer } from '../../service/writer.ts';
+import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import {
   errorOf,
   type BatchMessage,

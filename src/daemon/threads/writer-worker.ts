@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
-import { runUseCase } from '../../service/use-cases.ts';
+import { runUseCase } from '../../service/run.ts';
 import { Ballast } from '../../store/ballast.ts';
 import { prepareCommitter, type Committer } from '../../store/commit.ts';
 import { foldLog, openWriting } from '../../store/connection.ts';

@@ -2,7 +2,7 @@ import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
-import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../use-cases.ts';
+import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
 /** What the record says of an act: never a secret, never a whole license key. */
 type Act = { act: string; subject: string; detail?: string };

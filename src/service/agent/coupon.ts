@@ -4,7 +4,8 @@ import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList, Provenance } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
-import type { Clock, CouponPull, Found, Idempotency, Writer } from '../ports.ts';
+import type { Clock, CouponPull, Found, Idempotency } from '../ports.ts';
+import type { Writer } from '../writer.ts';
 import type { MirroredCoupon, Page, Reader } from '../tables.ts';
 
 /** What the agent's coupon answers hang on; the functions give what is configured now. */

@@ -1,6 +1,6 @@
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { CouponAnswer, Couponing, LicenseAnswer, Licensing } from '../answers.ts';
-import type { Writer } from '../ports.ts';
+import type { Writer } from '../writer.ts';
 import { licenseNotFound, reachableLicense } from '../access/reach.ts';
 import type { Reader } from '../tables.ts';
 

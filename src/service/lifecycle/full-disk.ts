@@ -1,4 +1,4 @@
-import type { UseCaseName } from '../use-cases.ts';
+import type { UseCaseName } from '../writer.ts';
 
 /*
  * What the loops have to write down, however full the disk is: a start, what the upstream has answered and

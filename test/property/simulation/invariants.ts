@@ -2,8 +2,9 @@ import { countAfter } from '../../../src/domain/license.ts';
 import { localState } from '../../../src/domain/observation.ts';
 import { laneOf, type Operation } from '../../../src/domain/operation.ts';
 import { verdict } from '../../../src/domain/verdict.ts';
-import { freshness } from './simulated-agent.ts';
-import type { World } from './simulation.ts';
+import type { VirtualClock } from '../../support/virtual-clock.ts';
+import { freshness, type Machine, type SimulatedAgent } from './simulated-agent.ts';
+import type { SimulatedUpstream } from './simulated-upstream.ts';
 
 /** What callers asked and were told, and what the upstream said, as the simulation remembers it. */
 export type History = {
@@ -23,6 +24,20 @@ export type History = {
   once: Map<string, string | null>;
   /** What was found broken at the moment of an answer. */
   broken: string[];
+};
+
+/** What the invariants look at. */
+export type World = {
+  readonly keys: readonly string[];
+  readonly history: History;
+  readonly machine: Machine;
+  readonly agent: SimulatedAgent;
+  readonly clock: VirtualClock;
+  readonly upstream: SimulatedUpstream;
+  /** By key: its count upstream when everything began. */
+  readonly initialUses: ReadonlyMap<string, number>;
+  /** Whether other programs change the counts of these keys too. */
+  readonly hasOthers: boolean;
 };
 
 /** Throws at the first invariant of the sync design that does not hold at this moment. */

@@ -1,0 +1,30 @@
+import type { WriteOptions } from './ports.ts';
+import type * as useCases from './use-cases.ts';
+
+type UseCases = typeof useCases;
+
+/** What a write is asked for by. */
+export type UseCaseName = keyof UseCases;
+export type CommandOf<Name extends UseCaseName> = Parameters<UseCases[Name]>[1];
+export type CommandResult<Name extends UseCaseName> = ReturnType<UseCases[Name]>;
+
+/** A write as it travels to the writer's thread. */
+export type WriteRequest<Name extends UseCaseName = UseCaseName> = {
+  name: Name;
+  command: CommandOf<Name>;
+  writeOptions: Partial<WriteOptions>;
+};
+
+/** Runs write use cases whole, each in a transaction; the promise resolves after the commit. */
+export interface Writer {
+  /**
+   * Rejects with `StorageError` when nothing was written. A result that is a refusal has written nothing.
+   * Under an idempotency key the first successful result is kept and given again. An act of a person is
+   * put on record with whoever asked for it.
+   */
+  write<Name extends UseCaseName>(
+    name: Name,
+    command: CommandOf<Name>,
+    writeOptions?: Partial<WriteOptions>,
+  ): Promise<CommandResult<Name>>;
+}
