@@ -10,6 +10,8 @@ export type NotAppliedReason =
   | 'unauthorized'
   /** 429. */
   | 'throttled'
+  /** 4xx out of a cache on the way: it says nothing of the upstream as it is now. */
+  | 'cached'
   /** Any other 4xx with a JSON object as its body. */
   | 'rejected';
 
@@ -24,7 +26,13 @@ export type NotApplied = {
 };
 
 /** Nobody can tell from here whether the request was applied. */
-export type Ambiguous = { outcome: 'ambiguous'; detail: string; retryAfterMs: number | null };
+export type Ambiguous = {
+  outcome: 'ambiguous';
+  /** HTTP status; null when no whole answer came. */
+  status: number | null;
+  detail: string;
+  retryAfterMs: number | null;
+};
 
 /** The upstream's own answer, in the specification's shape, says it was applied. */
 export type Applied<Value> = {
@@ -32,6 +40,8 @@ export type Applied<Value> = {
   value: Value;
   /** Epoch ms of the authoritative observation behind the answer. */
   confirmedAt: number;
+  /** A cache on the way answered a read: callers may see it, but it is no base for sending and settles nothing. */
+  isCached: boolean;
 };
 
 /** What became of one request to the upstream. */
@@ -44,7 +54,8 @@ export function isOutage(outcome: Outcome<unknown>): boolean {
   );
 }
 
-/** Whether the upstream answered at all: without a credential, for one, nothing is even sent. */
+/** Whether the upstream itself answered: without a credential nothing is even sent, and a cache is not it. */
 export function isAnswer(outcome: Outcome<unknown>): boolean {
-  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.status !== null);
+  if (outcome.outcome === 'applied') return !outcome.isCached;
+  return outcome.outcome === 'not_applied' && outcome.status !== null && outcome.reason !== 'cached';
 }

@@ -45,9 +45,9 @@ export class CouponSync implements CouponPull {
   }
 
   async get(id: number, signal: AbortSignal): Promise<Found> {
-    const { upstream, clock } = this.#parts;
+    const { upstream } = this.#parts;
     const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
-    if (outcome.outcome === 'applied') await this.#keep([outcome.value], clock.now(), false);
+    if (outcome.outcome === 'applied') await this.#keep([outcome.value], outcome.confirmedAt, false);
     return found(outcome);
   }
 
@@ -79,7 +79,7 @@ export class CouponSync implements CouponPull {
     const { writer, clock, policy, lifetime } = this.#parts;
     // A listing that was under way may have been made before the creation arrived.
     await this.#listing;
-    const outcome = await this.#listWhole('push');
+    const outcome = fromUpstream(await this.#listWhole('push'));
     if (outcome.outcome !== 'applied') {
       await persist(clock, lifetime, () =>
         writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
@@ -108,18 +108,21 @@ export class CouponSync implements CouponPull {
 
   async #listPages(priority: Priority): Promise<Outcome<Coupon[]>> {
     const { upstream, clock, lifetime } = this.#parts;
-    const confirmedAt = clock.now();
+    let confirmedAt = clock.now();
+    let isCached = false;
     const coupons: Coupon[] = [];
     for (let page = 0; page < mostPages; page += 1) {
       const span = { limit: pageSize, offset: page * pageSize };
       const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
       if (outcome.outcome !== 'applied') return outcome;
       coupons.push(...outcome.value);
+      confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
+      isCached ||= outcome.isCached;
       if (outcome.value.length < pageSize) break;
     }
     await this.#keep(coupons, confirmedAt, true);
     await this.#dropMissing(coupons, priority);
-    return { outcome: 'applied', value: coupons, confirmedAt };
+    return { outcome: 'applied', value: coupons, confirmedAt, isCached };
   }
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
@@ -159,6 +162,13 @@ export class CouponSync implements CouponPull {
     uplink.observe(outcome, null);
     return outcome;
   }
+}
+
+/** The outcome, but for what a cache on the way answered: that settles nothing. */
+function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
+  if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
+  const detail = 'a cache on the way answered, not the upstream';
+  return { outcome: 'not_applied', reason: 'cached', status: null, detail, retryAfterMs: null };
 }
 
 function found(outcome: Outcome<unknown>): Found {

@@ -136,7 +136,8 @@ export class Push implements Deliveries {
     const admission = await this.#parts.uplink.admit('push', signal);
     if (!admission.admitted || lane.productKey === null) return;
     const outcome = await this.#parts.reads.readNow(lane.productKey, lane.subject);
-    if (outcome.outcome === 'applied') await this.#plan(lane, { justRead: true, visit }, signal);
+    if (outcome.outcome === 'applied' && !outcome.isCached)
+      await this.#plan(lane, { justRead: true, visit }, signal);
   }
 
   async #plan(

@@ -213,7 +213,7 @@ export class Uplink {
       }
       this.#refused.set(owner, { retryAt: clock.steady() + refusedPauseMs });
       onChange();
-    } else if (!isOutage(outcome) && this.#refused.delete(owner)) {
+    } else if (isAnswer(outcome) && this.#refused.delete(owner)) {
       log.info(whose, 'the upstream accepts our credential again');
       onRecovery();
     }
@@ -227,5 +227,6 @@ export class Uplink {
 
 /** The upstream did what was asked, or knows that there is no such thing. */
 function isSuccess(outcome: Outcome<unknown>): boolean {
+  if (!isAnswer(outcome)) return false;
   return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing');
 }

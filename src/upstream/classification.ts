@@ -8,18 +8,23 @@ import { parseHttpDate, parseRetryAfter } from './http-date.ts';
 /** What a body turned out to say: the value, or what is wrong with it. */
 export type Parsed<Value> = { value: Value } | { fault: string };
 
+/** The highest `Age` of RFC 9111, in seconds. */
+const longestAgeS = 2 ** 31;
+
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** How an answer is to be understood. */
 export type Understanding<Value> = {
   read: (body: JsonObject) => Parsed<Value>;
+  /** Whether the request was a read: a cache may answer one, but cannot have changed anything. */
+  isRead: boolean;
   /** Texts that no detail may repeat: the credential, the license key. */
   hidden: readonly string[];
   /** Epoch ms at which the answer came. */
   now: number;
 };
 
-/** Tells what became of a request: applied, not applied, or nobody can tell (sync design, section 4 item 3). */
+/** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, A lost answer). */
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
   return came.type === 'failed' ? classifyFailure(came) : classifyAnswer(came, understanding);
 }
@@ -27,33 +32,39 @@ export function classify<Value>(came: Exchange, understanding: Understanding<Val
 function classifyFailure({ sent, error }: Failed): Outcome<never> {
   const detail = describeFailure(error);
   return sent
-    ? { outcome: 'ambiguous', detail, retryAfterMs: null }
+    ? { outcome: 'ambiguous', status: null, detail, retryAfterMs: null }
     : { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 
 function classifyAnswer<Value>(
   answer: Answered,
-  { read, hidden, now }: Understanding<Value>,
+  { read, isRead, hidden, now }: Understanding<Value>,
 ): Outcome<Value> {
   const { status } = answer;
   const retryAfterMs = retryAfterOf(answer, now);
   const body = readObject(answer.text);
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',
+    status,
     detail: statusText(status, what),
     retryAfterMs,
   });
   const message = 'value' in body ? messageOf(body.value, hidden) : null;
+  const cachedForMs = cachedForMsOf(answer);
+  const isCached = cachedForMs > 0;
+  if (isCached && !isRead && status < 500) return ambiguous('a cache answered a request to change something');
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
-    return { outcome: 'applied', value: reading.value, confirmedAt: confirmedAtOf(answer, now) };
+    const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs);
+    return { outcome: 'applied', value: reading.value, confirmedAt, isCached };
   }
   if (status >= 400 && status < 500) {
     // A firewall's page is not the upstream's verdict: only a JSON object is.
     if ('fault' in body) return ambiguous(body.fault);
-    const detail = statusText(status, message);
-    return { outcome: 'not_applied', reason: reasonOf(status), status, detail, retryAfterMs };
+    const detail = statusText(status, isCached ? 'a cache answered, not the upstream' : message);
+    const reason = isCached ? 'cached' : reasonOf(status);
+    return { outcome: 'not_applied', reason, status, detail, retryAfterMs };
   }
   return ambiguous(status < 400 ? 'redirects are not followed' : message);
 }
@@ -103,6 +114,17 @@ export function sentAtOf({ headers }: Answered): number | null {
 
 function retryAfterOf(answer: Answered, now: number): number | null {
   return parseRetryAfter(headerOf(answer.headers, 'retry-after') ?? '', sentAtOf(answer) ?? now);
+}
+
+/**
+ * How long a cache on the way had kept the answer, in ms (`Age`, RFC 9111 section 5.1); 0 when none did.
+ * An agent's `Age` is that of its own observation, and its answers count its pending changes.
+ */
+function cachedForMsOf({ headers }: Answered): number {
+  if (headerOf(headers, provenanceHeaderNames.freshness.toLowerCase()) !== null) return 0;
+  const ages = [headers['age']].flat().flatMap((text) => text?.split(',') ?? []);
+  const seconds = ages.flatMap((text) => (/^\s*\d+\s*$/.test(text) ? [Number(text)] : []));
+  return Math.min(Math.max(0, ...seconds), longestAgeS) * 1_000;
 }
 
 /** An agent's answer is as old as its own observation: a chain of agents adds no grace. */

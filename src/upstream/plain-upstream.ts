@@ -125,9 +125,10 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
     const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
     const hidden = [question.credential, ...question.hidden];
-    const outcome = classify(came, { read: question.read, hidden, now: this.#clock.now() });
+    const isRead = question.method === 'GET';
+    const outcome = classify(came, { read: question.read, isRead, hidden, now: this.#clock.now() });
     if (outcome.outcome === 'ambiguous') leave();
-    if (outcome.outcome === 'applied' && came.type === 'answered') {
+    if (outcome.outcome === 'applied' && !outcome.isCached && came.type === 'answered') {
       const sentAt = sentAtOf(came);
       if (sentAt !== null) this.#settings.onDate?.(sentAt);
     }
@@ -143,7 +144,13 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }: Question<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
     const target = `${this.#base.pathname.replace(/\/+$/, '')}/api/v2${path}`;
-    const headers = { accept: 'application/json', 'user-agent': 'latchkey', [header]: credential };
+    const headers = {
+      accept: 'application/json',
+      // A cache on the way must not answer for the store: a lost answer is settled by what a read says.
+      'cache-control': 'no-cache',
+      'user-agent': 'latchkey',
+      [header]: credential,
+    };
     const { origin } = this.#base;
     if (method === 'GET') {
       return { origin, method, path: encoded === '' ? target : `${target}?${encoded}`, headers };

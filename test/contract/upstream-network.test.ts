@@ -6,7 +6,7 @@ import { listen, listenSecurely } from '../support/listener.ts';
 import { clientOf, key, never, stage } from '../support/upstream-stage.ts';
 
 const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
-const ambiguous = { outcome: 'ambiguous', retryAfterMs: null };
+const ambiguous = { outcome: 'ambiguous', status: null, retryAfterMs: null };
 
 describe('a network that fails before anything left', () => {
   test('refuses the connection', async () => {

@@ -45,6 +45,7 @@ describe('an upstream that works', () => {
       outcome: 'applied',
       value: { ...licenseFields, uses, enabled },
       confirmedAt: now,
+      isCached: false,
     });
     expect(await client.verify('p1', key, never())).toEqual(expected(0, true));
     expect(await client.change('p1', key, 'usage', never())).toEqual(expected(1, true));
@@ -74,6 +75,7 @@ describe('an upstream that works', () => {
       expect(coupons?.headers['service-api-key']).toBe('api-1');
       expect(coupons?.headers).not.toHaveProperty('product-secret-key');
     }
+    for (const asked of server.ledger) expect(asked.headers['cache-control']).toBe('no-cache');
     expect(usage?.headers['content-type']).toBe('application/x-www-form-urlencoded');
     expect(verify?.headers).not.toHaveProperty('content-type');
     expect(list?.parameters).toEqual({ limit: '5', offset: '10' });
@@ -92,7 +94,7 @@ describe('an upstream that works', () => {
   test.each([200, 201] as const)('makes a coupon and shows it, created with %i', async (createdStatus) => {
     await using scene = await stage({}, { createdStatus });
     const { client } = scene;
-    const applied = { outcome: 'applied', confirmedAt: now };
+    const applied = { outcome: 'applied', confirmedAt: now, isCached: false };
     const coupon = { ...terms, id: 1 };
     expect(await client.createCoupon(terms, never())).toEqual({ ...applied, value: coupon });
     expect(await client.getCoupon(1, never())).toEqual({ ...applied, value: coupon });
@@ -251,7 +253,12 @@ describe('a caller', () => {
     const asked = client.change('p1', key, 'usage', caller.signal);
     await server.until(() => server.ledger.length === 1);
     caller.abort();
-    expect(await asked).toEqual({ outcome: 'ambiguous', detail: 'aborted', retryAfterMs: null });
+    expect(await asked).toMatchObject({
+      outcome: 'ambiguous',
+      status: null,
+      detail: 'aborted',
+      retryAfterMs: null,
+    });
     await server.until(() => server.ledger[0]?.answered === 'lost');
     expect(network.connections).toBe(0);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { givenAgent, hour, lost, minute, no, second } from '../support/service-stage.ts';
+import { AgentStage, givenAgent, hour, lost, minute, no, second } from '../support/service-stage.ts';
 
 const sent = { justRead: false };
 
@@ -493,5 +493,74 @@ describe('another writer', () => {
     agent.pass(minute);
     await agent.read(agent.says(5));
     expect(agent.stateOf(use)).toBe('inferred');
+  });
+});
+
+describe('a read that a cache on the way answered', () => {
+  it('settles no doubt: it is read again', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.cacheSays(5, 30 * second));
+    expect(agent.stateOf(use)).toBe('uncertain');
+    expect(agent.dueIn('counter')).toBeGreaterThan(0);
+    expect(agent.operation(use).lastError).toBe('a cache on the way answered, not the upstream');
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('is no base: after a start the key is read again before anything is sent', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.restart();
+    await agent.read(agent.cacheSays(5, second));
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(5));
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
+  });
+
+  it('of a key that was never seen lets it be verified, as old as it is, and is no base either', async () => {
+    await using agent = new AgentStage();
+    await agent.start();
+    await agent.read(agent.cacheSays(5, hour));
+    expect(agent.observation).toMatchObject({ confirmedAt: agent.now - hour, local: { uses: 5 } });
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('shows callers what is newer than what they saw, and nothing older', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(hour);
+    await agent.read(agent.cacheSays(9, 2 * hour, { enabled: false }));
+    expect(agent.observation).toMatchObject({
+      confirmedAt: agent.now - hour,
+      local: { uses: 5, enabled: true },
+    });
+    await agent.read(agent.cacheSays(9, minute, { enabled: false }));
+    expect(agent.observation).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
+    // The count is still that of the upstream's own last answer: the next use goes up on it.
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
+  });
+
+  it('does not bring back a key of which the upstream said 404 since', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(hour);
+    await agent.read(no('missing'));
+    const { missingSince } = agent.observation;
+    agent.pass(minute);
+    await agent.read(agent.cacheSays(5, second));
+    expect(agent.observation).toMatchObject({ missingSince, confirmedAt: agent.now - hour - minute });
+  });
+
+  it('with 404 is no evidence that the key is gone', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.read(no('cached'));
+    agent.pass(2 * hour);
+    await agent.read(no('cached'));
+    expect(agent.observation).toMatchObject({ missingSince: null, gone: false });
   });
 });

@@ -73,6 +73,7 @@ describe('a coupon that is queued on an agent', () => {
       outcome: 'applied',
       value: agent.theirs(),
       confirmedAt: agent.now,
+      isCached: false,
     };
     const { progress } = await agent.answerCoupon(await agent.sendCoupon(), created);
     expect(progress.state).toBe('delivered');

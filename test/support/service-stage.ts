@@ -201,7 +201,17 @@ export class AgentStage extends Stage {
   /** The upstream's answer in the specification's shape. */
   says(uses: number, { enabled = true }: { enabled?: boolean } = {}): Applied<License> {
     const license = { licenseKey: key, productKey: 'link', buyerEmail: 'a@example.com', createdAt: 1 };
-    return { outcome: 'applied', value: { ...license, uses, enabled }, confirmedAt: this.now };
+    return {
+      outcome: 'applied',
+      value: { ...license, uses, enabled },
+      confirmedAt: this.now,
+      isCached: false,
+    };
+  }
+
+  /** The same out of a cache that took it in `ageMs` ago. */
+  cacheSays(uses: number, ageMs: number, how: { enabled?: boolean } = {}): Applied<License> {
+    return { ...this.says(uses, how), confirmedAt: this.now - ageMs, isCached: true };
   }
 
   get observation(): Observation {
@@ -262,7 +272,12 @@ export async function givenAgent(
 }
 
 /** Nobody can tell whether it was applied. */
-export const lost: Ambiguous = { outcome: 'ambiguous', detail: 'the answer was lost', retryAfterMs: null };
+export const lost: Ambiguous = {
+  outcome: 'ambiguous',
+  status: null,
+  detail: 'the answer was lost',
+  retryAfterMs: null,
+};
 
 /** The upstream, or the way to it, refused. */
 export function no(reason: NotAppliedReason, retryAfterMs: number | null = null): NotApplied {

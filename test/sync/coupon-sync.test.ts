@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
 import type { Upstream } from '../../src/service/ports.ts';
+import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink.ts';
 import { AgentStage, minute, valueOf } from '../support/service-stage.ts';
@@ -23,7 +24,7 @@ const terms: CouponTerms = {
 /** An agent's coupons over an upstream that answers a listing when the test lets it. */
 class Office extends AgentStage {
   readonly time: VirtualTime = new VirtualTime();
-  readonly listings: ((coupons: Coupon[]) => Promise<void>)[] = [];
+  readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];
 
   async open(): Promise<CouponSync> {
     await this.start();
@@ -69,8 +70,9 @@ class Office extends AgentStage {
       getCoupon: none,
       listCoupons: () => {
         const { promise, resolve } = Promise.withResolvers<Outcome<Coupon[]>>();
-        this.listings.push(async (coupons) => {
-          resolve({ outcome: 'applied', value: coupons, confirmedAt: this.now });
+        this.listings.push(async (coupons, ageMs = 0) => {
+          const confirmedAt = this.now - ageMs;
+          resolve({ outcome: 'applied', value: coupons, confirmedAt, isCached: ageMs > 0 });
           await this.time.settle();
         });
         return promise;
@@ -117,5 +119,18 @@ describe('a creation whose answer was lost', () => {
     const theirs: Coupon = { ...terms, id: 6, code: 'SPRING', notes: 'theirs' };
     await office.listings[0]?.([theirs, { ...terms, id: 7 }]);
     expect(office.stateOf(id)).toBe('delivered');
+  });
+
+  it('is settled by no listing out of a cache, which callers see as old as it is', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    await office.listings[0]?.([{ ...terms, id: 7 }], minute);
+    expect(office.stateOf(id)).toBe('uncertain');
+    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.steady);
+    expect(mirroredSince(office.store)).toBe(office.now - minute);
+    expect(office.store.mirror.get(7)?.confirmedAt).toBe(office.now - minute);
   });
 });

@@ -8,8 +8,13 @@ const forEver = new AbortController().signal;
 const second = 1000;
 const minute = 60 * second;
 
-const applied: Outcome<null> = { outcome: 'applied', value: null, confirmedAt: 0 };
-const lost: Outcome<null> = { outcome: 'ambiguous', detail: 'no answer in time', retryAfterMs: null };
+const applied: Outcome<null> = { outcome: 'applied', value: null, confirmedAt: 0, isCached: false };
+const lost: Outcome<null> = {
+  outcome: 'ambiguous',
+  status: null,
+  detail: 'no answer in time',
+  retryAfterMs: null,
+};
 
 function no(reason: NotAppliedReason, retryAfterMs: number | null = null): Outcome<null> {
   const status = reason === 'unreachable' ? null : 400;
@@ -96,6 +101,27 @@ describe('the way to an upstream', () => {
     await line.time.advance(second);
     line.observe(no('throttled'), lost);
     expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
+  });
+});
+
+describe('an answer out of a cache', () => {
+  const cached: Outcome<null> = { ...applied, isCached: true };
+
+  it('does not show that the upstream is there, or that it accepts a credential', async () => {
+    const line = new Line();
+    line.observe(no('unauthorized'));
+    await line.fail();
+    const before = line.uplink.status();
+    line.observe(cached, no('cached'));
+    expect(line.uplink.status()).toEqual(before);
+    expect(line.uplink.refusedCredentials()).toEqual(['press']);
+    expect(line.recoveries).toBe(0);
+  });
+
+  it('is no outage either', () => {
+    const line = new Line();
+    line.observe(cached, no('cached'), cached, no('cached'));
+    expect(line.uplink.status()).toMatchObject({ state: 'unknown', breaker: 'closed', lastSuccessAt: null });
   });
 });
 

@@ -4,12 +4,18 @@ import { classify } from '../../src/upstream/classification.ts';
 
 const now = Date.UTC(2026, 0, 1);
 
-function outcomeOf(status: number, text: string, headers: Record<string, string> = {}): Outcome<string> {
+function outcomeOf(
+  status: number,
+  text: string,
+  headers: Record<string, string | string[]> = {},
+  isRead: boolean = true,
+): Outcome<string> {
   return classify(
     { type: 'answered', status, headers, text },
     {
       read: (body) =>
         typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
+      isRead,
       hidden: ['KEY-1'],
       now,
     },
@@ -18,7 +24,12 @@ function outcomeOf(status: number, text: string, headers: Record<string, string>
 
 describe('an answer', () => {
   test.each([200, 201, 202])('%i in the right shape is applied', (status) => {
-    expect(outcomeOf(status, '{"data":"x"}')).toEqual({ outcome: 'applied', value: 'x', confirmedAt: now });
+    expect(outcomeOf(status, '{"data":"x"}')).toEqual({
+      outcome: 'applied',
+      value: 'x',
+      confirmedAt: now,
+      isCached: false,
+    });
   });
 
   test.each([
@@ -85,5 +96,60 @@ describe('an answer', () => {
     expect(outcomeOf(503, '', retry)).toMatchObject({ retryAfterMs: 60_000 });
     const dated = { ...retry, date: 'Thu, 01 Jan 2026 00:00:50 GMT' };
     expect(outcomeOf(503, '', dated)).toMatchObject({ retryAfterMs: 10_000 });
+  });
+});
+
+describe('an answer out of a cache', () => {
+  const ok = '{"data":"x"}';
+  const second = 1_000;
+
+  test.each([
+    ['60', 60 * second],
+    [' 7 ', 7 * second],
+    [['0', '5'], 5 * second],
+    ['0, 9', 9 * second],
+    ['99999999999999', 2 ** 31 * second],
+  ])('with Age %j is as old as that, and said to be cached', (age, olderMs) => {
+    expect(outcomeOf(200, ok, { age })).toEqual({
+      outcome: 'applied',
+      value: 'x',
+      confirmedAt: now - olderMs,
+      isCached: true,
+    });
+  });
+
+  test.each(['0', '', 'x', '-5', '1.5'])('is none with Age %j', (age) => {
+    expect(outcomeOf(200, ok, { age })).toMatchObject({ confirmedAt: now, isCached: false });
+    expect(outcomeOf(404, '{}', { age })).toMatchObject({ reason: 'missing' });
+  });
+
+  test("is none when it is an upstream agent's own, whose Age is that of its observation", () => {
+    const agent = {
+      age: '60',
+      'latchkey-freshness': 'fresh',
+      'latchkey-confirmed-at': '2025-12-31T23:59:00Z',
+    };
+    expect(outcomeOf(200, ok, agent)).toMatchObject({ isCached: false, confirmedAt: now - 60 * second });
+    expect(outcomeOf(200, ok, agent, false)).toMatchObject({ outcome: 'applied' });
+    expect(outcomeOf(404, '{}', agent)).toMatchObject({ reason: 'missing' });
+  });
+
+  test.each([400, 401, 403, 404, 422, 429])('of %i is no verdict of the upstream', (status) => {
+    expect(outcomeOf(status, '{"error":"no"}', { age: '1' })).toEqual({
+      outcome: 'not_applied',
+      reason: 'cached',
+      status,
+      detail: `HTTP ${status}: a cache answered, not the upstream`,
+      retryAfterMs: null,
+    });
+  });
+
+  test.each([200, 404])('of %i to a change leaves open whether it counted: a cache cannot have', (status) => {
+    expect(outcomeOf(status, ok, { age: '1' }, false)).toEqual({
+      outcome: 'ambiguous',
+      status,
+      detail: `HTTP ${status}: a cache answered a request to change something`,
+      retryAfterMs: null,
+    });
   });
 });

@@ -98,7 +98,7 @@ async function askWithoutCredential(settings: ConnectionSettings): Promise<Excha
 /** Whether what answers is the API: it refuses a request without a credential, by a JSON object. */
 function examineAnswer(came: Exchange, { baseUrl }: UpstreamSettings): Finding {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
-  const outcome = classify(came, { read, hidden: [], now: Date.now() });
+  const outcome = classify(came, { read, isRead: true, hidden: [], now: Date.now() });
   if (outcome.outcome === 'not_applied' && outcome.status !== null)
     return ok(`the API answers at ${baseUrl}`);
   if (outcome.outcome === 'ambiguous' && came.type === 'answered') {

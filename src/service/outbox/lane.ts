@@ -34,10 +34,13 @@ export function scheduleHead(transaction: Transaction, subject: string, lane: La
   });
 }
 
+/** Why an attempt brought nothing, and what the upstream asked for. */
+export type Failure = { detail: string; retryAfterMs: number | null; outage: boolean };
+
 /** The wait after one more failure in a row of this operation; `Retry-After` is a floor. */
 export function waitAfterFailure(
   operation: Operation,
-  failure: { detail: string; retryAfterMs: number | null; outage: boolean },
+  failure: Failure,
   policy: SyncPolicy,
   { steady, random }: Context,
 ): Wait {

@@ -2,11 +2,11 @@ import { countApplied } from '../../domain/count.ts';
 import type { License } from '../../domain/license.ts';
 import { nextRefreshAt, type Observation } from '../../domain/observation.ts';
 import type { Operation } from '../../domain/operation.ts';
-import { isOutage, type Outcome } from '../../domain/outcome.ts';
+import { isOutage, type Applied, type Outcome } from '../../domain/outcome.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { currentBoot, lastSeqBefore } from '../lifecycle/boot.ts';
 import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
-import { move, putObservation, scheduleHead, waitAfterFailure } from './lane.ts';
+import { move, putObservation, scheduleHead, waitAfterFailure, type Failure } from './lane.ts';
 import type { Context } from '../ports.ts';
 import { recordMissing, type UnexpectedCount } from './record-answer.ts';
 import type { SyncPolicy } from './policy.ts';
@@ -27,6 +27,9 @@ export type RecordedRead = {
   unexpected: UnexpectedCount | null;
 };
 
+/** The boot of an observation that no start of this process may count from. */
+const noBoot = 0;
+
 type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
 
 /**
@@ -44,6 +47,10 @@ export function recordRead(
     recordFailure(transaction, command, context);
     return done({ observation: transaction.observations.get(licenseKey), unexpected: null });
   }
+  if (before !== null && outcome.isCached) {
+    const observation = recordCached(transaction, before, { ...command, outcome }, context);
+    return done({ observation, unexpected: null });
+  }
   const read = { ...outcome.value, licenseKey };
   const askedAt = before?.askedAt ?? context.now;
   const seen: Observation = {
@@ -51,7 +58,7 @@ export function recordRead(
     local: { uses: read.uses, enabled: read.enabled, pending: 0 },
     productKey,
     confirmedAt: outcome.confirmedAt,
-    boot: currentBoot(transaction),
+    boot: outcome.isCached ? noBoot : currentBoot(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,
@@ -163,11 +170,30 @@ function settleState(
   scheduleHead(transaction, subject, 'state', { at: steady });
 }
 
-function recordFailure(
+/**
+ * Records what a cache on the way answered: callers see what is newer than what they saw, but nothing is
+ * settled by it or counted from it, so that what waited for this read waits on.
+ */
+function recordCached(
   transaction: Transaction,
-  { licenseKey, outcome, policy, sentAt }: RecordRead,
+  before: Observation,
+  command: RecordRead & { outcome: Applied<License> },
   context: Context,
-): void {
+): Observation {
+  const { outcome, policy } = command;
+  const { licenseKey, uses } = before.license;
+  const isNewer = outcome.confirmedAt > before.confirmedAt && before.missingSince === null;
+  const seen = isNewer
+    ? { license: { ...outcome.value, licenseKey, uses }, confirmedAt: outcome.confirmedAt }
+    : {};
+  const at = { ...context, draw: context.random.draw(), isKnown: isNewer };
+  const detail = 'a cache on the way answered, not the upstream';
+  postponeDue(transaction, command, { detail, retryAfterMs: null, outage: false }, context);
+  return putObservation(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
+}
+
+function recordFailure(transaction: Transaction, command: RecordRead, context: Context): void {
+  const { licenseKey, outcome, policy } = command;
   if (outcome.outcome === 'applied') return;
   const observation = transaction.observations.get(licenseKey);
   if (observation === null) return;
@@ -178,11 +204,20 @@ function recordFailure(
     return;
   }
   if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') return;
+  postponeDue(transaction, command, { ...outcome, outage: isOutage(outcome) }, context);
+}
+
+/** Lets the lanes of a key wait for which a read brought nothing. */
+function postponeDue(
+  transaction: Transaction,
+  { licenseKey, policy, sentAt }: RecordRead,
+  failure: Failure,
+  context: Context,
+): void {
   for (const lane of ['counter', 'state'] as const) {
     const head = transaction.operations.head(licenseKey, lane);
     // Only a lane that was due had this read made for it.
     if (head !== null && head.nextAt !== null && head.nextAt <= sentAt) {
-      const failure = { ...outcome, outage: isOutage(outcome) };
       scheduleHead(transaction, licenseKey, lane, waitAfterFailure(head, failure, policy, context));
     }
   }

@@ -173,7 +173,8 @@ export class SimulatedUpstream implements Upstream {
   ): Promise<Outcome<Value>> {
     this.asked.push({ what, at: this.#clock.now() });
     const came = await this.#travel(work);
-    return classify(came, { read, hidden: [hidden], now: this.#clock.now() });
+    const isRead = ['verify', 'list_coupons', 'get_coupon'].includes(what);
+    return classify(came, { read, isRead, hidden: [hidden], now: this.#clock.now() });
   }
 
   #fate(): Fate {
