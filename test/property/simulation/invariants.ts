@@ -1,84 +1,91 @@
-import { countAfter } from '../../../src/domain/license.ts';
-import { localState } from '../../../src/domain/observation.ts';
-import { laneOf, type Operation } from '../../../src/domain/operation.ts';
-import { verdict } from '../../../src/domain/verdict.ts';
-import type { VirtualClock } from '../../support/virtual-clock.ts';
-import { freshness, type Machine, type SimulatedAgent } from './simulated-agent.ts';
-import type { SimulatedUpstream } from './simulated-upstream.ts';
+import type { StatementSync } from 'node:sqlite';
+import type { LedgerEntry } from './ledger.ts';
+import { freshness, type Machine } from './machine.ts';
+import type { World } from './world.ts';
 
-/** What callers asked and were told, and what the upstream said, as the simulation remembers it. */
-export type History = {
-  /** By "key kind": changes that were answered 2xx. */
-  answered: Map<string, number>;
-  /** By "key kind": changes that were asked for. */
-  issued: Map<string, number>;
-  /** By key: `enabled` in the last answer of the upstream that reached the store. */
-  said: Map<string, boolean>;
-  /** How many answers of the upstream have reached the store. */
-  answers: number;
-  /** By key: how fresh the verdict was, and after how many answers. */
-  ranks: Map<string, { rank: number; answers: number }>;
-  /** Codes of coupons that were answered 201. */
-  coupons: string[];
-  /** By idempotency key: what was answered, null before the first answer. */
-  once: Map<string, string | null>;
-  /** What was found broken at the moment of an answer. */
-  broken: string[];
+/** An operation as its row in the outbox tells it. */
+type OperationRow = {
+  id: string;
+  kind: string;
+  subject: string;
+  state: string;
+  doubtful: number;
+  held: number;
+  attempts: number;
 };
 
-/** What the invariants look at. */
-export type World = {
-  readonly keys: readonly string[];
-  readonly history: History;
-  readonly machine: Machine;
-  readonly agent: SimulatedAgent;
-  readonly clock: VirtualClock;
-  readonly upstream: SimulatedUpstream;
-  /** By key: its count upstream when everything began. */
-  readonly initialUses: ReadonlyMap<string, number>;
-  /** Whether other programs change the counts of these keys too. */
-  readonly hasOthers: boolean;
-};
-
-/** Throws at the first invariant of the sync design that does not hold at this moment. */
+/** Throws at the first invariant (src/sync/README.md, Invariants) that does not hold at this moment. */
 export function checkStep(world: World): void {
+  checkNothingLost(world);
   for (const key of world.keys) {
-    checkNothingLost(world, key);
     checkDisabledSticks(world, key);
     checkVerdictOnlyWorsens(world, key);
     checkLocalState(world, key);
   }
   checkOrder(world);
-  const [broken] = world.history.broken;
+  const broken = world.watch.broken[0] ?? world.history.broken[0];
   if (broken !== undefined) throw new Error(broken);
 }
 
 /** Throws at the first invariant that does not hold once everything has healed. */
 export function checkAtRest(world: World): void {
   checkStep(world);
-  for (const key of world.keys) checkCount(world, key);
-  checkCoupons(world);
+  const operations = queriesOf(world.machine).all() as OperationRow[];
+  for (const operation of operations) checkOperation(world, operation);
+  if (world.isStrict) checkAllDelivered(operations);
+  for (const key of world.keys) checkShown(world, key);
+  checkCoupons(world, operations);
+}
+
+type Queries = { kept: () => unknown[]; all: () => unknown[]; shown: (subject: string) => unknown[] };
+const prepared = new WeakMap<Machine, Queries>();
+
+function queriesOf(machine: Machine): Queries {
+  const known = prepared.get(machine);
+  if (known !== undefined) return known;
+  const prepare = (sql: string): StatementSync => machine.database.prepare(sql);
+  const kept = prepare(
+    `SELECT subject, kind, count(*) AS kept FROM outbox WHERE lane = 'counter' GROUP BY subject, kind`,
+  );
+  const columns = 'id, kind, subject, state, doubtful, held, attempts';
+  const all = prepare(`SELECT ${columns} FROM outbox ORDER BY seq`);
+  const shown = prepare(
+    `SELECT ${columns} FROM outbox WHERE subject = ? AND lane IN ('counter', 'state')
+       AND (state IN ('pending', 'in_flight', 'uncertain') OR state IN ('dead', 'conflicted') AND kind = 'disable')
+     ORDER BY seq`,
+  );
+  const queries = {
+    kept: () => kept.all(),
+    all: () => all.all(),
+    shown: (subject: string) => shown.all(subject),
+  };
+  prepared.set(machine, queries);
+  return queries;
 }
 
 /** Invariant 1: every answered change is in the outbox; nothing is there that nobody asked for. */
-function checkNothingLost({ machine, history }: World, key: string): void {
-  for (const kind of ['usage', 'decrease'] as const) {
-    const row = machine.database
-      .prepare('SELECT count(*) AS count FROM outbox WHERE subject = ? AND kind = ?')
-      .get(key, kind);
-    const kept = Number(row?.['count']);
-    const answered = history.answered.get(`${key} ${kind}`) ?? 0;
-    const issued = history.issued.get(`${key} ${kind}`) ?? 0;
-    if (kept < answered || kept > issued) {
-      throw new Error(`invariant 1: ${key} ${kind}: ${answered} answered, ${kept} kept, ${issued} issued`);
+function checkNothingLost(world: World): void {
+  const rows = queriesOf(world.machine).kept() as { subject: string; kind: string; kept: number }[];
+  const kept = new Map<string, number>();
+  for (const row of rows) {
+    const name = `${world.ledger.fold(row.subject)} ${row.kind}`;
+    kept.set(name, (kept.get(name) ?? 0) + row.kept);
+  }
+  const { answered, issued } = world.history;
+  for (const name of new Set([...kept.keys(), ...answered.keys()])) {
+    if (!/ (?:usage|decrease)$/.test(name)) continue;
+    const counts = [answered.get(name) ?? 0, kept.get(name) ?? 0, issued.get(name) ?? 0] as const;
+    if (counts[0] > counts[1] || counts[1] > counts[2]) {
+      throw new Error(`invariant 1: ${name}: ${counts[0]} answered, ${counts[1]} kept, ${counts[2]} issued`);
     }
   }
 }
 
 /** Invariant 3: once seen disabled, enabled again only when the upstream says so. */
-function checkDisabledSticks({ machine, history }: World, key: string): void {
-  const observation = machine.transaction.observations.get(key);
-  if (observation?.local.enabled === true && history.said.get(key) === false) {
+function checkDisabledSticks({ machine, history, ledger }: World, key: string): void {
+  const said = history.said.get(ledger.fold(key));
+  if (said === undefined || said.disabled <= said.enabled) return;
+  if (machine.transaction.observations.get(key)?.local.enabled === true) {
     throw new Error(`invariant 3: ${key} is answered enabled, and the upstream last said disabled`);
   }
 }
@@ -90,94 +97,155 @@ function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key:
   // Nobody answers then, and nobody reads the clock.
   if (agent.isDead) return;
   const observation = machine.transaction.observations.get(key);
-  if (observation === null || observation.gone) return;
-  const provenance = verdict(observation, freshness, clock.now());
-  const rank =
-    provenance.verdict === 'answer' ? ranks.indexOf(provenance.freshness) : ranks.indexOf('expired');
+  if (observation === null || observation.gone || !observation.local.enabled) return;
+  const age = clock.now() - observation.confirmedAt;
+  const limits = [freshness.freshMs, freshness.staleMs, freshness.graceMs];
+  const rank = limits.filter((limit) => age > limit).length;
   const before = history.ranks.get(key);
   if (before !== undefined && before.answers === history.answers && rank < before.rank) {
-    throw new Error(
-      `invariant 5: ${key} went from ${ranks[before.rank]} to ${ranks[rank]} without an answer`,
-    );
+    const [from, to] = [ranks[before.rank], ranks[rank]];
+    throw new Error(`invariant 5: ${key} went from ${from} to ${to} without an answer`);
   }
   history.ranks.set(key, { rank, answers: history.answers });
 }
 
 /** What callers see is always what the confirmed record and the unfinished changes make together. */
 function checkLocalState({ machine }: World, key: string): void {
-  const { observations, operations } = machine.transaction;
-  const observation = observations.get(key);
+  const observation = machine.transaction.observations.get(key);
   if (observation === null) return;
-  const expected = localState(observation.license, operations.shown(key));
-  if (JSON.stringify(expected) !== JSON.stringify(observation.local)) {
-    const [kept, made] = [JSON.stringify(observation.local), JSON.stringify(expected)];
-    throw new Error(`local state: ${key} is shown as ${kept}, its operations make ${made}`);
+  const { local, license } = observation;
+  const operations = queriesOf(machine).shown(key) as OperationRow[];
+  let uses = Math.max(0, license.uses);
+  let isDisabled = false;
+  for (const { kind, held } of operations) {
+    if (kind === 'usage' && held === 0) uses += 1;
+    if (kind === 'decrease' && held === 0) uses = Math.max(0, uses - 1);
+    if (kind === 'disable') isDisabled = true;
   }
+  const pending = operations.filter(({ state }) => state !== 'dead' && state !== 'conflicted').length;
+  const made = `${uses} uses, enabled: ${license.enabled && !isDisabled}, ${pending} pending`;
+  const shown = `${local.uses} uses, enabled: ${local.enabled}, ${local.pending} pending`;
+  if (made !== shown) throw new Error(`local state: ${key} shows ${shown}; its operations make ${made}`);
 }
 
 /**
  * Invariant 4: operations of one lane arrive in order. A disable that comes twice, the second time after
- * another disable, changes nothing; after an enable it would.
+ * another disable, changes nothing; after an enable it would. What a person sent again is out of its order.
  */
-function checkOrder({ upstream }: World): void {
-  const latest = new Map<string, number>();
-  for (const { licenseKey, kind, seq } of upstream.arrivals) {
-    const lane = `${licenseKey} ${laneOf[kind]}`;
-    const before = latest.get(kind === 'disable' ? `${lane} enable` : lane) ?? 0;
+function checkOrder({ ledger, history, order }: World): void {
+  for (; order.checked < ledger.entries.length; order.checked += 1) {
+    const entry = ledger.entries[order.checked];
+    if (entry === undefined || entry.operation === null || history.decided.has(entry.operation)) continue;
+    const { key, event, seq, incarnation } = entry;
+    const isCount = event === 'usage' || event === 'decrease';
+    const lane = `${incarnation} ${key} ${isCount ? 'counter' : 'state'}`;
+    const before = order.latest.get(event === 'disable' ? `${lane} enable` : lane) ?? 0;
     if (seq < before) throw new Error(`invariant 4: ${lane}: operation ${seq} arrived after ${before}`);
-    latest.set(lane, Math.max(seq, latest.get(lane) ?? 0));
-    latest.set(`${lane} ${kind}`, seq);
+    order.latest.set(lane, Math.max(seq, order.latest.get(lane) ?? 0));
+    order.latest.set(`${lane} ${event}`, seq);
   }
 }
 
-/** Invariant 2: what the upstream counted is what was recorded here, but for what is labelled as doubt. */
-function checkCount(world: World, key: string): void {
-  const { machine, upstream, initialUses } = world;
-  const operations = rows(world, key);
-  const counted = (kind: string): number =>
-    upstream.arrivals.filter((arrival) => arrival.licenseKey === key && arrival.kind === kind).length;
-  if (!world.hasOthers) {
-    const expected = operations.reduce(
-      (uses, { kind }) => (kind === 'usage' || kind === 'decrease' ? countAfter(uses, kind) : uses),
-      initialUses.get(key) ?? 0,
+/**
+ * Invariant 2, one operation at a time, so that no loss hides a double: what is called delivered arrived
+ * once, what is called not applied never did, and only what is labelled may be otherwise.
+ */
+function checkOperation(world: World, operation: OperationRow): void {
+  const { id, kind, subject, state, attempts } = operation;
+  const arrivals = world.ledger.entries.filter((entry) => entry.operation === id);
+  const fault = faultOf(world, operation, arrivals);
+  if (fault === null) return;
+  const times = `${arrivals.length} times (${arrivals.filter(({ moved }) => moved).length} to some effect)`;
+  throw new Error(
+    `invariant 2: ${kind} ${id} of ${subject} is ${state} after ${attempts} attempts, arrived ${times}: ${fault}`,
+  );
+}
+
+function faultOf(world: World, operation: OperationRow, arrivals: readonly LedgerEntry[]): string | null {
+  const { id, kind, state, attempts, subject } = operation;
+  const decided = world.history.decided.get(id);
+  const isCount = kind === 'usage' || kind === 'decrease';
+  switch (state) {
+    case 'delivered':
+      if (decided !== undefined || kind === 'create_coupon') return null;
+      if (isCount && arrivals.length > 1) return 'it counted more than once';
+      // What a read shows to be so already needs no request.
+      return arrivals.length > 0 || wasEver(world, subject, alreadySo[kind]) ? null : 'it never arrived';
+    case 'dead':
+    case 'cancelled':
+    case 'conflicted':
+    case 'dropped': {
+      const wasInDoubt = decided?.inDoubt === true;
+      return arrivals.some(({ moved }) => moved) && !wasInDoubt ? 'it was applied' : null;
+    }
+    case 'inferred':
+    case 'uncertain':
+      // A restored store does not know how often it was sent in the past that was lost.
+      if (!isCount || world.history.restored.has(id)) return null;
+      return arrivals.length > attempts ? 'it counted more often than it was sent' : null;
+    case 'pending':
+    case 'in_flight':
+      return world.isStuck(subject) ? null : 'it still waits';
+    default:
+      return 'nobody knows this state';
+  }
+}
+
+type Standing = { uses: number; enabled: boolean };
+
+/** What makes an operation needless, by its kind. */
+const alreadySo: Readonly<Record<string, (standing: Standing) => boolean>> = {
+  enable: ({ enabled }) => enabled,
+  disable: ({ enabled }) => !enabled,
+  decrease: ({ uses }) => uses <= 0,
+};
+
+function wasEver(
+  { ledger, initial }: World,
+  subject: string,
+  how?: (standing: Standing) => boolean,
+): boolean {
+  if (how === undefined) return false;
+  const key = ledger.fold(subject);
+  const uses = initial.get(key);
+  const first = uses === undefined ? [] : [{ key, uses, enabled: true }];
+  return [...first, ...ledger.entries].some((standing) => standing.key === key && how(standing));
+}
+
+/** Where nobody else counts and nothing is ever refused, no doubt is left at all. */
+function checkAllDelivered(operations: readonly OperationRow[]): void {
+  const left = operations.find(
+    ({ kind, state }) => (kind === 'usage' || kind === 'decrease') && state !== 'delivered',
+  );
+  if (left !== undefined) {
+    throw new Error(
+      `invariant 2: ${left.kind} ${left.id} of ${left.subject} is ${left.state}: no doubt is due`,
     );
-    const { uses } = upstream.license(key);
-    const unsure = operations.filter(({ progress }) => progress.state !== 'delivered').length;
-    if (uses !== expected || unsure > 0) {
-      throw new Error(
-        `invariant 2: ${key} counts ${uses} upstream, ${expected} were recorded, ${unsure} not delivered`,
-      );
-    }
-  } else {
-    const recorded = operations.filter(({ kind }) => kind === 'usage').length;
-    const doubts = operations
-      .filter(isLabelled)
-      .reduce((sum, { attempts }) => sum + Math.max(1, attempts - 1), 0);
-    const error = Math.abs(counted('usage') - recorded);
-    if (error > doubts) {
-      throw new Error(`invariant 2: ${key} is off by ${error} upstream, only ${doubts} may be in doubt`);
-    }
   }
-  const { local } = machine.transaction.observations.get(key) ?? { local: { pending: 0 } };
-  const held = operations.filter(({ progress }) => progress.state === 'uncertain').length;
-  if (local.pending > held) throw new Error(`at rest: ${key} still shows ${local.pending} pending`);
 }
 
-function isLabelled({ progress }: Operation): boolean {
-  return progress.state === 'inferred' || progress.state === 'uncertain';
+/** At rest callers see what the upstream has, but for what waits for a person. */
+function checkShown(world: World, key: string): void {
+  const observation = world.machine.transaction.observations.get(key);
+  if (observation === null || world.isStuck(key)) return;
+  const operations = queriesOf(world.machine).shown(key) as OperationRow[];
+  const held = operations.filter(({ state }) => state === 'uncertain').length;
+  const { pending, uses } = observation.local;
+  if (pending > held) throw new Error(`at rest: ${key} still shows ${pending} pending`);
+  if (!world.isStrict) return;
+  const upstream = world.ledger.license(key);
+  if (uses !== upstream.uses) throw new Error(`at rest: ${key} shows ${uses} uses, not ${upstream.uses}`);
 }
 
-function rows({ machine }: World, key: string): Operation[] {
-  const ids = machine.database
-    .prepare(`SELECT id FROM outbox WHERE subject = ? AND lane = 'counter' ORDER BY seq`)
-    .all(key);
-  return ids.map(({ id }) => machine.transaction.operations.get(String(id))).filter((row) => row !== null);
-}
-
-/** Every coupon that was answered exists upstream once. */
-function checkCoupons({ upstream, history }: World): void {
-  for (const code of history.coupons) {
-    const count = upstream.coupons.filter((coupon) => coupon.code === code).length;
-    if (count !== 1) throw new Error(`coupons: ${code} exists ${count} times upstream`);
-  }
+/** No coupon exists twice, and every one that was answered exists, unless a person is told of it. */
+function checkCoupons({ ledger, history }: World, operations: readonly OperationRow[]): void {
+  const told = new Set(
+    operations
+      .filter(({ kind, state }) => kind === 'create_coupon' && state !== 'delivered')
+      .map(({ subject }) => subject),
+  );
+  const codes = ledger.coupons.map(({ code }) => code);
+  if (new Set(codes).size !== codes.length) throw new Error(`coupons: created twice: ${codes.join(' ')}`);
+  const lost = history.coupons.find((code) => !codes.includes(code) && !told.has(code.toLowerCase()));
+  if (lost !== undefined) throw new Error(`coupons: ${lost} was answered and does not exist upstream`);
 }

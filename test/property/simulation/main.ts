@@ -4,19 +4,29 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { simulate } from './simulation.ts';
+import { spoilings, type SpoilingName } from './spoiling.ts';
+import { troubles } from './trouble.ts';
+import type { TroubleName } from './world.ts';
 
 /** More seeds than this go to processes of their own: what dead agents still wait for is never freed. */
 const seedsOfAProcess = 250;
 
-/** `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`. */
+/**
+ * `npm run simulate -- --seeds 10000`: plays many seeds; prints those that fail, which replay by `--from N --seeds 1`.
+ * `--troubles people,wait` plays them all under these, `--spoiling NAME` with a spoiled protocol.
+ */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },
     steps: { type: 'string', default: '200' },
+    troubles: { type: 'string' },
+    spoiling: { type: 'string' },
   },
 });
 const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(values.steps)];
+const chosen = values.troubles?.split(',').filter(isTrouble) ?? null;
+const spoiling = values.spoiling === undefined ? null : spoilings[values.spoiling as SpoilingName];
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
 if (seeds > seedsOfAProcess || process.send === undefined) {
   process.stdout.write(`${seeds - failed} of ${seeds} seeds held, ${steps} operations each\n`);
@@ -26,7 +36,7 @@ process.exitCode = Math.min(failed, 250);
 async function playHere(): Promise<number> {
   let count = 0;
   for (let seed = from; seed < from + seeds; seed += 1) {
-    const violation = await simulate({ seed, steps });
+    const violation = await simulate({ seed, steps, troubles: chosen, spoiling });
     if (violation !== null) {
       count += 1;
       process.stdout.write(`seed ${seed}: ${violation}\n`);
@@ -46,6 +56,8 @@ async function playApart(): Promise<number> {
     for (let start = starts.shift(); start !== undefined; start = starts.shift()) {
       const stretch = Math.min(seedsOfAProcess, from + seeds - start);
       const options = ['--from', String(start), '--seeds', String(stretch), '--steps', String(steps)];
+      if (values.troubles !== undefined) options.push('--troubles', values.troubles);
+      if (values.spoiling !== undefined) options.push('--spoiling', values.spoiling);
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
@@ -55,4 +67,9 @@ async function playApart(): Promise<number> {
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
   return count;
+}
+
+function isTrouble(name: string): name is TroubleName {
+  if (name !== '' && !(name in troubles)) throw new Error(`there is no trouble ${name}`);
+  return name !== '';
 }

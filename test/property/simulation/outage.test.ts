@@ -1,68 +1,51 @@
 import { expect, test } from 'vitest';
-import { VirtualTime } from '../../support/virtual-clock.ts';
-import { SeededRandom } from './seeded-random.ts';
-import { Machine, SimulatedAgent, syncSettings, type AgentOptions } from './simulated-agent.ts';
-import { SimulatedUpstream } from './simulated-upstream.ts';
+import { Play } from './simulation.ts';
 
-const reach = { accountId: 'default', productKey: 'product' };
-const never = new AbortController().signal;
-const options: AgentOptions = { writers: 'single', onDoubt: 'infer', lanes: 4, mutation: null, crashes: 0 };
-const { rate, breaker } = syncSettings(options);
 const minuteMs = 60_000;
-const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'];
 const uses = 400;
+/** What the simulated agent is configured with: requests a second, and ms between probes. */
+const rate = 20;
+const openMs = 5_000;
 
 test('through a long outage only probes go up; after it the backlog drains at the rate, and a new key does not wait behind it', async () => {
-  const time = new VirtualTime();
-  const random = new SeededRandom(1);
-  using machine = new Machine();
-  const { operations } = machine.transaction;
-  const upstream = new SimulatedUpstream(time.clock(), random, () => 0);
-  for (const key of [...keys, 'NEW-KEY']) upstream.add(key, 0);
-  const clock = time.clock();
-  const agent = new SimulatedAgent({
-    machine,
-    upstream,
-    clock,
-    random,
-    options,
-    onObserved: () => undefined,
-  });
-  await agent.start();
-  for (const key of keys) void agent.licensing.verify(reach, key, never);
-  await time.advance(minuteMs);
+  using play = new Play({ seed: 2, troubles: [], spoiling: null });
+  const { world, callers } = play;
+  world.faults.crashes = 0;
+  const { ledger, network, watch, agent } = world;
+  await play.begin();
+  ledger.add('NEW-KEY', 'product-0', 0);
+  const before = world.keys.map((key) => ledger.license(key).uses);
+  const { operations } = world.machine.transaction;
+  await world.pass(minuteMs);
 
-  upstream.away = 'refused';
+  network.weather = { ...network.weather, away: 'refused' };
   for (let count = 0; count < uses; count += 1) {
-    const licenseKey = keys[count % keys.length] ?? '';
-    void agent.licensing.change({ reach, licenseKey, trigger: 'usage', idempotency: null, waitMs: 0 }, never);
+    callers.change(world.keys[count % world.keys.length] ?? '', 'usage');
   }
-  await time.advance(minuteMs);
-  const opened = upstream.asked.length;
-  await time.advance(9 * minuteMs);
-  const probes = upstream.asked.slice(opened);
+  await world.pass(minuteMs);
+  const opened = watch.sent.length;
+  await world.pass(9 * minuteMs);
+  const probes = watch.sent.slice(opened);
   expect(new Set(probes.map(({ what }) => what))).toEqual(new Set(['verify']));
-  expect(probes.length).toBeLessThanOrEqual((9 * minuteMs) / breaker.openMs);
+  expect(probes.length).toBeLessThanOrEqual((9 * minuteMs) / openMs);
   expect(probes.length).toBeGreaterThan(10);
   expect(operations.depth().pending).toBe(uses);
 
-  upstream.away = null;
-  const healedAt = clock.now();
-  const healed = upstream.asked.length;
-  await time.runUntil(() => operations.depth().pending < uses - 50, minuteMs);
-  let answeredAfterMs = Infinity;
-  const askedAt = clock.now();
-  void agent.licensing.verify(reach, 'NEW-KEY', never).then(({ ok }) => {
-    if (ok) answeredAfterMs = clock.now() - askedAt;
-    return ok;
-  });
-  await time.advance(2_000);
-  expect(answeredAfterMs).toBeLessThan(2_000);
+  network.weather = { ...network.weather, away: null };
+  const healedAt = world.elapsed;
+  const healed = watch.sent.length;
+  await world.runUntil(() => operations.depth().pending < uses - 50, minuteMs);
+  const answers: boolean[] = [];
+  const reach = { accountId: 'default', productKey: 'product-0' };
+  const { signal } = new AbortController();
+  void agent.licensing.verify(reach, 'NEW-KEY', signal).then(({ ok }) => answers.push(ok));
+  await world.pass(2_000);
+  expect(answers).toEqual([true]);
   expect(operations.depth().pending).toBeGreaterThan(0);
-  await time.runUntil(() => operations.depth().delivered === uses, 2 * minuteMs);
-  const tookMs = clock.now() - healedAt;
-  const sent = upstream.asked.length - healed;
+  await world.runUntil(() => operations.depth().delivered === uses, 2 * minuteMs);
+  const tookMs = world.elapsed - healedAt;
+  const sent = watch.sent.length - healed;
   expect(sent).toBeLessThanOrEqual((tookMs / 1000) * rate + 2 * rate);
-  for (const key of keys) expect(upstream.license(key).uses).toBe(uses / keys.length);
-  agent.die();
+  const counted = world.keys.map((key, index) => ledger.license(key).uses - (before[index] ?? 0));
+  expect(counted.reduce((sum, one) => sum + one, 0)).toBe(uses);
 });

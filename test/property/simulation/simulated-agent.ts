@@ -1,236 +1,195 @@
-import { DatabaseSync } from 'node:sqlite';
+import { syncControl } from '../../../src/daemon/role/sync-control.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
-import type { Coupon } from '../../../src/domain/coupon.ts';
-import type { License } from '../../../src/domain/license.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
-import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import type { Couponing, Licensing } from '../../../src/service/answers.ts';
-import type { Log, Upstream } from '../../../src/service/ports.ts';
-import type { Writer } from '../../../src/service/writer.ts';
-import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
-import type { Transaction } from '../../../src/service/tables.ts';
+import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
+import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
+import { StorageError, type Log, type SyncControl } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
+import type { Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/local-writer.ts';
-import { migrations, takeSteps } from '../../../src/store/files/migrations.ts';
-import { prepareTransaction } from '../../../src/store/tables.ts';
-import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
+import type { Transport } from '../../../src/upstream/transport.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
+import type { Asked, Carried } from './ledger.ts';
+import { freshness, type Configuration, type Faults, type Machine } from './machine.ts';
+import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { timeoutMs } from './simulated-upstream.ts';
+import { honest, type Spoiling } from './spoiling.ts';
 
-/** Ways to spoil the protocol, which the simulation must find. */
-export type Mutation =
-  | 'no_fence'
-  | 'blind_retry'
-  | 'mark_after_sending'
-  | 'reads_outside_the_lane'
-  | 'waits_kept_after_the_outage';
-
-export type AgentOptions = {
-  writers: SyncPolicy['writers'];
-  onDoubt: SyncPolicy['onDoubt'];
-  lanes: number;
-  mutation: Mutation | null;
-  /** The share of commits at which the process dies. */
-  crashes: number;
-};
-
-export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
+const refreshMs = 600_000;
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 const uncounted = { answered: noop, unexpected: noop };
 
-/** The store of one machine, which outlives its processes. */
-export class Machine implements Disposable {
-  readonly database: DatabaseSync;
-  readonly transaction: Transaction;
+export type AgentParts = {
+  machine: Machine;
+  network: Network;
+  clock: VirtualClock;
+  random: SeededRandom;
+  configuration: Configuration;
+  faults: Faults;
+  spoiling: Spoiling | null;
+  /** Where the state directory is. */
+  place: string;
+  /** Called when what the upstream said of a key is in the store. */
+  onObserved: (seen: { licenseKey: string; enabled: boolean; buyerEmail: string }) => void;
+  /** Called when the upstream has told the time. */
+  onDate: () => void;
+  /** Called when the process ends of its own. */
+  onFailure: (error: unknown) => void;
+};
 
-  constructor() {
-    this.database = new DatabaseSync(':memory:');
-    takeSteps(this.database, 0, migrations);
-    this.transaction = prepareTransaction(this.database);
-  }
-
-  [Symbol.dispose](): void {
-    this.database.close();
-  }
-}
-
-/** One process of the agent: the real service, sync and store code, until it dies. */
-export class SimulatedAgent {
+/** One process of the agent: the real service, sync, client and store code, until it dies. */
+export class SimulatedAgent implements Sender {
   readonly licensing: Licensing;
   readonly couponing: Couponing;
+  readonly control: SyncControl;
   readonly sync: Sync;
-  readonly clock: VirtualClock;
+  readonly writer: Writer;
   isDead = false;
-  readonly #machine: Machine;
-  readonly #random: SeededRandom;
-  readonly #options: AgentOptions;
-  readonly #writer: Writer;
-  /** Called when an answer of the upstream about a key is in the store. */
-  readonly #onObserved: (license: License) => void;
-  #ending = new AbortController();
+  readonly #parts: AgentParts;
+  readonly #spoiling: Required<Spoiling>;
+  readonly #ending = new AbortController();
 
-  constructor(parts: {
-    machine: Machine;
-    upstream: Upstream;
-    clock: VirtualClock;
-    random: SeededRandom;
-    options: AgentOptions;
-    onObserved: (license: License) => void;
-  }) {
-    const { machine, clock, random, options } = parts;
-    this.clock = clock;
-    this.#machine = machine;
-    this.#random = random;
-    this.#options = options;
-    this.#onObserved = parts.onObserved;
-    this.#writer = this.#dyingWriter();
-    const reader = machine.transaction;
-    const shared = { reader, writer: this.#writer, clock };
+  constructor(parts: AgentParts) {
+    const { machine, clock, configuration } = parts;
+    this.#parts = parts;
+    this.#spoiling = { ...honest, ...parts.spoiling };
+    this.writer = this.#spoiling.writer(this.#mortalWriter(), machine, clock);
+    const shared = { reader: machine.transaction, writer: this.writer, clock };
+    const settings = (): SyncOptions => this.#spoiling.settings(settingsOf(configuration));
     this.sync = new Sync({
       ...shared,
-      upstream: options.mutation === 'blind_retry' ? blindly(parts.upstream) : parts.upstream,
+      upstream: this.#spoiling.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
       log: silent,
       meter: uncounted,
-      lanes: options.mutation === 'reads_outside_the_lane' ? new LooseLanes() : new KeyLanes(),
-      settings: () => syncSettings(options),
+      lanes: this.#spoiling.lanes(),
+      settings,
       lifetime: this.#ending.signal,
     });
-    const settings = { freshness, maxPending: 10_000, timeoutMs, refreshMs: 600_000 };
+    this.control = syncControl(shared, this.sync);
+    const answering = { freshness, maxPending: 10_000, timeoutMs, refreshMs };
     this.licensing = agentLicensing({
       ...shared,
       pull: this.sync.reads,
       deliveries: this.sync.push,
-      productKeys: () => ['product'],
-      settings: () => settings,
+      productKeys: () => [...configuration.secrets.keys()],
+      settings: () => answering,
     });
     this.couponing = agentCouponing({
       ...shared,
       pull: this.sync.coupons,
       isConfigured: () => true,
-      settings: () => ({ ...settings, fenceMs: syncSettings(options).policy.fenceMs }),
+      settings: () => ({ ...answering, fenceMs: settings().policy.fenceMs }),
     });
   }
 
   /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
   async start(): Promise<void> {
-    if (this.#options.mutation === 'mark_after_sending') this.#unmark();
-    await this.#writer.write('start', {
+    this.#spoiling.beforeStart(this.#parts.machine);
+    await this.writer.write('start', {
       role: 'agent',
       adminTokenDigest: 'token',
-      place: 'here',
+      place: this.#parts.place,
       apiKeyDigest: null,
-      fenceMs: syncSettings(this.#options).policy.fenceMs,
+      fenceMs: this.#spoiling.settings(settingsOf(this.#parts.configuration)).policy.fenceMs,
     });
-    // A dead process is not missed: what it awaits never comes.
-    void this.sync.run(this.#ending.signal);
+    // Of a dead process nothing is heard any more: what it awaits never comes.
+    this.sync.run(this.#ending.signal).catch((error: unknown) => {
+      if (!this.isDead) this.#parts.onFailure(error);
+    });
   }
 
   die(): void {
     this.isDead = true;
-    this.clock.stop();
+    this.#parts.clock.stop();
+  }
+
+  carries(asked: Asked): Carried {
+    return this.#parts.machine.carries(asked);
   }
 
   async markTime(): Promise<void> {
-    await this.#writer.write('markTime', { mark: this.clock.mark() });
+    await this.writer.write('markTime', { mark: this.#parts.clock.mark() });
   }
 
   remembered(): number | null {
-    return rememberedTime(this.#machine.transaction);
+    return rememberedTime(this.#parts.machine.transaction);
+  }
+
+  #transport(): Transport {
+    return this.#spoiling.transport(this.#parts.network.transport(this));
+  }
+
+  #client(): Parameters<typeof plainUpstreamOver>[1] {
+    const { configuration, clock, onDate } = this.#parts;
+    return {
+      baseUrl: 'https://upstream.example/',
+      apiKey: () => configuration.apiKey,
+      secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
+      headers: { apiKey: 'service-api-key', productSecret: 'product-secret-key' },
+      onDate: (date) => {
+        if (this.isDead) return;
+        clock.learn(date);
+        onDate();
+      },
+    };
   }
 
   /** A writer that dies at some commits: before, or just after, and then is silent for ever. */
-  #dyingWriter(): Writer {
-    const { clock } = this;
-    const writer = localWriter(this.#machine, {
+  #mortalWriter(): Writer {
+    const { clock, machine, random, faults, onObserved } = this.#parts;
+    const writer = localWriter(machine, {
       run: runUseCase,
       isRefusal,
-      context: () => ({
-        now: clock.now(),
-        steady: clock.steady(),
-        random: this.#random,
-        digest: (secret) => secret,
-      }),
+      context: () => ({ now: clock.now(), steady: clock.steady(), random, digest: (secret) => secret }),
     });
     return {
-      write: async (name, command, asked = {}) => {
-        if (this.#options.mutation === 'waits_kept_after_the_outage' && name === 'endOutage') {
-          return await never();
-        }
-        const dies = !this.isDead && this.#random.chance(this.#options.crashes);
-        if (dies && this.#random.chance(0.5)) this.die();
+      write: async (name, command, writeOptions = {}) => {
+        const dies = !this.isDead && random.chance(faults.crashes);
+        if (dies && random.chance(0.5)) this.die();
         if (this.isDead) return await never();
-        const result = await writer.write(name, command, asked);
-        if ('outcome' in command && command.outcome.outcome === 'applied')
-          this.#observed(command.outcome.value);
+        if (faults.isFull && name !== 'start' && (!isEssential(name) || random.chance(0.3))) {
+          throw new StorageError('full', new Error('no room'));
+        }
+        const result = await writer.write(name, command, writeOptions);
+        if ('outcome' in command && command.outcome.outcome === 'applied') {
+          const { value } = command.outcome;
+          if ('licenseKey' in value) onObserved(value);
+        }
         if (dies) this.die();
         return this.isDead ? await never() : result;
       },
     };
   }
-
-  #observed(value: License | Coupon): void {
-    if ('licenseKey' in value) this.#onObserved(value);
-  }
-
-  /** As if the mark had been written after sending: a crash in between leaves no trace of the attempt. */
-  #unmark(): void {
-    this.#machine.database.exec(
-      `UPDATE outbox SET state = 'pending', base_uses = NULL, sent_at = NULL, next_at = 0
-       WHERE state = 'in_flight'`,
-    );
-  }
 }
 
-/** What the agent is configured with. */
-export function syncSettings({ writers, onDoubt, lanes, mutation }: AgentOptions): SyncOptions {
+function settingsOf({ writers, onDoubt, lanes, secrets }: Configuration): SyncOptions {
   return {
     rate: 20,
     lanes,
     breaker: { failures: 5, openMs: 5_000 },
     unknownMs: 10_000,
     probeMs: 30_000,
-    productKeys: ['product'],
+    productKeys: [...secrets.keys()],
     policy: {
-      fenceMs: mutation === 'no_fence' ? 0 : 10_000,
+      fenceMs,
       writers,
       onDoubt,
-      backoff: { firstMs: 500, maxMs: mutation === 'waits_kept_after_the_outage' ? 900_000 : 60_000 },
+      backoff: { firstMs: 500, maxMs: 60_000 },
       goneMs: 60_000,
-      refreshMs: 600_000,
+      refreshMs,
       graceMs: freshness.graceMs,
     },
   };
 }
 
-/** A client that repeats a request whose answer it did not get, as a retry layer would. */
-function blindly(upstream: Upstream): Upstream {
-  return new Proxy(upstream, {
-    get(target, name) {
-      if (name !== 'change') return Reflect.get(target, name).bind(target) as unknown;
-      const change: Upstream['change'] = async (...parameters) => {
-        const first = await target.change(...parameters);
-        return first.outcome === 'ambiguous' ? await target.change(...parameters) : first;
-      };
-      return change;
-    },
-  });
-}
-
-/** Lanes that let reads pass whenever they like. */
-class LooseLanes extends KeyLanes {
-  override enter(...[subject, lanes, signal]: Parameters<KeyLanes['enter']>): ReturnType<KeyLanes['enter']> {
-    if (lanes.length === 1) return super.enter(subject, lanes, signal);
-    return Promise.resolve({ overlapped: false, [Symbol.dispose]: () => undefined });
-  }
-}
-
-function never(): Promise<never> {
+export function never(): Promise<never> {
   return new Promise<never>(noop);
 }
 
-function noop(): void {
+export function noop(): void {
   // Nothing to do.
 }

@@ -1,0 +1,95 @@
+import type { LicenseOperationKind } from '../../../src/domain/operation.ts';
+import { count } from './history.ts';
+import type { World } from './world.ts';
+
+const accountId = 'default';
+
+/** The software beside the agent: it asks, goes away when the process dies, and keeps what it was answered. */
+export class Callers {
+  readonly #world: World;
+  readonly #forEver: AbortSignal = new AbortController().signal;
+  #couponCount = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  verify(key: string): void {
+    const { agent } = this.#world;
+    void agent.licensing.verify(this.#reach(key), this.#spelling(key), this.#forEver);
+  }
+
+  change(key: string, trigger: LicenseOperationKind): void {
+    const { issued, answered } = this.#world.history;
+    const name = `${this.#world.ledger.fold(key)} ${trigger}`;
+    count(issued, name);
+    void this.#ask(key, { trigger, once: null }, () => count(answered, name));
+  }
+
+  /** A use under an idempotency key, often one that was asked for before: also by a process that died since. */
+  useOnce(key: string): void {
+    const { once, issued, answered } = this.#world.history;
+    const id = `${this.#world.ledger.fold(key)} ${this.#world.random.between(0, 5)}`;
+    const name = `${this.#world.ledger.fold(key)} usage`;
+    if (!once.has(id)) {
+      once.set(id, null);
+      count(issued, name);
+    }
+    void this.#ask(key, { trigger: 'usage', once: id }, (given) => {
+      const before = once.get(id) ?? null;
+      if (before === null) count(answered, name);
+      else if (before !== given) {
+        this.#world.history.broken.push(`invariant 7: ${id}: ${before}, then ${given}`);
+      }
+      once.set(id, given);
+    });
+  }
+
+  createCoupon(): void {
+    void this.#createCoupon();
+  }
+
+  async #ask(
+    key: string,
+    { trigger, once }: { trigger: LicenseOperationKind; once: string | null },
+    onAnswer: (given: string) => void,
+  ): Promise<void> {
+    const { agent, machine, random, troubles } = this.#world;
+    const request = {
+      reach: this.#reach(key),
+      licenseKey: this.#spelling(key),
+      trigger,
+      idempotency: once === null ? null : { credential: 'product', key: once, fingerprint: once },
+      waitMs: troubles.has('wait') ? random.pick([0, 500, 5_000, 30_000]) : 0,
+    };
+    // Refusals and full disks are answers too, which promise nothing.
+    const answer = await agent.licensing.change(request, this.#forEver).catch(() => null);
+    // An answer of a store that was replaced meanwhile is that of a process that is gone.
+    if (answer?.ok === true && machine === this.#world.machine)
+      onAnswer(JSON.stringify(answer.value.license));
+  }
+
+  async #createCoupon(): Promise<void> {
+    this.#couponCount += 1;
+    const { agent, history, machine } = this.#world;
+    const code = `CODE-${this.#couponCount}`;
+    const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
+    const discount = { type: 'percent', percentOff: 20 } as const;
+    const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
+    const created = await agent.couponing.create(accountId, terms, null, this.#forEver).catch(() => null);
+    if (created?.ok === true && machine === this.#world.machine) history.coupons.push(code);
+  }
+
+  #reach(key: string): { accountId: string; productKey: string | null } {
+    const { productOf, random, troubles } = this.#world;
+    const isAdmin = troubles.has('products') && random.chance(0.2);
+    return { accountId, productKey: isAdmin ? null : (productOf.get(key) ?? null) };
+  }
+
+  /** As people type it. */
+  #spelling(key: string): string {
+    const { random, troubles } = this.#world;
+    if (!troubles.has('spellings') || random.chance(0.5)) return key;
+    return random.pick([key.toLowerCase(), `${key.slice(0, 1)}${key.slice(1).toLowerCase()}`]);
+  }
+}

@@ -1,0 +1,63 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
+import type { Transaction } from '../../../src/service/tables.ts';
+import { migrations, takeSteps } from '../../../src/store/files/migrations.ts';
+import { prepareTransaction } from '../../../src/store/tables.ts';
+import type { Asked, Carried } from './ledger.ts';
+
+/** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */
+export type Configuration = {
+  writers: SyncPolicy['writers'];
+  onDoubt: SyncPolicy['onDoubt'];
+  lanes: number;
+  /** By product key. */
+  secrets: Map<string, string>;
+  apiKey: string;
+};
+
+/** What goes wrong inside the machine; shares are from 0 to 1. */
+export type Faults = {
+  /** The share of commits at which the process dies. */
+  crashes: number;
+  /** Only what must be written is, and that not always at the first try. */
+  isFull: boolean;
+};
+
+export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
+const unknown = { operation: null, seq: 0 };
+
+/** The store of one machine, which outlives its processes. */
+export class Machine implements Disposable {
+  readonly database: DatabaseSync;
+  readonly transaction: Transaction;
+  /** Told apart from the stores that it was restored from. */
+  readonly incarnation: number;
+  readonly #inFlight: StatementSync;
+
+  /** Made anew, or from a backup. */
+  constructor(incarnation = 1, backup: Uint8Array | null = null) {
+    this.incarnation = incarnation;
+    this.database = new DatabaseSync(':memory:');
+    if (backup === null) takeSteps(this.database, 0, migrations);
+    else this.database.deserialize(backup);
+    this.transaction = prepareTransaction(this.database);
+    this.#inFlight = this.database.prepare(
+      `SELECT id, seq FROM outbox WHERE state = 'in_flight' AND subject = ? COLLATE NOCASE AND kind = ?`,
+    );
+  }
+
+  backup(): Uint8Array {
+    return this.database.serialize();
+  }
+
+  /** The operation that the outbox says is in flight. */
+  carries({ subject, what }: Asked): Carried {
+    const row = this.#inFlight.get(subject, what);
+    const found = row === undefined ? unknown : { operation: String(row['id']), seq: Number(row['seq']) };
+    return { ...found, incarnation: this.incarnation };
+  }
+
+  [Symbol.dispose](): void {
+    this.database.close();
+  }
+}

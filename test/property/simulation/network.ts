@@ -1,0 +1,307 @@
+import type { Exchange } from '../../../src/upstream/exchange.ts';
+import type { Transport } from '../../../src/upstream/transport.ts';
+import type { VirtualClock } from '../../support/virtual-clock.ts';
+import { type Asked, type Carried, type Ledger, type Reply, nobody, readRequest } from './ledger.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import { calmWeather, isTroubled, type Weather } from './weather.ts';
+
+/** How long a client waits for an answer, in ms. */
+export const timeoutMs = 3_000;
+/** The quiet time that the agent is configured with, and that every request is dead before, in ms. */
+export const fenceMs = 10_000;
+/** When the last late request has arrived, and the last lost answer was missed, in ms. */
+export const quietMs: number = fenceMs + timeoutMs;
+
+/** One request as it left an agent. */
+export type Sent = {
+  what: Asked['what'];
+  /** The license key as the upstream files it; another subject as it was sent. */
+  subject: string;
+  carried: Carried;
+  /** Ms of virtual time. */
+  at: number;
+  /** Whether its answer, once there is one, leaves no doubt about what was done. */
+  settled: boolean;
+};
+
+/** A process that sends, as far as the network looks at it. */
+export interface Sender {
+  readonly isDead: boolean;
+  /** What the outbox of its store says is in flight. */
+  carries(asked: Asked): Carried;
+}
+
+/** Told of every request, before it leaves and when its answer is there. */
+export type Observer = {
+  onSend: (sent: Sent, sender: Sender) => void;
+  onAnswer: (sent: Sent, waitMs: number | null, sender: Sender, now: number) => void;
+};
+
+/** No answer of the upstream comes. */
+type Loss = 'refused' | 'lost_request' | 'lost_answer' | 'late' | 'late_reset' | 'late_gateway';
+/** An answer comes, though not always the upstream's own. */
+type Answer =
+  | 'ok'
+  | 'slow'
+  | 'error_before'
+  | 'error_after'
+  | 'garbage_after'
+  | 'redirect'
+  | 'throttled'
+  | 'busy'
+  | 'unauthorized'
+  | 'firewall'
+  | 'declined'
+  | 'no_route'
+  | 'cached';
+type Fate = Loss | Answer;
+
+const troubles: readonly [Fate, ...Fate[]] = [
+  'refused',
+  'lost_request',
+  'lost_answer',
+  'lost_answer',
+  'late',
+  'late',
+  'late_reset',
+  'late_gateway',
+  'error_before',
+  'error_after',
+  'garbage_after',
+  'redirect',
+  'throttled',
+  'busy',
+  'firewall',
+];
+
+/** Whether such an answer says what was done, to whoever reads it with care. */
+const settles: ReadonlySet<Fate> = new Set<Fate>([
+  'ok',
+  'slow',
+  'refused',
+  'throttled',
+  'unauthorized',
+  'declined',
+  'no_route',
+]);
+
+type Way = { asked: Asked; carried: Carried; fate: Fate };
+
+/** What lies between agents and one upstream: latency, losses, gateways, firewalls and caches. */
+export class Network {
+  weather: Weather = calmWeather;
+  readonly ledger: Ledger;
+  readonly #clock: VirtualClock;
+  readonly #random: SeededRandom;
+  readonly #observer: Observer;
+  /** Its own, so that what waits by it goes with it. */
+  readonly #forEver: AbortSignal = new AbortController().signal;
+  readonly #cache = new Map<string, { text: string; at: number }>();
+  /** How many answers the upstream has made: each carries its number, so that a store shows which it holds. */
+  #answers = 0;
+
+  constructor(parts: { ledger: Ledger; clock: VirtualClock; random: SeededRandom; observer: Observer }) {
+    this.ledger = parts.ledger;
+    this.#clock = parts.clock;
+    this.#random = parts.random;
+    this.#observer = parts.observer;
+  }
+
+  /** The way up of one process. */
+  transport(sender: Sender): Transport {
+    return {
+      send: async (request) => {
+        if (sender.isDead) return await new Promise<never>(() => undefined);
+        const asked = readRequest(request);
+        const isFresh = (request.headers as Record<string, string>)['cache-control'] === 'no-cache';
+        const carried = isChange(asked) ? sender.carries(asked) : nobody;
+        const way = { asked, carried, fate: this.#fate(asked, isFresh) };
+        const subject = this.ledger.fold(asked.subject);
+        const sent = { what: asked.what, subject, carried, at: this.#now(), settled: false };
+        this.#observer.onSend(sent, sender);
+        const came = await this.#travel(way);
+        sent.settled = settles.has(way.fate);
+        this.#observer.onAnswer(sent, this.#waitAsked(came), sender, this.#now());
+        return { came, leave: () => undefined };
+      },
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+  }
+
+  #now(): number {
+    return this.#clock.reading().monotonic;
+  }
+
+  #fate(asked: Asked, isFresh: boolean): Fate {
+    const { weather } = this;
+    if (weather.away !== null) return weather.away;
+    if (isTroubled(weather.poison, asked)) return weather.poison?.how ?? 'error_before';
+    if (isTroubled(weather.noRoute, asked)) return 'no_route';
+    if (this.#random.chance(weather.unauthorized)) return 'unauthorized';
+    if (isChange(asked) && this.#random.chance(weather.declining)) return 'declined';
+    if (this.#mayBeCached(asked, isFresh) && this.#random.chance(weather.caching)) return 'cached';
+    if (this.#random.chance(weather.trouble)) return this.#random.pick(troubles);
+    return this.#random.chance(0.2) ? 'slow' : 'ok';
+  }
+
+  async #travel(way: Way): Promise<Exchange> {
+    const wayMs = this.#random.between(1, 300);
+    await this.#pass(wayMs);
+    switch (way.fate) {
+      case 'refused':
+        return refused;
+      case 'lost_request':
+        return this.#silence(wayMs);
+      case 'lost_answer':
+        this.#work(way);
+        return this.#random.chance(0.5) ? reset : this.#silence(wayMs);
+      case 'late':
+        void this.#late(way, wayMs);
+        return this.#silence(wayMs);
+      case 'late_reset':
+        void this.#late(way, wayMs);
+        return reset;
+      case 'late_gateway':
+        void this.#late(way, wayMs);
+        return this.#answer(504, '<html>a gateway has lost patience</html>');
+      case 'slow': {
+        const reply = this.#work(way);
+        await this.#pass(this.#random.between(1, timeoutMs - wayMs - 1));
+        return this.#answer(reply.status, JSON.stringify(reply.body));
+      }
+      case 'ok':
+      case 'cached':
+      case 'error_before':
+      case 'error_after':
+      case 'garbage_after':
+      case 'redirect':
+      case 'throttled':
+      case 'busy':
+      case 'unauthorized':
+      case 'firewall':
+      case 'declined':
+      case 'no_route':
+        return this.#answered(way, way.fate);
+      default:
+        return way.fate satisfies never;
+    }
+  }
+
+  #answered(way: Way, fate: Exclude<Answer, 'slow'>): Exchange {
+    switch (fate) {
+      case 'ok': {
+        const { status, body } = this.#work(way);
+        const text = JSON.stringify(body);
+        if (way.asked.what === 'verify' && status === 200) {
+          this.#cache.set(urlOf(way.asked), { text, at: this.#now() });
+        }
+        return this.#answer(status, text);
+      }
+      case 'cached':
+        return this.#fromCache(way.asked);
+      case 'error_before':
+        return this.#answer(this.#random.pick([500, 502, 503, 504]), '<html>a bad day</html>');
+      case 'error_after':
+        this.#work(way);
+        return this.#answer(this.#random.pick([500, 502, 504]), '{"error":"a bad day"}');
+      case 'garbage_after':
+        this.#work(way);
+        return this.#answer(200, this.#random.pick(['<html>hello</html>', '{"data":', '{}', '[]', '']));
+      case 'redirect':
+        return this.#answer(this.#random.pick([301, 302, 307]), '', {
+          location: 'https://elsewhere.example',
+        });
+      case 'throttled':
+        return this.#answer(429, '{"error":"slow down"}', { 'retry-after': this.#retryAfter() });
+      case 'busy':
+        return this.#answer(503, '<html>later</html>', { 'retry-after': this.#retryAfter() });
+      case 'unauthorized':
+        return this.#answer(401, '{"error":"wrong secret"}');
+      case 'firewall':
+        return this.#answer(403, '<html>blocked</html>');
+      case 'declined':
+        return this.#answer(this.#random.pick([400, 422]), '{"error":"not like this"}');
+      case 'no_route':
+        return this.#answer(404, '{"error":"no such route"}');
+      default:
+        return fate satisfies never;
+    }
+  }
+
+  /** The request arrives. */
+  #work({ asked, carried }: Way): Reply {
+    const reply = this.ledger.handle(asked, carried);
+    this.#answers += 1;
+    const { data } = reply.body;
+    if (typeof data !== 'object' || data === null || !('buyer_email' in data)) return reply;
+    const body = { data: { ...data, buyer_email: `answer-${this.#answers}@example.com` } };
+    return { status: reply.status, body };
+  }
+
+  /** It arrives when nobody waits for it any more, but within the fence after it was sent. */
+  async #late(way: Way, wayMs: number): Promise<void> {
+    const rest = fenceMs - 1 - wayMs;
+    const isNear = this.weather.nearFence && this.#random.chance(0.5);
+    await this.#pass(isNear ? rest - this.#random.between(0, 50) : this.#random.between(1, rest - 1_000));
+    this.#work(way);
+  }
+
+  #mayBeCached(asked: Asked, isFresh: boolean): boolean {
+    const kept = asked.what === 'verify' ? this.#cache.get(urlOf(asked)) : undefined;
+    // Below one second no cache says how old its answer is.
+    if (kept === undefined || this.#now() - kept.at < 1_000) return false;
+    return !isFresh || this.weather.cacheIsStubborn;
+  }
+
+  #fromCache(asked: Asked): Exchange {
+    const kept = this.#cache.get(urlOf(asked));
+    if (kept === undefined) throw new Error(`nothing is cached of ${asked.subject}`);
+    const age = this.#now() - kept.at;
+    const date = new Date(this.#clock.now() - age).toUTCString();
+    return this.#answer(200, kept.text, { date, age: String(Math.floor(age / 1_000)) });
+  }
+
+  #retryAfter(): string {
+    const seconds = this.#random.between(0, this.weather.longestWaitS);
+    if (this.#random.chance(0.5)) return String(seconds);
+    return new Date(this.#clock.now() + seconds * 1000).toUTCString();
+  }
+
+  /** For how long an answer asks to be left alone, in ms, by a reading of its own. */
+  #waitAsked(came: Exchange): number | null {
+    if (came.type === 'failed') return null;
+    const { 'retry-after': retryAfter, date } = came.headers;
+    if (typeof retryAfter !== 'string') return null;
+    const isSeconds = /^\d+$/.test(retryAfter);
+    const waitMs = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.parse(String(date));
+    // Nobody's page keeps an agent away for long: only a JSON object is the upstream's own word.
+    return came.text.startsWith('{') ? waitMs : Math.min(waitMs, 15 * 60_000);
+  }
+
+  #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {
+    const date = new Date(this.#clock.now()).toUTCString();
+    return { type: 'answered', status, text, headers: { date, ...headers } };
+  }
+
+  async #silence(waitedMs: number): Promise<Exchange> {
+    await this.#pass(timeoutMs - waitedMs);
+    return silent;
+  }
+
+  async #pass(ms: number): Promise<void> {
+    await this.#clock.sleep(ms, this.#forEver);
+  }
+}
+
+const refused: Exchange = { type: 'failed', sent: false, error: new Error('connection refused') };
+const reset: Exchange = { type: 'failed', sent: true, error: new Error('connection reset') };
+const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time') };
+
+/** Whether a request is to change a license. */
+export function isChange({ what }: Pick<Asked, 'what'>): boolean {
+  return what === 'usage' || what === 'decrease' || what === 'enable' || what === 'disable';
+}
+
+function urlOf({ subject, secret }: Asked): string {
+  return `${secret} ${subject}`;
+}

@@ -1,0 +1,60 @@
+import { fenceMs, isChange, type Observer, type Sender, type Sent } from './network.ts';
+
+const laneOf = { usage: 'counter', decrease: 'counter', enable: 'state', disable: 'state' } as const;
+
+/** Looks at every request as it leaves: nothing is sent unmarked, into a fence, or before it is welcome. */
+export class Watch implements Observer {
+  /** What was found broken. */
+  readonly broken: string[] = [];
+  /** Everything that was sent, whether or not it arrived. */
+  readonly sent: Sent[] = [];
+  /** By lane: what was sent and may still be on its way. */
+  readonly #doubtful = new Map<string, Sent[]>();
+  /** Until when the upstream asked to be left alone, in ms of virtual time, since when, and whom it told. */
+  #wait: { from: number; until: number; told: Sender } | null = null;
+
+  /** Until when the upstream asked to be left alone, in ms of virtual time. */
+  get notBefore(): number {
+    return this.#wait?.until ?? 0;
+  }
+
+  onSend(sent: Sent, sender: Sender): void {
+    this.sent.push(sent);
+    this.#checkWait(sent, sender);
+    if (!isChange(sent)) return;
+    if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
+    const name = laneName(sent);
+    const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + fenceMs);
+    const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
+    if (overtaken !== undefined) {
+      this.#report('the fence', sent, `is sent ${sent.at - overtaken.at} ms after a ${overtaken.what}`);
+    }
+    // Until its answer is there it is as doubtful as if that were lost.
+    this.#doubtful.set(name, [...doubtful, sent]);
+  }
+
+  onAnswer(sent: Sent, waitMs: number | null, sender: Sender, now: number): void {
+    if (sent.settled && isChange(sent)) {
+      const name = laneName(sent);
+      const others = this.#doubtful.get(name)?.filter((other) => other !== sent);
+      this.#doubtful.set(name, others ?? []);
+    }
+    if (waitMs === null || sender.isDead || now + waitMs <= this.notBefore) return;
+    this.#wait = { from: now, until: now + waitMs, told: sender };
+  }
+
+  #checkWait(sent: Sent, sender: Sender): void {
+    const wait = this.#wait;
+    // What left in the instant of the answer left before it was heard; who died of it may have forgotten it.
+    if (wait === null || sent.at >= wait.until || sent.at <= wait.from || wait.told !== sender) return;
+    this.#report('Retry-After', sent, `is sent ${wait.until - sent.at} ms too early`);
+  }
+
+  #report(rule: string, { what, subject, at }: Sent, how: string): void {
+    this.broken.push(`${rule}: a ${what} of ${subject} ${how} (at ${at})`);
+  }
+}
+
+function laneName({ what, subject }: Sent): string {
+  return `${subject} ${laneOf[what as keyof typeof laneOf]}`;
+}

@@ -1,0 +1,48 @@
+import type { Asked } from './ledger.ts';
+
+/** Requests that one trouble is for; null: any. */
+export type Target = { subject: string | null; what: Asked['what'] | null };
+
+/** What the network and the upstream do to requests at the moment. Shares are from 0 to 1. */
+export type Weather = {
+  /** The share of requests that meet one of the common troubles. */
+  trouble: number;
+  /** Nothing gets there at all: refused, or silence. */
+  away: 'refused' | 'lost_request' | null;
+  /** The share that is told that its secret is wrong. */
+  unauthorized: number;
+  /** The share of changes that the upstream declines for good (400, 422). */
+  declining: number;
+  /** What fails every time. */
+  poison: (Target & { how: 'error_before' | 'error_after' | 'garbage_after' }) | null;
+  /** What a gateway without routes answers, with 404 and an object. */
+  noRoute: Target | null;
+  /** The share of reads that a cache answers, where it may or does not care. */
+  caching: number;
+  cacheIsStubborn: boolean;
+  /** Late requests arrive as late as the fence allows. */
+  nearFence: boolean;
+  /** The longest `Retry-After`, in seconds. */
+  longestWaitS: number;
+};
+
+export const calmWeather: Weather = {
+  trouble: 0,
+  away: null,
+  unauthorized: 0,
+  declining: 0,
+  poison: null,
+  noRoute: null,
+  caching: 0,
+  cacheIsStubborn: false,
+  nearFence: false,
+  longestWaitS: 8,
+};
+
+export function isTroubled(target: Target | null, { subject, what }: Asked): boolean {
+  return (
+    target !== null &&
+    (target.subject === null || target.subject === subject.toLowerCase()) &&
+    (target.what === null || target.what === what)
+  );
+}

@@ -1,0 +1,171 @@
+import { VirtualTime, type VirtualClock } from '../../support/virtual-clock.ts';
+import { emptyHistory, type History, type Order } from './history.ts';
+import { Ledger } from './ledger.ts';
+import { Machine, type Configuration, type Faults } from './machine.ts';
+import { Network } from './network.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { SimulatedAgent } from './simulated-agent.ts';
+import type { Spoiling } from './spoiling.ts';
+import { Watch } from './watch.ts';
+
+/** The kinds of trouble that a seed has or has not; what each does is in `trouble.ts`. */
+export type TroubleName = 'others' | 'people' | 'wait' | 'fence' | 'products' | 'spellings';
+
+/** Those after which operations may be left that are not simply delivered. */
+const leaveDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'people']);
+
+export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; spoiling: Spoiling | null };
+
+/** One machine with an agent, one upstream, the network between them, and what callers were told. */
+export class World implements Disposable {
+  readonly random: SeededRandom;
+  readonly troubles: ReadonlySet<TroubleName>;
+  readonly configuration: Configuration;
+  readonly faults: Faults;
+  readonly ledger: Ledger;
+  readonly network: Network;
+  readonly watch: Watch = new Watch();
+  /** License keys as the upstream spells them. */
+  readonly keys: readonly string[];
+  /** By product key: its secret upstream. */
+  readonly products: ReadonlyMap<string, string>;
+  readonly productOf: Map<string, string> = new Map();
+  /** The counts to begin with, by key as the upstream files it. */
+  readonly initial: Map<string, number> = new Map();
+  readonly history: History = emptyHistory();
+  readonly order: Order = { checked: 0, latest: new Map() };
+  machine: Machine;
+  agent: SimulatedAgent;
+  /** Where the state directory is. */
+  place = 'here';
+  readonly #spoiling: Spoiling | null;
+  readonly #time = new VirtualTime();
+  #clock: VirtualClock;
+
+  constructor({ seed, troubles, spoiling }: WorldOptions) {
+    const random = new SeededRandom(seed);
+    this.random = random;
+    this.troubles = new Set(troubles);
+    this.#spoiling = spoiling;
+    const names = Array.from({ length: this.troubles.has('products') ? 3 : 1 }, (_, n) => `product-${n}`);
+    this.products = new Map(names.map((name) => [name, `secret of ${name}`]));
+    this.configuration = {
+      writers: this.troubles.has('others') ? 'many' : 'single',
+      onDoubt: random.chance(0.8) ? 'infer' : 'hold',
+      lanes: random.between(1, 4),
+      secrets: new Map(this.products),
+      apiKey: 'api-key',
+    };
+    this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false };
+    this.ledger = new Ledger(new Map([...this.products].map(([name, secret]) => [secret, name])));
+    this.ledger.foldsCase = this.troubles.has('spellings');
+    const { ledger, watch } = this;
+    this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
+    this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
+    for (const key of this.keys) this.#addLicense(key);
+    this.machine = new Machine();
+    this.#clock = this.#time.clock();
+    this.agent = this.#process();
+  }
+
+  get clock(): VirtualClock {
+    return this.#clock;
+  }
+
+  /** Ms of virtual time that have passed. */
+  get elapsed(): number {
+    return this.#time.elapsed;
+  }
+
+  /** Whether nothing in this world can leave doubt: no count may then be anything but delivered. */
+  get isStrict(): boolean {
+    return this.troubles.isDisjointFrom(leaveDoubt);
+  }
+
+  /** Whether what is about this key cannot get through, even at rest. */
+  isStuck(subject: string): boolean {
+    return this.network.weather.poison?.subject === subject.toLowerCase();
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.#time.advance(ms);
+  }
+
+  async runUntil(holds: () => boolean, withinMs: number): Promise<void> {
+    await this.#time.runUntil(holds, withinMs);
+  }
+
+  async start(): Promise<void> {
+    await this.unharmed(() => this.agent.start());
+    await this.#time.advance(10);
+  }
+
+  /** The process dies if it still lives; another one starts on the machine's store, or on that of a backup. */
+  async restart(backup: Uint8Array | null = null): Promise<void> {
+    this.agent.die();
+    await this.#time.advance(this.random.pick([1, 500, 20_000]));
+    // A process that is stopped while the clock shows what nobody believes cannot know better afterwards.
+    if (this.#clock.isUnbelieved) this.history.ranks.clear();
+    if (backup !== null) {
+      const before = this.machine;
+      this.machine = new Machine(before.incarnation + 1, backup);
+      before[Symbol.dispose]();
+    }
+    this.#clock = this.#clock.restarted(this.agent.remembered());
+    this.agent = this.#process();
+    await this.start();
+  }
+
+  /** No crash strikes meanwhile, and there is room. */
+  async unharmed(act: () => Promise<unknown>): Promise<void> {
+    if (this.agent.isDead) return;
+    const before = { ...this.faults };
+    Object.assign(this.faults, { crashes: 0, isFull: false });
+    await act();
+    Object.assign(this.faults, before);
+  }
+
+  jump(byMs: number): void {
+    this.#clock.jumpWall(byMs);
+  }
+
+  [Symbol.dispose](): void {
+    this.agent.die();
+    this.machine[Symbol.dispose]();
+  }
+
+  #addLicense(key: string): void {
+    const uses = this.random.between(0, 3);
+    const product = this.random.pick([...this.products.keys()] as [string, ...string[]]);
+    this.productOf.set(key, product);
+    this.initial.set(this.ledger.fold(key), uses);
+    this.ledger.add(key, product, uses);
+  }
+
+  #process(): SimulatedAgent {
+    const { history } = this;
+    return new SimulatedAgent({
+      machine: this.machine,
+      network: this.network,
+      clock: this.#clock,
+      random: this.random,
+      configuration: this.configuration,
+      faults: this.faults,
+      place: this.place,
+      spoiling: this.#spoiling,
+      onObserved: ({ licenseKey, enabled, buyerEmail }) => {
+        const key = this.ledger.fold(licenseKey);
+        const number = Number(/\d+/.exec(buyerEmail)?.[0]);
+        const said = history.said.get(key) ?? { enabled: 0, disabled: 0 };
+        const kind = enabled ? 'enabled' : 'disabled';
+        history.said.set(key, { ...said, [kind]: Math.max(said[kind], number) });
+      },
+      onDate: () => {
+        history.answers += 1;
+      },
+      onFailure: (error) => {
+        history.broken.push(`the process ended by itself: ${String(error)}`);
+      },
+    });
+  }
+}
