@@ -26,10 +26,9 @@ const config: ViteUserConfig = defineConfig({
           benchmark: { include: [] },
           testTimeout: 120_000,
           hookTimeout: 60_000,
-          // Real daemons on real clocks: one file at a time, and a machine that was busy with something else
-          // for a second gets a second chance.
+          // Real daemons on real clocks: one file at a time. Where a machine that was busy for a second can
+          // spoil a test, the test asks for a second chance itself, and says why.
           maxWorkers: 1,
-          retry: 2,
           sequence: { groupOrder: 1 },
         },
       },

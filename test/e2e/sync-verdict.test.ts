@@ -81,8 +81,8 @@ test.concurrent('a stale verdict is answered at once, and refreshed behind the a
   await using stage = await setStage({ licenses: ['KEY'], configuration: { ...quiet, freshness } });
   const agent = await stage.startAgent();
   await agent.learn(['KEY']);
-  expect(await standingsUntil(agent, 'KEY', 'stale')).toContain('stale');
-  expect(await standingsUntil(agent, 'KEY', 'fresh')).toContain('fresh');
+  await standingsUntil(agent, 'KEY', 'stale');
+  await standingsUntil(agent, 'KEY', 'fresh');
   expect(verifies(stage, 'KEY')).toBeGreaterThanOrEqual(2);
   // Between them nothing was asked for: one request for each time that it had become stale.
   const gaps = stage.upstream.ledger
