@@ -26,8 +26,8 @@ const config: ViteUserConfig = defineConfig({
           benchmark: { include: [] },
           testTimeout: 120_000,
           hookTimeout: 60_000,
-          // Real daemons on real clocks: one file at a time. Where a machine that was busy for a second can
-          // spoil a test, the test asks for a second chance itself, and says why.
+          // Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once
+          // in a while is a fault.
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
         },

@@ -4,7 +4,9 @@ import { operate } from '../support/people.ts';
 
 test('status follows the upstream, the outbox and the records of an agent', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
-  await using stage = await setStage({ licenses });
+  // No answer is late here, however busy the machine.
+  const upstream = { timeout: '10s' };
+  await using stage = await setStage({ licenses, configuration: { upstream } });
   const startedAt = Date.now();
   const agent = await stage.startAgent();
   await agent.learn(['KEY', 'DISABLED']);

