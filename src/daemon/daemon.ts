@@ -209,11 +209,12 @@ export class Daemon {
   }
 
   #app(): App {
-    const { current, reader, writer, log, clock, metrics } = this.#parts;
+    const { instance, current, reader, writer, log, clock, metrics } = this.#parts;
     const { licensing, couponing, credentials, sync } = this.#role;
     return {
       role: current.configuration.role,
       version,
+      instance,
       licensing: this.#measured(licensing),
       couponing,
       credentials,

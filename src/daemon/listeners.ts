@@ -24,7 +24,7 @@ export interface Listeners extends AsyncDisposable {
   readonly underWay: RequestsInFlight;
 }
 
-/** Opens what is configured and writes where to `listen.json`; opens nothing if one of them fails. */
+/** Opens what is configured and writes where, and which instance this is, to `listen.json`; opens nothing if one of them fails. */
 export async function openListeners(
   { listen, limits, stateDir }: Configuration,
   app: App,
@@ -51,7 +51,7 @@ export async function openListeners(
   }
   const addresses = { tcp, socket: listen.socket };
   const file = join(stateDir, stateFiles.addresses);
-  replaceFile(file, `${JSON.stringify(addresses)}\n`);
+  replaceFile(file, `${JSON.stringify({ ...addresses, instance: app.instance })}\n`);
   opening.defer(() => {
     unlinkSync(file);
   });

@@ -19,3 +19,6 @@ export const provenanceHeaderNames = {
   graceUntil: 'Latchkey-Grace-Until',
   pending: 'Latchkey-Pending',
 } as const;
+
+/** Tells which instance answered; the command line and an agent's own client recognize themselves by it. */
+export const instanceHeader = 'Latchkey-Instance';

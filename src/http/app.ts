@@ -22,6 +22,8 @@ export type Backup = { sizeBytes: number; content: Readable };
 export interface App {
   readonly role: 'authority' | 'agent';
   readonly version: string;
+  /** The id of this store, told with every answer. */
+  readonly instance: string;
   readonly licensing: Licensing;
   readonly couponing: Couponing;
   readonly reader: Reader;

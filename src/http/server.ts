@@ -6,6 +6,7 @@ import {
   type FastifyRequest,
   type onRequestHookHandler,
 } from 'fastify';
+import { instanceHeader } from '../domain/header-names.ts';
 import type { Principal } from '../domain/principal.ts';
 import { answerBrokenRequest, noteRequest, refuseConnect } from './entry/broken-request.ts';
 import { readBodies } from './entry/body.ts';
@@ -35,6 +36,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
+      nameInstance(app, reply);
       sendError(app, errorOf(() => arrive(request)) ?? error, reply);
     },
     clientErrorHandler: answerBrokenRequest,
@@ -50,6 +52,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   readBodies(server, settings.limits);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
+    nameInstance(app, reply);
     done(
       errorOf(() => {
         arrive(request);
@@ -59,6 +62,11 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   });
   for (const route of routes) addRoute(server, { app, socketPrincipal: settings.principal }, route);
   return server;
+}
+
+/** By this the command line and an agent's own upstream client tell who answered. */
+function nameInstance({ instance }: App, reply: FastifyReply): void {
+  reply.header(instanceHeader, instance);
 }
 
 function serverLimits({ limits }: ServerSettings): object {

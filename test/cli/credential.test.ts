@@ -1,29 +1,61 @@
 import { spawnSync } from 'node:child_process';
-import { rename, rm, symlink } from 'node:fs/promises';
+import { chown, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/command-line.ts';
-import { startFakeDaemon } from '../support/fake-daemon.ts';
+import { type FakeDaemon, license, startFakeDaemon } from '../support/fake-daemon.ts';
 
-test('a link in place of the admin token is not followed: nothing of what it leads to is sent', async () => {
-  await using daemon = await startFakeDaemon();
-  const path = join(daemon.stateDir, 'admin.token');
-  await rename(path, join(daemon.stateDir, 'elsewhere'));
-  await symlink(join(daemon.stateDir, 'elsewhere'), path);
+const isRoot = process.getuid?.() === 0;
+const stranger = 54_321;
+
+async function startLicenseDaemon(): Promise<FakeDaemon> {
+  const daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: license } });
+  return daemon;
+}
+
+test('an admin token that is gone is told', async () => {
+  await using daemon = await startLicenseDaemon();
+  const file = join(daemon.stateDir, 'admin.token');
+  await rm(file);
   const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
   expect(code).toBe(1);
-  expect(err).toContain(`latchkey: cannot read the admin token ${path}: too many symbolic links`);
+  expect(err).toContain(`latchkey: cannot read ${file}: no such file or directory`);
+});
+
+test.each(['admin.token', 'listen.json'])('%s is not read through a link', async (name) => {
+  await using daemon = await startLicenseDaemon();
+  const file = join(daemon.stateDir, name);
+  await rename(file, `${file}.kept`);
+  await symlink(`${file}.kept`, file);
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(err).toContain(`latchkey: cannot read ${file}: it is a link`);
   expect(daemon.received).toEqual([]);
 });
 
 test.runIf(spawnSync('mkfifo', ['--version']).status === 0)(
   'a pipe in place of the admin token keeps nobody waiting (skipped without mkfifo)',
   async () => {
-    await using daemon = await startFakeDaemon();
-    const path = join(daemon.stateDir, 'admin.token');
-    await rm(path);
-    expect(spawnSync('mkfifo', [path]).status).toBe(0);
+    await using daemon = await startLicenseDaemon();
+    const file = join(daemon.stateDir, 'admin.token');
+    await rm(file);
+    expect(spawnSync('mkfifo', [file]).status).toBe(0);
     const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
-    expect([code, err.trim()]).toEqual([1, `latchkey: there is no token in ${path}`]);
+    expect(code).toBe(1);
+    expect(err).toContain(`latchkey: cannot read ${file}: it is not a regular file`);
+  },
+);
+
+test.skipIf(!isRoot).each(['admin.token', 'listen.json'])(
+  '%s of a stranger in a directory of this user is not read',
+  async (name) => {
+    await using daemon = await startLicenseDaemon();
+    const file = join(daemon.stateDir, name);
+    await chown(file, stranger, stranger);
+    const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+    expect(code).toBe(1);
+    expect(err).toContain(`latchkey: cannot read ${file}: it belongs to user ${stranger}`);
+    expect(daemon.received).toEqual([]);
   },
 );

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { latchkey } from '../support/command-line.ts';
 import { type FakeDaemon, license, startFakeDaemon } from '../support/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -36,13 +36,98 @@ test('a daemon on all addresses is called by loopback', async () => {
   expect(daemon.received).toMatchObject([{ listener: 'tcp', headers: { host: 'localhost' } }]);
 });
 
-test('without an announcement the configured addresses are tried', async () => {
+test('a state directory without listen.json has no daemon: the configured addresses are not tried', async () => {
   await using daemon = await startLicenseDaemon();
   await rm(join(daemon.stateDir, 'listen.json'));
   const file = join(daemon.stateDir, 'config.yaml');
-  await writeFile(file, `state_dir: ${daemon.stateDir}\nlisten: { socket: ${daemon.socket}, tcp: false }\n`);
-  expect((await latchkey('verify', 'K', '--config', file)).code).toBe(0);
-  expect(daemon.received).toMatchObject([{ listener: 'socket' }]);
+  const tcp = daemon.url.replace('http://', '');
+  await writeFile(
+    file,
+    `state_dir: ${daemon.stateDir}\nlisten: { socket: ${daemon.socket}, tcp: "${tcp}" }\n`,
+  );
+  for (const argv of [
+    ['verify', 'K'],
+    ['status', '--check'],
+    ['outbox', 'list'],
+  ]) {
+    const { code, err } = await latchkey(...argv, '--config', file);
+    expect(code).toBe(69);
+    expect(err).toBe(
+      `latchkey: no daemon runs on ${daemon.stateDir}: there is no listen.json in it\n` +
+        'Start one: latchkey serve. Or say where it is: --state-dir DIR or --config FILE.\n',
+    );
+  }
+  expect([...daemon.received, ...daemon.probes]).toEqual([]);
+});
+
+describe('the daemon of another state directory at the address of a killed one', () => {
+  test('gets no token, and a line says so', async () => {
+    await using daemon = await startLicenseDaemon();
+    daemon.become('0199-another');
+    await daemon.announce({ socket: null, tcp: daemon.url });
+    expect(await latchkey('use', 'K', '--state-dir', daemon.stateDir)).toEqual({
+      code: 69,
+      out: '',
+      err:
+        'latchkey: no daemon can be reached; looked at\n' +
+        `  ${daemon.url}: the daemon of another state directory listens there, instance 0199-another\n` +
+        'Start one: latchkey serve. Or say where it is: --state-dir DIR or --config FILE.\n',
+    });
+    expect(daemon.received).toEqual([]);
+    expect(daemon.probes.map(({ headers }) => headers)).toEqual([
+      expect.not.objectContaining({ authorization: expect.anything() as unknown }),
+    ]);
+  });
+
+  test('is not taken for ready by status --check', async () => {
+    await using daemon = await startLicenseDaemon();
+    daemon.answer({ body: { status: 'ok', reasons: [] } });
+    daemon.become('0199-another');
+    const { code, out, err } = await latchkey('status', '--check', '--state-dir', daemon.stateDir);
+    expect({ code, out }).toEqual({ code: 69, out: '' });
+    expect(err).toContain(`${daemon.socket}: the daemon of another state directory listens there`);
+  });
+
+  test('is not asked how it is by the doctor, which says what is there', async () => {
+    await using daemon = await startLicenseDaemon();
+    daemon.answer({ body: { status: 'ok', reasons: [] } });
+    daemon.become('0199-another');
+    await daemon.announce({ socket: null, tcp: daemon.url });
+    const { out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
+    expect(out).not.toContain('the daemon is ready');
+    expect(out).toContain(
+      `warn  no daemon runs here; ${daemon.url}: the daemon of another state directory listens there`,
+    );
+  });
+});
+
+test('another program at the address of a killed daemon gets no token', async () => {
+  await using daemon = await startLicenseDaemon();
+  daemon.become(null);
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(69);
+  expect(err).toContain(`${daemon.url}: what answers there is no latchkey daemon`);
+  expect(daemon.received).toEqual([]);
+});
+
+test('the port is used when the socket belongs to the daemon of another state directory by now', async () => {
+  await using daemon = await startLicenseDaemon();
+  await using other = await startFakeDaemon();
+  other.become('0199-another');
+  await daemon.announce({ socket: other.socket, tcp: daemon.url });
+  expect((await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).code).toBe(0);
+  expect(other.received).toEqual([]);
+  expect(daemon.received).toMatchObject([{ listener: 'tcp' }]);
+});
+
+test('a listen.json that no daemon of this version wrote is a failure of its own', async () => {
+  await using daemon = await startLicenseDaemon();
+  const file = join(daemon.stateDir, 'listen.json');
+  await writeFile(file, JSON.stringify({ socket: daemon.socket, tcp: null }));
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(err).toContain(`${file} is not understood: is the daemon of another version?`);
+  expect(daemon.received).toEqual([]);
 });
 
 test('a token in the environment goes before the one in the state directory', async () => {
@@ -60,13 +145,6 @@ test('where nothing listens, each place looked at is told, and how to start a da
   expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
   expect(err).toContain('http://127.0.0.1:1: nothing of this machine listens there');
   expect(err).toContain('latchkey serve');
-});
-
-test('a state directory without a token never had a daemon', async () => {
-  await using directory = temporaryDirectory();
-  const { code, err } = await latchkey('verify', 'K', '--state-dir', directory.path);
-  expect(code).toBe(69);
-  expect(err).toContain(`${directory.path}/admin.token: no such file or directory`);
 });
 
 test('a token that cannot be read, or is none, is a failure of its own', async () => {
@@ -115,8 +193,9 @@ test.skipIf(!isRoot)(
   async () => {
     await using daemon = await startFakeDaemon();
     daemon.answer({ body: { data: { operations: [] } } });
-    await chown(daemon.socket, stranger, stranger);
-    await chown(join(daemon.stateDir, 'admin.token'), stranger, stranger);
+    for (const name of ['.', 'fake.sock', 'admin.token', 'listen.json']) {
+      await chown(join(daemon.stateDir, name), stranger, stranger);
+    }
     expect(await latchkey('outbox', 'list', '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
     expect(daemon.received).toHaveLength(1);
   },

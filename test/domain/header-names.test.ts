@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import {
   credentialHeaders,
   idempotencyKeyHeader,
+  instanceHeader,
   provenanceHeaderNames,
 } from '../../src/domain/header-names.ts';
 
@@ -11,15 +12,14 @@ const source = join(import.meta.dirname, '../../src');
 const withoutComments = (text: string): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '');
 
 test('the name of a header is written in one place', () => {
-  const names = [credentialHeaders, provenanceHeaderNames].flatMap((table) => Object.values(table));
+  const tables = [credentialHeaders, provenanceHeaderNames].flatMap((table) => Object.values(table));
+  const names = [...tables, idempotencyKeyHeader, instanceHeader];
   const written = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .flatMap((path) => {
       const text = withoutComments(readFileSync(join(source, path), 'utf8')).toLowerCase();
-      return [...names, idempotencyKeyHeader]
-        .filter((name) => text.includes(name.toLowerCase()))
-        .map((name) => [name, path]);
+      return names.filter((name) => text.includes(name.toLowerCase())).map((name) => [name, path]);
     });
-  const expected = [...names, idempotencyKeyHeader].map((name) => [name, 'domain/header-names.ts']);
+  const expected = names.map((name) => [name, 'domain/header-names.ts']);
   expect(written).toEqual(expected);
 });

@@ -21,29 +21,50 @@ export interface Reply {
   readonly body: unknown;
 }
 
+/** What is written into `listen.json`; the instance is the daemon's own where it is left out. */
+export interface Announcement {
+  readonly socket: string | null;
+  readonly tcp: string | null;
+  readonly instance?: string;
+}
+
 export interface FakeDaemon extends AsyncDisposable {
   readonly stateDir: string;
   readonly socket: string;
   readonly url: string;
+  /** What came in, without `/livez`. */
   readonly received: readonly Received[];
+  /** What asked `/livez`, which is always answered. */
+  readonly probes: readonly Received[];
   /** Sets the answer to every request from now on. */
   readonly answer: (reply: Reply | undefined) => void;
   /** Rewrites `listen.json`. */
-  readonly announce: (listeners: { socket: string | null; tcp: string | null }) => Promise<void>;
+  readonly announce: (listeners: Announcement) => Promise<void>;
+  /** Sets the instance that every answer names; null: none, like another program. */
+  readonly become: (instance: string | null) => void;
 }
+
+const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 
 /** Starts what looks like a daemon on a socket and a port, with its state directory. */
 export async function startFakeDaemon(): Promise<FakeDaemon> {
   const directory = temporaryDirectory();
   const socket = join(directory.path, 'fake.sock');
   const received: Received[] = [];
+  const probes: Received[] = [];
+  let instance: string | null = ownInstance;
   let reply: Reply | undefined = { body: { data: {} } };
   const listen = (listener: 'socket' | 'tcp'): Server =>
     createServer((request, response) => {
       void text(request).then((body) => {
-        received.push({ line: `${request.method} ${request.url}`, listener, headers: request.headers, body });
+        const line = `${request.method} ${request.url}`;
+        const isProbe = line === 'GET /livez';
+        (isProbe ? probes : received).push({ line, listener, headers: request.headers, body });
+        response.setHeader('content-type', 'application/json');
+        if (instance !== null) response.setHeader('latchkey-instance', instance);
+        if (isProbe) return response.end('{"status":"ok","reasons":[]}');
         if (reply === undefined) return request.socket.destroy();
-        response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
+        response.writeHead(reply.status ?? 200, reply.headers);
         return response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
       });
     });
@@ -51,7 +72,9 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
   await Promise.all(servers.map((server) => once(server, 'listening')));
   const url = `http://127.0.0.1:${(servers[1].address() as AddressInfo).port}`;
   const announce: FakeDaemon['announce'] = (listeners) =>
-    writeFile(join(directory.path, 'listen.json'), JSON.stringify(listeners));
+    writeFile(join(directory.path, 'listen.json'), JSON.stringify({ instance: ownInstance, ...listeners }), {
+      mode: 0o600,
+    });
   await announce({ socket, tcp: url });
   await writeFile(join(directory.path, 'admin.token'), 'lk_admin_secret\n', { mode: 0o600 });
   return {
@@ -59,6 +82,8 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
     socket,
     url,
     received,
+    probes,
+    become: (next) => (instance = next),
     answer: (next) => (reply = next),
     announce,
     [Symbol.asyncDispose]: async () => {

@@ -61,6 +61,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   const app: App = {
     role: 'authority',
     version: '0.0.0',
+    instance: authorityStatus.instance,
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
     reader,

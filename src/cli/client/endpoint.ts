@@ -1,25 +1,48 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { formatAddress } from '../../config/address.ts';
-import type { Location } from '../../config/location.ts';
+import { z } from 'zod';
 import { distrustPort, distrustSocket } from './holder.ts';
-import { listeners } from './wire.ts';
+import { readStateFile } from './state-file.ts';
 
 /** A way to the daemon. */
 export type Endpoint =
   { readonly kind: 'socket'; readonly path: string } | { readonly kind: 'tcp'; readonly url: URL };
 
-/** Lists the ways to the daemon: as it has announced them, else as they are configured; sockets first. */
-export function findEndpoints(location: Location): readonly Endpoint[] {
-  const { socket, tcp } = readAnnouncement(location.stateDir) ?? {
-    socket: location.socket,
-    tcp: location.tcp === null || location.tcp.port === 0 ? null : `http://${formatAddress(location.tcp)}`,
-  };
+/** The daemon of a state directory: the id of its instance and the ways to it, sockets first. */
+export interface DaemonAddress {
+  readonly instance: string;
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** Where the daemon is, or why that is not known; `isAbsent`: there is none. */
+export type AddressResult =
+  | { readonly ok: true; readonly address: DaemonAddress }
+  | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
+
+/** `listen.json`, as the daemon writes it once it listens and removes it when it stops. */
+const listenFile = z.object({
+  tcp: z.string().nullable(),
+  socket: z.string().nullable(),
+  instance: z.string(),
+});
+
+/**
+ * Reads where the daemon of a state directory listens.
+ *
+ * What is configured does not count: the daemon of another directory may have that address.
+ */
+export function readAddress(stateDir: string): AddressResult {
+  const file = readStateFile(stateDir, 'listen.json');
+  if (!file.ok) return file;
+  const read = listenFile.safeParse(parse(file.text));
+  if (!read.success) {
+    const line = `latchkey: ${file.path} is not understood: is the daemon of another version?`;
+    return { ok: false, isAbsent: false, lines: [line] };
+  }
+  const { tcp, socket, instance } = read.data;
   const url = tcp === null ? null : toReachable(tcp);
-  return [
-    ...(socket === null ? [] : [{ kind: 'socket', path: socket } as const]),
-    ...(url === null ? [] : [{ kind: 'tcp', url } as const]),
-  ];
+  const endpoints: Endpoint[] = [];
+  if (socket !== null) endpoints.push({ kind: 'socket', path: socket });
+  if (url !== null) endpoints.push({ kind: 'tcp', url });
+  return { ok: true, address: { instance, endpoints } };
 }
 
 /** Tells why the endpoint is not to be trusted with a token that these users know; `null`: it is. */
@@ -34,13 +57,11 @@ export function formatEndpoint(endpoint: Endpoint): string {
   return endpoint.kind === 'socket' ? endpoint.path : endpoint.url.origin;
 }
 
-function readAnnouncement(stateDir: string): { socket: string | null; tcp: string | null } | null {
+function parse(text: string): unknown {
   try {
-    const text = readFileSync(join(stateDir, 'listen.json'), 'utf8');
-    return listeners.parse(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
-    // Not there, not ours to read or half written: then the configuration has to do.
-    return null;
+    return undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { reachDaemon } from '../client/reach.ts';
+import { type Failure, reachDaemon } from '../client/reach.ts';
 import { toLoadOptions } from '../settings.ts';
 import { readiness, status } from '../client/wire.ts';
 
@@ -58,7 +58,7 @@ async function examineDaemon(
 ): Promise<{ isRunning: boolean; findings: readonly Finding[] }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    return { isRunning: false, findings: [warn('no daemon runs here', 'start it: latchkey serve')] };
+    return { isRunning: false, findings: [explainAbsence(ready)] };
   }
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
@@ -66,6 +66,16 @@ async function examineDaemon(
       ? ok('the daemon is ready')
       : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons));
   return { isRunning: true, findings: [how, ...(await examineStatus(options))] };
+}
+
+function explainAbsence({ code, lines, tried }: Failure): Finding {
+  return code === exitCode.unreachable
+    ? warn(['no daemon runs here', ...tried].join('; '), 'start it: latchkey serve')
+    : warn(joinLines(lines), 'run this as its user, or as root');
+}
+
+function joinLines(lines: readonly string[]): string {
+  return lines.join(' ').replace('latchkey: ', '');
 }
 
 function adviceFor(reasons: readonly string[]): string {
@@ -77,8 +87,7 @@ function adviceFor(reasons: readonly string[]): string {
 /** What the daemon says of itself, as far as somebody should look at it. */
 async function examineStatus(options: GlobalOptions): Promise<readonly Finding[]> {
   const asked = await reachDaemon(options, { path: '/statusz' }, true);
-  if (!asked.ok)
-    return [warn(asked.lines.join(' ').replace('latchkey: ', ''), 'run this as its user, or as root')];
+  if (!asked.ok) return [warn(joinLines(asked.lines), 'run this as its user, or as root')];
   const read = status.safeParse(asked.answer.body);
   if (!read.success) return [warn('its status is not understood', 'is the daemon of another version?')];
   const { upstream, outbox, clock } = read.data;
