@@ -58,9 +58,9 @@ function isOurs(option: string): boolean {
 function formatScript(shell: Shell, places: readonly Place[]): string {
   const cases = places.map(({ words, isWhole, next }) => {
     const typed = [...words, ''].join(' ');
-    return `    '${typed}'${isWhole ? '*' : ''}) words='${next.join(' ')}' ;;`;
+    return `    '${typed}'${isWhole ? '*' : ''}) offers='${next.join(' ')}' ;;`;
   });
-  // zsh can use what is made for bash.
+  // zsh can use what is made for bash, but for a variable called `words`, which is its own.
   const head =
     shell === 'zsh'
       ? ['autoload -U +X compinit && compinit', 'autoload -U +X bashcompinit && bashcompinit']
@@ -68,14 +68,14 @@ function formatScript(shell: Shell, places: readonly Place[]): string {
   return [
     ...head,
     '_latchkey() {',
-    `  local word="\${COMP_WORDS[COMP_CWORD]}" typed='' words='' each`,
-    '  for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    `  local word="\${COMP_WORDS[COMP_CWORD]}" typed='' offers='' each`,
+    '  for each in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do',
     '    case "$each" in -*) ;; *) typed="$typed$each " ;; esac',
     '  done',
     '  case "$typed" in',
     ...cases,
     '  esac',
-    '  COMPREPLY=($(compgen -W "$words" -- "$word"))',
+    '  COMPREPLY=($(compgen -W "$offers" -- "$word"))',
     '}',
     'complete -o default -F _latchkey latchkey',
   ].join('\n');
