@@ -1,4 +1,4 @@
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './command.ts';
 
 /*
  * yargs reads a positional argument twice, the second time without the `--` that stood before it,

@@ -14,12 +14,13 @@ export interface Command {
   readonly run: (args: ArgumentsCamelCase<GlobalOptions>, output: Output) => Promise<number>;
 }
 
-/** A command, or a group of them, by the name it is called with; loaded only when it is called. */
-export interface CommandEntry {
-  readonly usage: string;
-  readonly summary: string;
-  readonly load: () => Promise<Command | readonly CommandEntry[]>;
-}
+/** A command by the name it is called with, loaded only when it is called; or a group of commands. */
+export type CommandEntry =
+  | { readonly usage: string; readonly summary: string; readonly load: () => Promise<Command> }
+  | { readonly usage: string; readonly summary: string; readonly members: readonly CommandEntry[] };
+
+/** A command line that cannot be understood. */
+export class UsageError extends Error {}
 
 /** Makes a command whose `run` knows the types of the arguments that `build` declares. */
 export function defineCommand<Options extends GlobalOptions>(
@@ -30,9 +31,9 @@ export function defineCommand<Options extends GlobalOptions>(
   return { build, run } as unknown as Command;
 }
 
-/** Names a member of a group. */
-export function entry(usage: string, summary: string, command: Command): CommandEntry {
-  return { usage, summary, load: () => Promise.resolve(command) };
+/** The word that a command is called by. */
+export function nameOf({ usage }: CommandEntry): string {
+  return usage.split(' ', 1)[0] ?? usage;
 }
 
 /** Declares an option that is followed by a text. */

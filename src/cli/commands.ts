@@ -1,125 +1,216 @@
-import type { CommandEntry } from './command.ts';
+import type { Command, CommandEntry } from './command.ts';
 
-/** Every command of the program, in the order of its help. */
+/**
+ * Every command of the program, in the order of its help.
+ *
+ * Those in `commands/` ask the running daemon; those in `local/` work without one.
+ */
 export const commands: readonly CommandEntry[] = [
-  {
-    usage: 'serve',
-    summary: 'Run the daemon',
-    load: async () => (await import('./local/serve.ts')).serveCommand,
-  },
-  {
-    usage: 'demo',
-    summary: 'Show the main job, end to end, in a few seconds',
-    load: async () => (await import('./local/demo.ts')).demoCommand,
-  },
-  {
-    usage: 'sandbox',
-    summary: 'Run a small authority to try things on',
-    load: async () => (await import('./local/sandbox.ts')).sandboxCommand,
-  },
-  {
-    usage: 'status',
-    summary: 'Show how the daemon is',
-    load: async () => (await import('./commands/status.ts')).statusCommand,
-  },
-  {
-    usage: 'verify <key>',
-    summary: 'Ask whether a license key is valid',
-    load: async () => (await import('./commands/verify.ts')).verifyCommand,
-  },
-  {
-    usage: 'use <key>',
-    summary: 'Record one use of a license key',
-    load: async () => (await import('./commands/license-change.ts')).useCommand,
-  },
-  {
-    usage: 'unuse <key>',
-    summary: 'Take one use of a license key back',
-    load: async () => (await import('./commands/license-change.ts')).unuseCommand,
-  },
-  {
-    usage: 'enable <key>',
-    summary: 'Enable a license key',
-    load: async () => (await import('./commands/license-change.ts')).enableCommand,
-  },
-  {
-    usage: 'disable <key>',
-    summary: 'Disable a license key',
-    load: async () => (await import('./commands/license-change.ts')).disableCommand,
-  },
-  {
-    usage: 'coupon',
-    summary: 'Create, list and show coupons',
-    load: async () => (await import('./commands/coupon.ts')).couponCommands,
-  },
-  {
-    usage: 'account',
-    summary: 'Add and list accounts, roll their API keys',
-    load: async () => (await import('./commands/account.ts')).accountCommands,
-  },
-  {
-    usage: 'product',
-    summary: 'Add and list products, roll their secrets',
-    load: async () => (await import('./commands/product.ts')).productCommands,
-  },
-  {
-    usage: 'collection',
-    summary: 'Add collections of products',
-    load: async () => (await import('./commands/collection.ts')).collectionCommands,
-  },
-  {
-    usage: 'license',
-    summary: 'Issue and list license keys',
-    load: async () => (await import('./commands/license.ts')).licenseCommands,
-  },
-  {
-    usage: 'purchase',
-    summary: 'Refund purchases',
-    load: async () => (await import('./commands/purchase.ts')).purchaseCommands,
-  },
-  {
-    usage: 'token',
-    summary: 'Issue, list and revoke tokens',
-    load: async () => (await import('./commands/token.ts')).tokenCommands,
-  },
-  {
-    usage: 'outbox',
-    summary: 'See the changes on their way up, and decide on them',
-    load: async () => (await import('./commands/outbox.ts')).outboxCommands,
-  },
-  {
-    usage: 'sync',
-    summary: 'Hurry, pause and resume what goes to the upstream',
-    load: async () => (await import('./commands/sync.ts')).syncCommands,
-  },
-  {
-    usage: 'backup <file>',
-    summary: 'Copy the state of the running daemon into a new file',
-    load: async () => (await import('./commands/backup.ts')).backupCommand,
-  },
-  {
-    usage: 'restore <file>',
-    summary: 'Put a backup back, while no daemon runs',
-    load: async () => (await import('./local/restore.ts')).restoreCommand,
-  },
-  {
-    usage: 'doctor',
-    summary: 'Find what is wrong, and say what to do',
-    load: async () => (await import('./local/doctor.ts')).doctorCommand,
-  },
-  {
-    usage: 'service',
-    summary: 'Run the daemon by systemd',
-    load: async () => (await import('./local/service.ts')).serviceCommands,
-  },
-  {
-    usage: 'config',
-    summary: 'Check and show the configuration',
-    load: async () => (await import('./local/config.ts')).configCommands,
-  },
-  {
-    usage: 'completion',
-    summary: 'Let the shell complete commands',
-    load: async () => (await import('./local/completion.ts')).completionCommands(commands),
-  },
+  command('serve', 'Run the daemon', async () => (await import('./local/serve.ts')).serveCommand),
+  command(
+    'demo',
+    'Show the main job, end to end, in a few seconds',
+    async () => (await import('./local/demo.ts')).demoCommand,
+  ),
+  command(
+    'sandbox',
+    'Run a small authority to try things on',
+    async () => (await import('./local/sandbox.ts')).sandboxCommand,
+  ),
+  command(
+    'status',
+    'Show how the daemon is',
+    async () => (await import('./commands/status.ts')).statusCommand,
+  ),
+  command(
+    'verify <key>',
+    'Ask whether a license key is valid',
+    async () => (await import('./commands/license.ts')).verifyCommand,
+  ),
+  command(
+    'use <key>',
+    'Record one use of a license key',
+    async () => (await import('./commands/license.ts')).useCommand,
+  ),
+  command(
+    'unuse <key>',
+    'Take one use of a license key back',
+    async () => (await import('./commands/license.ts')).unuseCommand,
+  ),
+  command(
+    'enable <key>',
+    'Enable a license key',
+    async () => (await import('./commands/license.ts')).enableCommand,
+  ),
+  command(
+    'disable <key>',
+    'Disable a license key',
+    async () => (await import('./commands/license.ts')).disableCommand,
+  ),
+  group('coupon', 'Create, list and show coupons', [
+    command('create', 'Create a coupon', async () => (await import('./commands/coupon.ts')).createCoupon),
+    command('list', 'List coupons', async () => (await import('./commands/coupon.ts')).listCoupons),
+    command('get <id>', 'Show a coupon', async () => (await import('./commands/coupon.ts')).getCoupon),
+  ]),
+  group('account', 'Add and list accounts, roll their API keys', [
+    command(
+      'add <name>',
+      'Add an account and make its API key',
+      async () => (await import('./commands/account.ts')).addAccount,
+    ),
+    command(
+      'roll <account>',
+      'Make a new API key: the old one stops at once',
+      async () => (await import('./commands/account.ts')).rollApiKey,
+    ),
+    command('list', 'List accounts', async () => (await import('./commands/account.ts')).listAccounts),
+  ]),
+  group('product', 'Add and list products, roll their secrets', [
+    command('add <name>', 'Add a product', async () => (await import('./commands/product.ts')).addProduct),
+    command('list', 'List products', async () => (await import('./commands/product.ts')).listProducts),
+    command(
+      'roll <product>',
+      'Make a new secret: the old one stops at once',
+      async () => (await import('./commands/product.ts')).rollSecret,
+    ),
+  ]),
+  group('collection', 'Add collections of products', [
+    command(
+      'add <name> <products..>',
+      'Add a collection of products',
+      async () => (await import('./commands/collection.ts')).addCollection,
+    ),
+  ]),
+  group('license', 'Issue and list license keys', [
+    command(
+      'issue',
+      'Record a purchase and issue its license key',
+      async () => (await import('./commands/license.ts')).issueLicense,
+    ),
+    command('list', 'List licenses', async () => (await import('./commands/license.ts')).listLicenses),
+  ]),
+  group('purchase', 'Refund purchases', [
+    command(
+      'refund <purchase>',
+      'Refund a purchase, which disables its license key',
+      async () => (await import('./commands/purchase.ts')).refundPurchase,
+    ),
+  ]),
+  group('token', 'Issue, list and revoke tokens', [
+    command(
+      'issue',
+      'Issue a token for a piece of software',
+      async () => (await import('./commands/token.ts')).issueToken,
+    ),
+    command(
+      'list',
+      'List tokens, without what is sent as a credential',
+      async () => (await import('./commands/token.ts')).listTokens,
+    ),
+    command(
+      'revoke <token>',
+      'Revoke a token: it stops at once',
+      async () => (await import('./commands/token.ts')).revokeToken,
+    ),
+  ]),
+  group('outbox', 'See the changes on their way up, and decide on them', [
+    command(
+      'list',
+      'List the changes that are not finished',
+      async () => (await import('./commands/outbox.ts')).listOutbox,
+    ),
+    command('show <id>', 'Show a change', async () => (await import('./commands/outbox.ts')).showOperation),
+    command(
+      'retry <id>',
+      'Send a change again that is dead, conflicted or in doubt',
+      async () => (await import('./commands/outbox.ts')).retryOperation,
+    ),
+    command(
+      'drop <id>',
+      'Give a change up: it is not sent any more',
+      async () => (await import('./commands/outbox.ts')).dropOperation,
+    ),
+    command(
+      'confirm <id>',
+      'Say that a change was applied at the upstream',
+      async () => (await import('./commands/outbox.ts')).confirmOperation,
+    ),
+  ]),
+  group('sync', 'Hurry, pause and resume what goes to the upstream', [
+    command(
+      'now',
+      'Send what waits at once: no backoff, no breaker',
+      async () => (await import('./commands/sync.ts')).syncNow,
+    ),
+    command(
+      'pause',
+      'Send nothing more, across restarts too',
+      async () => (await import('./commands/sync.ts')).pauseSync,
+    ),
+    command(
+      'resume',
+      'Go on, and ask again where a credential was refused',
+      async () => (await import('./commands/sync.ts')).resumeSync,
+    ),
+  ]),
+  command(
+    'backup <file>',
+    'Copy the state of the running daemon into a new file',
+    async () => (await import('./commands/backup.ts')).backupCommand,
+  ),
+  command(
+    'restore <file>',
+    'Put a backup back, while no daemon runs',
+    async () => (await import('./local/restore.ts')).restoreCommand,
+  ),
+  command(
+    'doctor',
+    'Find what is wrong, and say what to do',
+    async () => (await import('./local/doctor.ts')).doctorCommand,
+  ),
+  group('service', 'Run the daemon by systemd', [
+    command(
+      'print',
+      'Print the systemd unit; touches nothing',
+      async () => (await import('./local/service.ts')).printUnit,
+    ),
+    command(
+      'install',
+      'Write the systemd unit, and say what to do next',
+      async () => (await import('./local/service.ts')).installUnit,
+    ),
+    command(
+      'uninstall',
+      'Remove the systemd unit; the state stays',
+      async () => (await import('./local/service.ts')).uninstallUnit,
+    ),
+  ]),
+  group('config', 'Check and show the configuration', [
+    command(
+      'check',
+      'Say what is wrong with the configuration, a line for each fault',
+      async () => (await import('./local/config.ts')).checkConfig,
+    ),
+    command(
+      'show',
+      'Show the effective values, secrets masked',
+      async () => (await import('./local/config.ts')).showConfig,
+    ),
+  ]),
+  group('completion', 'Let the shell complete commands', [
+    command('bash', 'Print the script for bash', async () =>
+      (await import('./local/completion.ts')).completionCommand('bash', commands),
+    ),
+    command('zsh', 'Print the script for zsh', async () =>
+      (await import('./local/completion.ts')).completionCommand('zsh', commands),
+    ),
+  ]),
 ];
+
+function command(usage: string, summary: string, load: () => Promise<Command>): CommandEntry {
+  return { usage, summary, load };
+}
+
+function group(usage: string, summary: string, members: readonly CommandEntry[]): CommandEntry {
+  return { usage, summary, members };
+}

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';
 import { markOperands, readArguments, unmark } from './arguments.ts';
-import type { Command, CommandEntry, GlobalOptions } from './command.ts';
+import { type Command, type CommandEntry, type GlobalOptions, nameOf, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCode } from './exit-code.ts';
 import { type Output, processOutput } from './output.ts';
-import { UsageError } from './usage-error.ts';
 
 /** Runs one command line and gives its exit code; nothing is thrown. */
 export async function runProgram(argv: readonly string[], output: Output = processOutput): Promise<number> {
@@ -61,29 +60,23 @@ function register(
   entries: readonly CommandEntry[],
   run: Run,
 ): Argv<GlobalOptions> {
-  for (const { usage, summary, load } of entries) {
-    const build = async (inner: Argv<GlobalOptions>): Promise<Argv<GlobalOptions>> => {
-      const loaded = await load();
-      return 'build' in loaded
-        ? loaded.build(inner)
-        : register(inner, loaded, run).demandCommand(1, `${usage} needs a command: ${listNames(loaded)}`);
-    };
+  for (const entry of entries) {
+    const { usage, summary } = entry;
+    if ('members' in entry) {
+      const names = entry.members.map(nameOf).join(', ');
+      program.command(usage, summary, (inner: typeof program) =>
+        register(inner, entry.members, run).demandCommand(1, `${usage} needs a command: ${names}`),
+      );
+      continue;
+    }
+    const build = async (inner: typeof program): Promise<typeof program> => (await entry.load()).build(inner);
     // The types of yargs know only builders that answer at once; yargs itself waits.
-    program.command(
-      usage,
-      summary,
-      build as unknown as (inner: typeof program) => typeof program,
-      async (args) => {
-        const loaded = await load();
-        if ('build' in loaded) await run(loaded, readArguments(args, usage));
-      },
-    );
+    const builder = build as unknown as (inner: typeof program) => typeof program;
+    program.command(usage, summary, builder, async (args) => {
+      await run(await entry.load(), readArguments(args, usage));
+    });
   }
   return program;
-}
-
-function listNames(entries: readonly CommandEntry[]): string {
-  return entries.map(({ usage }) => usage.split(' ', 1)[0]).join(', ');
 }
 
 function explain(error: unknown, output: Output): number {

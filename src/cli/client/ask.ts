@@ -1,10 +1,10 @@
-import type { z } from 'zod';
-import type { Answer, Call } from './call.ts';
-import type { GlobalOptions } from '../command.ts';
+import type { ArgumentsCamelCase, Argv } from 'yargs';
+import { z } from 'zod';
+import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
+import type { Answer, Call } from './call.ts';
 import { reachDaemon } from './reach.ts';
-import { problem } from './wire.ts';
 
 /** How an answer is read and shown. */
 export interface AnswerView<Shape> {
@@ -14,12 +14,21 @@ export interface AnswerView<Shape> {
   readonly judge?: (data: Shape) => number;
 }
 
+/** Makes a command that sends one request to the running daemon and shows the answer. */
+export function defineRequest<Options extends GlobalOptions, Shape>(
+  build: (yargs: Argv<GlobalOptions>) => Argv<Options>,
+  toCall: (args: ArgumentsCamelCase<Options>) => Call,
+  view: AnswerView<Shape>,
+): Command {
+  return defineCommand(build, (args, output) => ask(args, output, toCall(args), view));
+}
+
 /** Asks the running daemon with the admin token, shows what it says and gives the exit code. */
 export async function ask<Shape>(
   options: GlobalOptions,
   output: Output,
   request: Call,
-  reading: AnswerView<Shape>,
+  view: AnswerView<Shape>,
 ): Promise<number> {
   const reached = await reachDaemon(options, request, true);
   if (!reached.ok) {
@@ -27,7 +36,7 @@ export async function ask<Shape>(
     return reached.code;
   }
   const { answer } = reached;
-  return answer.status < 300 ? report(options, output, answer, reading) : refuse(options, output, answer);
+  return answer.status < 300 ? report(options, output, answer, view) : refuse(options, output, answer);
 }
 
 /** Shows a good answer: as it came, or in words. */
@@ -48,6 +57,14 @@ export function report<Shape>(
   else output.print(show(read.data, answer));
   return judge?.(read.data) ?? exitCode.done;
 }
+
+/** An error's body (src/http/README.md, Problems). */
+const problem = z.object({
+  title: z.string(),
+  code: z.string(),
+  detail: z.string().optional(),
+  errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
+});
 
 /** Shows a refusal; the problem itself is the machine output. */
 function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { distrustPort, distrustSocket } from './holder.ts';
+import { distrustPort, distrustSocket } from './listener-owner.ts';
 import { readStateFile } from './state-file.ts';
 
 /** A way to the daemon. */

@@ -2,9 +2,9 @@ import { locateDaemon } from '../../config/load.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../settings.ts';
+import { formatFaults, toLoadOptions } from '../configuration.ts';
 import { type Answer, type Call, call, type CallResult } from './call.ts';
-import { readToken } from './credential.ts';
+import { readToken } from './admin-token.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
 
 /** Why a command ends without an answer. */

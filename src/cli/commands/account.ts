@@ -1,58 +1,44 @@
-import { ask } from '../client/ask.ts';
-import { type CommandEntry, defineCommand, entry, operand } from '../command.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatPage, takePage } from '../text/page.ts';
-import { type Account, account, accountList } from '../client/wire.ts';
+import { z } from 'zod';
+import { type AnswerView, defineRequest } from '../client/ask.ts';
+import { defineList } from '../client/list.ts';
+import { type Command, operand } from '../command.ts';
+import { formatFields } from '../format.ts';
 
 const path = '/admin/v1/accounts';
 
-const add = defineCommand(
+const account = z.object({
+  account_id: z.string(),
+  name: z.string(),
+  // Only when it was just made.
+  api_key: z.string().optional(),
+});
+
+const withNewKey: AnswerView<z.infer<typeof account>> = {
+  schema: account,
+  show({ account_id, name, api_key }) {
+    const fields = formatFields({ account: account_id, name, 'api key': api_key });
+    return `${fields}\n\nThe API key is shown only this once.`;
+  },
+};
+
+/** `account add`. */
+export const addAccount: Command = defineRequest(
   (yargs) => yargs.positional('name', operand('Name')),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { method: 'POST', path, json: { name: args.name } },
-      { schema: account, show: formatAccount },
-    ),
+  ({ name }) => ({ method: 'POST', path, json: { name } }),
+  withNewKey,
 );
 
-const roll = defineCommand(
+/** `account roll`. */
+export const rollApiKey: Command = defineRequest(
   (yargs) => yargs.positional('account', operand('Account id')),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { method: 'POST', path: `${path}/${encodeURIComponent(args.account)}/roll-key` },
-      { schema: account, show: formatAccount },
-    ),
+  (args) => ({ method: 'POST', path: `${path}/${encodeURIComponent(args.account)}/roll-key` }),
+  withNewKey,
 );
 
-const list = defineCommand(takePage, (args, output) =>
-  ask(
-    args,
-    output,
-    { path, query: { limit: args.limit, offset: args.offset } },
-    {
-      schema: accountList,
-      show: ({ accounts }, answer) =>
-        formatPage(
-          accounts.map(({ account_id, name }) => ({ account: account_id, name })),
-          answer,
-          args.offset,
-        ),
-    },
-  ),
-);
-
-/** `account …`. */
-export const accountCommands: readonly CommandEntry[] = [
-  entry('add <name>', 'Add an account and make its API key', add),
-  entry('roll <account>', 'Make a new API key: the old one stops at once', roll),
-  entry('list', 'List accounts', list),
-];
-
-function formatAccount({ account_id, name, api_key }: Account): string {
-  const fields = formatFields({ account: account_id, name, 'api key': api_key });
-  return `${fields}\n\nThe API key is shown only this once.`;
-}
+/** `account list`. */
+export const listAccounts: Command = defineList({
+  path,
+  member: 'accounts',
+  item: account,
+  row: ({ account_id, name }) => ({ account: account_id, name }),
+});

@@ -1,9 +1,16 @@
-import { ask } from '../client/ask.ts';
-import { type CommandEntry, defineCommand, entry, operand, textOption } from '../command.ts';
-import { formatFields } from '../text/layout.ts';
-import { type Collection, collection } from '../client/wire.ts';
+import { z } from 'zod';
+import { defineRequest } from '../client/ask.ts';
+import { type Command, operand, textOption } from '../command.ts';
+import { formatFields } from '../format.ts';
 
-const add = defineCommand(
+const collection = z.object({
+  collection_id: z.string(),
+  name: z.string(),
+  product_keys: z.array(z.string()),
+});
+
+/** `collection add`. */
+export const addCollection: Command = defineRequest(
   (yargs) =>
     yargs
       .positional('name', operand('Name'))
@@ -15,23 +22,14 @@ const add = defineCommand(
       })
       .option('id', textOption('Collection id of an existing store'))
       .option('account', textOption('Account id')),
-  (args, output) => {
-    const { name, products, id, account } = args;
-    const json = { name, product_keys: products, collection_id: id, account_id: account };
-    return ask(
-      args,
-      output,
-      { method: 'POST', path: '/admin/v1/collections', json },
-      { schema: collection, show: formatCollection },
-    );
+  ({ name, products, id, account }) => ({
+    method: 'POST',
+    path: '/admin/v1/collections',
+    json: { name, product_keys: products, collection_id: id, account_id: account },
+  }),
+  {
+    schema: collection,
+    show: ({ collection_id, name, product_keys }) =>
+      formatFields({ collection: collection_id, name, products: product_keys.join(', ') }),
   },
 );
-
-/** `collection …`. */
-export const collectionCommands: readonly CommandEntry[] = [
-  entry('add <name> <products..>', 'Add a collection of products', add),
-];
-
-function formatCollection({ collection_id, name, product_keys }: Collection): string {
-  return formatFields({ collection: collection_id, name, products: product_keys.join(', ') });
-}

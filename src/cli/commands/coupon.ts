@@ -1,12 +1,33 @@
-import { ask } from '../client/ask.ts';
-import { type Command, type CommandEntry, defineCommand, entry, operand, textOption } from '../command.ts';
-import { formatCents, formatFields } from '../text/layout.ts';
-import { formatPage, takePage } from '../text/page.ts';
-import { type Coupon, coupon, couponList } from '../client/wire.ts';
+import { z } from 'zod';
+import { type AnswerView, defineRequest } from '../client/ask.ts';
+import { defineList } from '../client/list.ts';
+import { type Command, operand, textOption } from '../command.ts';
+import { formatCents, formatFields } from '../format.ts';
 
 const path = '/api/v2/coupons';
 
-const create = defineCommand(
+/** Specification 2.1. */
+const coupon = z.object({
+  id: z.int(),
+  coupon_type: z.string(),
+  percent_off: z.number().nullable(),
+  amount_off: z.int().nullable(),
+  code: z.string(),
+  start_date: z.string().nullable(),
+  end_date: z.string().nullable(),
+  product_key: z.string().nullable(),
+  collection_id: z.string().nullable(),
+  minimum_purchase_amount: z.int().nullable(),
+  usage_limit: z.int().nullable(),
+  notes: z.string().nullable(),
+});
+
+type Coupon = z.infer<typeof coupon>;
+
+const view: AnswerView<Coupon> = { schema: coupon, show: formatCoupon };
+
+/** `coupon create`. */
+export const createCoupon: Command = defineRequest(
   (yargs) =>
     yargs
       .options({
@@ -28,8 +49,10 @@ const create = defineCommand(
       })
       .example('$0 coupon create --code SPRING --type multi --percent-off 20', '')
       .example('$0 coupon create --code FIVE --type single --product RGsF --amount-off 500', ''),
-  (args, output) => {
-    const form = {
+  (args) => ({
+    method: 'POST',
+    path,
+    form: {
       code: args.code,
       coupon_type: args.type,
       percent_off: args.percentOff,
@@ -41,51 +64,31 @@ const create = defineCommand(
       start_date: args.startDate,
       end_date: args.endDate,
       notes: args.notes,
-    };
-    return ask(args, output, { method: 'POST', path, form }, { schema: coupon, show: formatCoupon });
-  },
-);
-
-const list = defineCommand(takePage, (args, output) =>
-  ask(
-    args,
-    output,
-    { path, query: { limit: args.limit, offset: args.offset } },
-    {
-      schema: couponList,
-      show: ({ coupons }, answer) => formatPage(coupons.map(summarize), answer, args.offset),
     },
-  ),
+  }),
+  view,
 );
 
-const get: Command = defineCommand(
+/** `coupon list`. */
+export const listCoupons: Command = defineList({
+  path,
+  member: 'coupons',
+  item: coupon,
+  row: (each) => ({
+    id: each.id,
+    code: each.code,
+    off: formatDiscount(each),
+    for: formatScope(each),
+    until: each.end_date,
+  }),
+});
+
+/** `coupon get`. */
+export const getCoupon: Command = defineRequest(
   (yargs) => yargs.positional('id', operand('Coupon id')),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { path: `${path}/${encodeURIComponent(args.id)}` },
-      { schema: coupon, show: formatCoupon },
-    ),
+  ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
+  view,
 );
-
-/** `coupon …`. */
-export const couponCommands: readonly CommandEntry[] = [
-  entry('create', 'Create a coupon', create),
-  entry('list', 'List coupons', list),
-  entry('get <id>', 'Show a coupon', get),
-];
-
-function summarize(given: Coupon): {
-  id: number;
-  code: string;
-  off: string;
-  for: string;
-  until: string | null;
-} {
-  const { id, code, end_date: until } = given;
-  return { id, code, off: formatDiscount(given), for: formatScope(given), until };
-}
 
 function formatCoupon(given: Coupon): string {
   const minimum = given.minimum_purchase_amount;

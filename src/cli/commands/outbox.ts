@@ -1,69 +1,77 @@
+import { z } from 'zod';
 import { operationStates } from '../../domain/operation.ts';
-import { ask } from '../client/ask.ts';
-import { type Command, type CommandEntry, defineCommand, entry, operand } from '../command.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatPage, takePage } from '../text/page.ts';
-import { type Operation, operation, operationList } from '../client/wire.ts';
+import { type AnswerView, defineRequest } from '../client/ask.ts';
+import { defineFilteredList } from '../client/list.ts';
+import { type Command, operand } from '../command.ts';
+import { formatFields } from '../format.ts';
 
 const path = '/admin/v1/outbox';
 
-const list = defineCommand(
-  (yargs) =>
-    takePage(yargs)
-      .option('state', { choices: operationStates, describe: 'Default: all that is not finished' })
-      .example('$0 outbox list --state dead', 'changes that the upstream refused'),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { path, query: { state: args.state, limit: args.limit, offset: args.offset } },
-      {
-        schema: operationList,
-        show: ({ operations }, answer) =>
-          formatPage(
-            operations.map((each) => ({
-              id: each.id,
-              change: each.kind,
-              'license key': each.license_key,
-              state: formatState(each),
-              attempts: each.attempts,
-              next: each.next_at,
-              'last error': each.last_error,
-            })),
-            answer,
-            args.offset,
-          ),
-      },
-    ),
+const operation = z.object({
+  id: z.string(),
+  kind: z.string(),
+  license_key: z.string().nullable(),
+  state: z.string(),
+  held: z.boolean(),
+  attempts: z.int(),
+  base_uses: z.int().nullable(),
+  created_at: z.string(),
+  next_at: z.string().nullable(),
+  last_error: z.string().nullable(),
+});
+
+type Operation = z.infer<typeof operation>;
+
+const view: AnswerView<Operation> = { schema: operation, show: formatOperation };
+
+/** `outbox list`. */
+export const listOutbox: Command = defineFilteredList(
+  {
+    path,
+    member: 'operations',
+    item: operation,
+    row: (each) => ({
+      id: each.id,
+      change: each.kind,
+      'license key': each.license_key,
+      state: formatState(each),
+      attempts: each.attempts,
+      next: each.next_at,
+      'last error': each.last_error,
+    }),
+  },
+  {
+    options: (yargs) =>
+      yargs
+        .option('state', { choices: operationStates, describe: 'Default: all that is not finished' })
+        .example('$0 outbox list --state dead', 'changes that the upstream refused'),
+    query: ({ state }) => ({ state }),
+  },
 );
 
-const show = defineCommand(
+/** `outbox show`. */
+export const showOperation: Command = defineRequest(
   (yargs) => yargs.positional('id', operand('Id of the change')),
-  (args, output) =>
-    ask(args, output, { path: pathOf(args.id) }, { schema: operation, show: formatOperation }),
+  ({ id }) => ({ path: pathOf(id) }),
+  view,
 );
 
-function decide(decision: 'retry' | 'drop' | 'confirm'): Command {
-  return defineCommand(
+/** `outbox retry`. */
+export const retryOperation: Command = decisionCommand('retry');
+
+/** `outbox drop`. */
+export const dropOperation: Command = decisionCommand('drop');
+
+/** `outbox confirm`. */
+export const confirmOperation: Command = decisionCommand('confirm');
+
+function decisionCommand(decision: 'retry' | 'drop' | 'confirm'): Command {
+  return defineRequest(
     (yargs) => yargs.positional('id', operand('Id of the change')),
-    (args, output) =>
-      ask(
-        args,
-        output,
-        { method: 'POST', path: `${pathOf(args.id)}/${decision}` },
-        { schema: operation, show: formatOperation },
-      ),
+    ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/${decision}` }),
+    view,
   );
 }
-
-/** `outbox …`. */
-export const outboxCommands: readonly CommandEntry[] = [
-  entry('list', 'List the changes that are not finished', list),
-  entry('show <id>', 'Show a change', show),
-  entry('retry <id>', 'Send a change again that is dead, conflicted or in doubt', decide('retry')),
-  entry('drop <id>', 'Give a change up: it is not sent any more', decide('drop')),
-  entry('confirm <id>', 'Say that a change was applied at the upstream', decide('confirm')),
-];
 
 function pathOf(id: string): string {
   return `${path}/${encodeURIComponent(id)}`;

@@ -1,15 +1,32 @@
 import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { formatReason } from '../../config/fault.ts';
-import { ask } from '../client/ask.ts';
-import { type CommandEntry, defineCommand, entry, operand, textOption } from '../command.ts';
+import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
+import { defineList } from '../client/list.ts';
+import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatPage, takePage } from '../text/page.ts';
-import { type Product, product, productList } from '../client/wire.ts';
+import { formatFields } from '../format.ts';
 
 const path = '/admin/v1/products';
 
-const add = defineCommand(
+const product = z.object({
+  product_key: z.string(),
+  name: z.string(),
+  recurring: z.boolean(),
+  // Only when it was just made.
+  secret: z.string().optional(),
+});
+
+type Product = z.infer<typeof product>;
+
+const withNewSecret: AnswerView<Product> = {
+  schema: product,
+  show: (made) =>
+    `${formatFields({ ...listProduct(made), secret: made.secret })}\n\nThe secret is shown only this once.`,
+};
+
+/** `product add`. */
+export const addProduct: Command = defineCommand(
   (yargs) =>
     yargs
       .positional('name', operand('Name'))
@@ -31,50 +48,29 @@ const add = defineCommand(
     }
     const { name, recurring, account, key } = args;
     const json = { name, recurring, account_id: account, product_key: key, secret };
-    return ask(args, output, { method: 'POST', path, json }, { schema: product, show: formatProduct });
+    return ask(args, output, { method: 'POST', path, json }, withNewSecret);
   },
 );
 
-const roll = defineCommand(
+/** `product roll`. */
+export const rollSecret: Command = defineRequest(
   (yargs) => yargs.positional('product', operand('Product key')),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { method: 'POST', path: `${path}/${encodeURIComponent(args.product)}/roll-secret` },
-      { schema: product, show: formatProduct },
-    ),
+  (args) => ({ method: 'POST', path: `${path}/${encodeURIComponent(args.product)}/roll-secret` }),
+  withNewSecret,
 );
 
-const list = defineCommand(takePage, (args, output) =>
-  ask(
-    args,
-    output,
-    { path, query: { limit: args.limit, offset: args.offset } },
-    {
-      schema: productList,
-      show: ({ products }, answer) =>
-        formatPage(
-          products.map(({ product_key, name, recurring }) => ({
-            product: product_key,
-            name,
-            price: recurring ? 'recurring' : 'once',
-          })),
-          answer,
-          args.offset,
-        ),
-    },
-  ),
-);
+/** `product list`. */
+export const listProducts: Command = defineList({
+  path,
+  member: 'products',
+  item: product,
+  row: listProduct,
+});
 
-/** `product …`. */
-export const productCommands: readonly CommandEntry[] = [
-  entry('add <name>', 'Add a product', add),
-  entry('list', 'List products', list),
-  entry('roll <product>', 'Make a new secret: the old one stops at once', roll),
-];
-
-function formatProduct({ product_key, name, recurring, secret }: Product): string {
-  const fields = { product: product_key, name, price: recurring ? 'recurring' : 'once', secret };
-  return `${formatFields(fields)}\n\nThe secret is shown only this once.`;
+function listProduct({
+  product_key,
+  name,
+  recurring,
+}: Product): Record<'product' | 'name' | 'price', string> {
+  return { product: product_key, name, price: recurring ? 'recurring' : 'once' };
 }

@@ -1,10 +1,9 @@
 import { ask, report } from '../client/ask.ts';
+import { reachDaemon } from '../client/reach.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { reachDaemon } from '../client/reach.ts';
-import { formatStatus } from '../text/status.ts';
-import { readiness, status } from '../client/wire.ts';
+import { readiness, statusView } from './status-view.ts';
 
 /** `status`. */
 export const statusCommand: Command = defineCommand(
@@ -12,10 +11,7 @@ export const statusCommand: Command = defineCommand(
     yargs
       .option('check', { type: 'boolean', default: false, describe: 'Only: exit 0 when it is ready' })
       .example('$0 status --check', 'for probes; needs no token'),
-  (args, output) =>
-    args.check
-      ? check(args, output)
-      : ask(args, output, { path: '/statusz' }, { schema: status, show: formatStatus }),
+  (args, output) => (args.check ? check(args, output) : ask(args, output, { path: '/statusz' }, statusView)),
 );
 
 /** Asks only whether the daemon is ready, which anyone may. */

@@ -1,33 +1,34 @@
-import { ask } from '../client/ask.ts';
-import { type Command, type CommandEntry, defineCommand, entry } from '../command.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatOutbox, formatUpstream } from '../text/status.ts';
-import { syncStatus } from '../client/wire.ts';
+import { z } from 'zod';
+import { type AnswerView, defineRequest } from '../client/ask.ts';
+import type { Command } from '../command.ts';
+import { formatFields } from '../format.ts';
+import { formatOutbox, formatUpstream, outboxStatus, upstreamStatus } from './status-view.ts';
+
+const syncStatus = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
+
+const view: AnswerView<z.infer<typeof syncStatus>> = {
+  schema: syncStatus,
+  show: ({ upstream, outbox }) =>
+    formatFields({
+      upstream: formatUpstream(upstream),
+      outbox: formatOutbox(outbox),
+      note: upstream.state === 'paused' ? 'nothing goes up until: latchkey sync resume' : null,
+    }),
+};
+
+/** `sync now`. */
+export const syncNow: Command = syncCommand('now');
+
+/** `sync pause`. */
+export const pauseSync: Command = syncCommand('pause');
+
+/** `sync resume`. */
+export const resumeSync: Command = syncCommand('resume');
 
 function syncCommand(act: 'now' | 'pause' | 'resume'): Command {
-  return defineCommand(
+  return defineRequest(
     (yargs) => yargs,
-    (args, output) =>
-      ask(
-        args,
-        output,
-        { method: 'POST', path: `/admin/v1/sync/${act}` },
-        {
-          schema: syncStatus,
-          show: ({ upstream, outbox }) =>
-            formatFields({
-              upstream: formatUpstream(upstream),
-              outbox: formatOutbox(outbox),
-              note: upstream.state === 'paused' ? 'nothing goes up until: latchkey sync resume' : null,
-            }),
-        },
-      ),
+    () => ({ method: 'POST', path: `/admin/v1/sync/${act}` }),
+    view,
   );
 }
-
-/** `sync …`. */
-export const syncCommands: readonly CommandEntry[] = [
-  entry('now', 'Send what waits at once: no backoff, no breaker', syncCommand('now')),
-  entry('pause', 'Send nothing more, across restarts too', syncCommand('pause')),
-  entry('resume', 'Go on, and ask again where a credential was refused', syncCommand('resume')),
-];

@@ -1,12 +1,23 @@
-import { ask } from '../client/ask.ts';
-import { type CommandEntry, defineCommand, entry, operand, textOption } from '../command.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatPage, takePage } from '../text/page.ts';
-import { type Token, token, tokenList } from '../client/wire.ts';
+import { z } from 'zod';
+import { defineRequest } from '../client/ask.ts';
+import { defineList } from '../client/list.ts';
+import { type Command, operand, textOption } from '../command.ts';
+import { type Cell, formatFields } from '../format.ts';
 
 const path = '/admin/v1/tokens';
 
-const issue = defineCommand(
+const token = z.object({
+  token_id: z.string(),
+  // Only when it was just issued.
+  token: z.string().optional(),
+  scopes: z.array(z.string()),
+  product_key: z.string().nullable(),
+  account_id: z.string().nullable(),
+  label: z.string().nullable(),
+});
+
+/** `token issue`. */
+export const issueToken: Command = defineRequest(
   (yargs) =>
     yargs
       .options({
@@ -18,54 +29,33 @@ const issue = defineCommand(
       .example('$0 token issue --scope verify,use --product RGsF', 'for one piece of software')
       .example('$0 token issue --scope ops --label prometheus', 'for /metrics and /statusz')
       .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, ops, admin (all of them)'),
-  (args, output) => {
-    const scopes = args.scope.split(',').map((scope) => scope.trim());
-    const json = { scopes, product_key: args.product, account_id: args.account, label: args.label };
-    return ask(args, output, { method: 'POST', path, json }, { schema: token, show: formatNewToken });
+  ({ scope, product, account, label }) => {
+    const scopes = scope.split(',').map((each) => each.trim());
+    return { method: 'POST', path, json: { scopes, product_key: product, account_id: account, label } };
+  },
+  {
+    schema: token,
+    show: (issued) =>
+      `${formatFields({ token: issued.token, ...tokenFields(issued) })}\n\nThe token is shown only this once.`,
   },
 );
 
-const list = defineCommand(takePage, (args, output) =>
-  ask(
-    args,
-    output,
-    { path, query: { limit: args.limit, offset: args.offset } },
-    {
-      schema: tokenList,
-      show: ({ tokens }, answer) => formatPage(tokens.map(summarize), answer, args.offset),
-    },
-  ),
-);
+/** `token list`. */
+export const listTokens: Command = defineList({ path, member: 'tokens', item: token, row: tokenFields });
 
-const revoke = defineCommand(
+/** `token revoke`. */
+export const revokeToken: Command = defineRequest(
   (yargs) => yargs.positional('token', operand('Token id, as in token list')),
-  (args, output) =>
-    ask(
-      args,
-      output,
-      { method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` },
-      { schema: token, show: (revoked) => `revoked\n${formatFields(summarize(revoked))}` },
-    ),
+  (args) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` }),
+  { schema: token, show: (revoked) => `revoked\n${formatFields(tokenFields(revoked))}` },
 );
 
-/** `token …`. */
-export const tokenCommands: readonly CommandEntry[] = [
-  entry('issue', 'Issue a token for a piece of software', issue),
-  entry('list', 'List tokens, without what is sent as a credential', list),
-  entry('revoke <token>', 'Revoke a token: it stops at once', revoke),
-];
-
-function summarize({ token_id, scopes, product_key, account_id, label }: Token): {
-  id: string;
-  scopes: string;
-  product: string | null;
-  account: string | null;
-  label: string | null;
-} {
+function tokenFields({
+  token_id,
+  scopes,
+  product_key,
+  account_id,
+  label,
+}: z.infer<typeof token>): Readonly<Record<string, Cell>> {
   return { id: token_id, scopes: scopes.join(','), product: product_key, account: account_id, label };
-}
-
-function formatNewToken(issued: Token): string {
-  const fields = formatFields({ token: issued.token, ...summarize(issued) });
-  return `${fields}\n\nThe token is shown only this once.`;
 }

@@ -1,5 +1,5 @@
 import yargs from 'yargs';
-import { type Command, type CommandEntry, defineCommand, entry } from '../command.ts';
+import { type Command, type CommandEntry, defineCommand, nameOf } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
 /** What can follow a beginning of a command line; `isWhole`: the command is complete, and arguments may follow. */
@@ -12,42 +12,33 @@ interface Place {
 const everywhere = ['--config', '--state-dir', '--json', '--help'];
 
 /** `completion …`: a script for the shell, made of the table of commands, so that nothing runs at a key press. */
-export function completionCommands(entries: readonly CommandEntry[]): readonly CommandEntry[] {
-  return [
-    entry('bash', 'Print the script for bash', completionFor('bash', entries)),
-    entry('zsh', 'Print the script for zsh', completionFor('zsh', entries)),
-  ];
-}
-
-type Shell = 'bash' | 'zsh';
-
-function completionFor(shell: Shell, entries: readonly CommandEntry[]): Command {
+export function completionCommand(shell: Shell, commands: readonly CommandEntry[]): Command {
   return defineCommand(
     (builder) =>
       builder.example(`source <($0 completion ${shell})`, `for this shell; put it into ~/.${shell}rc`),
     async (_, output) => {
-      output.print(formatScript(shell, await listPlaces(entries, [])));
+      output.print(formatScript(shell, await listPlaces(commands, [])));
       return exitCode.done;
     },
   );
 }
 
+type Shell = 'bash' | 'zsh';
+
 async function listPlaces(entries: readonly CommandEntry[], words: readonly string[]): Promise<Place[]> {
-  const names = entries.map(nameOf);
-  const inner = await Promise.all(entries.map((each) => listPlacesOf(each, [...words, nameOf(each)])));
-  return [{ words, isWhole: false, next: [...names, ...everywhere] }, ...inner.flat()];
+  const inner = await Promise.all(
+    entries.map((entry) => {
+      const inside = [...words, nameOf(entry)];
+      return 'members' in entry ? listPlaces(entry.members, inside) : placeAfter(entry.load, inside);
+    }),
+  );
+  return [{ words, isWhole: false, next: [...entries.map(nameOf), ...everywhere] }, ...inner.flat()];
 }
 
-async function listPlacesOf({ load }: CommandEntry, words: readonly string[]): Promise<Place[]> {
-  const loaded = await load();
-  if (!('build' in loaded)) return listPlaces(loaded, words);
-  const help = await loaded.build(yargs([])).getHelp();
+async function placeAfter(load: () => Promise<Command>, words: readonly string[]): Promise<Place> {
+  const help = await (await load()).build(yargs([])).getHelp();
   const options = [...help.matchAll(/(?<=^ +(?:-\w, )?)--[\w-]+/gm)].map(([option]) => option);
-  return [{ words, isWhole: true, next: [...new Set([...options, ...everywhere])].filter(isOurs) }];
-}
-
-function nameOf({ usage }: CommandEntry): string {
-  return usage.split(' ', 1)[0] ?? usage;
+  return { words, isWhole: true, next: [...new Set([...options, ...everywhere])].filter(isOurs) };
 }
 
 /** Every yargs has it, and only the program as a whole means it. */

@@ -2,12 +2,13 @@ import { formatKey } from '../../config/fault.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { effective } from '../../config/show.ts';
 import { leavesOf, type Tree } from '../../config/tree.ts';
-import { type CommandEntry, defineCommand, entry } from '../command.ts';
+import { type Command, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields } from '../text/layout.ts';
-import { formatFaults, toLoadOptions } from '../settings.ts';
+import { formatFields } from '../format.ts';
+import { formatFaults, toLoadOptions } from '../configuration.ts';
 
-const check = defineCommand(
+/** `config check`: works without a daemon. */
+export const checkConfig: Command = defineCommand(
   (yargs) => yargs,
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
@@ -22,7 +23,8 @@ const check = defineCommand(
   },
 );
 
-const show = defineCommand(
+/** `config show`: works without a daemon. */
+export const showConfig: Command = defineCommand(
   (yargs) => yargs,
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
@@ -36,12 +38,6 @@ const show = defineCommand(
     return exitCode.done;
   },
 );
-
-/** `config …`: works without a daemon. */
-export const configCommands: readonly CommandEntry[] = [
-  entry('check', 'Say what is wrong with the configuration, a line for each fault', check),
-  entry('show', 'Show the effective values, secrets masked', show),
-];
 
 /** Writes each value by its whole path, as faults name it. */
 function byKey(tree: Tree): Readonly<Record<string, string>> {

@@ -5,8 +5,8 @@ import { type ConfigurationResult, loadConfiguration } from '../../config/load.t
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
-import { toLoadOptions } from '../settings.ts';
-import { readiness, status } from '../client/wire.ts';
+import { toLoadOptions } from '../configuration.ts';
+import { readiness, status } from '../commands/status-view.ts';
 
 /** `doctor`: a line for each thing looked at; fails when something is wrong. Nothing is changed. */
 export const doctorCommand: Command = defineCommand(

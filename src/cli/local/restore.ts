@@ -1,7 +1,7 @@
 import { locateDaemon } from '../../config/load.ts';
 import { type Command, defineCommand, operand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../settings.ts';
+import { formatFaults, toLoadOptions } from '../configuration.ts';
 
 /** `restore`: works on the files themselves, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(

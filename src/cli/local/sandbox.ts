@@ -1,6 +1,5 @@
 import { parseDuration } from '../../config/unit.ts';
-import { type Command, defineCommand, textOption } from '../command.ts';
-import { UsageError } from '../usage-error.ts';
+import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 
 /** `sandbox`: an authority to try things on, made a bad one on purpose if so wanted. */
 export const sandboxCommand: Command = defineCommand(

@@ -1,7 +1,7 @@
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../settings.ts';
+import { formatFaults, toLoadOptions } from '../configuration.ts';
 
 /** `serve`: runs the daemon in this process; flags hold over file and environment, also on re-reading. */
 export const serveCommand: Command = defineCommand(

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { formatReason } from '../../config/fault.ts';
-import { type CommandEntry, defineCommand, entry, type GlobalOptions, textOption } from '../command.ts';
+import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { formatUnit, isUnchanged, type UnitScope } from './systemd-unit.ts';
@@ -22,13 +22,15 @@ const options = (yargs: Argv<GlobalOptions>): Argv<ServiceOptions> =>
     program: textOption('Program that the service starts; default: this one'),
   });
 
-const print = defineCommand(options, async (args, output) => {
+/** `service print`. */
+export const printUnit: Command = defineCommand(options, async (args, output) => {
   if (args.json) output.printJson({ path: pathOf(args), unit: unitOf(args) });
   else output.print(unitOf(args).trimEnd());
   return exitCode.done;
 });
 
-const install = defineCommand(options, async (args, output) => {
+/** `service install`: writes a unit for systemd; nothing is started by it. */
+export const installUnit: Command = defineCommand(options, async (args, output) => {
   const [path, unit] = [pathOf(args), unitOf(args)];
   return changing(path, output, (before) => {
     if (before !== null && before !== unit && !isUnchanged(before)) {
@@ -42,7 +44,8 @@ const install = defineCommand(options, async (args, output) => {
   });
 });
 
-const uninstall = defineCommand(options, async (args, output) => {
+/** `service uninstall`: nothing is stopped by it. */
+export const uninstallUnit: Command = defineCommand(options, async (args, output) => {
   const path = pathOf(args);
   return changing(path, output, (before) => {
     if (before === null) return refuse(output, path, 'is not there.');
@@ -58,13 +61,6 @@ const uninstall = defineCommand(options, async (args, output) => {
     return exitCode.done;
   });
 });
-
-/** `service …`: a unit for systemd; nothing is started or stopped by it. */
-export const serviceCommands: readonly CommandEntry[] = [
-  entry('print', 'Print the systemd unit; touches nothing', print),
-  entry('install', 'Write the systemd unit, and say what to do next', install),
-  entry('uninstall', 'Remove the systemd unit; the state stays', uninstall),
-];
 
 function changing(path: string, output: Output, change: (before: string | null) => number): number {
   try {

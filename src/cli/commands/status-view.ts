@@ -1,9 +1,86 @@
-import { formatAge, formatFields } from './layout.ts';
-import type { OutboxStatus, Status, UpstreamStatus } from '../client/wire.ts';
+import { z } from 'zod';
+import type { AnswerView } from '../client/ask.ts';
+import { formatAge, formatFields } from '../format.ts';
+
+interface UpstreamStatus {
+  readonly state: string;
+  readonly since: string;
+  readonly protocol: string;
+  readonly breaker: string;
+  readonly last_success_at: string | null;
+  readonly last_error: string | null;
+  readonly paused_products: readonly string[];
+  readonly coupons_paused: boolean;
+}
+
+/** How the way to the upstream is. */
+export const upstreamStatus: z.ZodType<UpstreamStatus> = z.object({
+  state: z.string(),
+  since: z.string(),
+  protocol: z.string(),
+  breaker: z.string(),
+  last_success_at: z.string().nullable(),
+  last_error: z.string().nullable(),
+  paused_products: z.array(z.string()),
+  coupons_paused: z.boolean(),
+});
+
+interface OutboxStatus {
+  readonly pending: number;
+  readonly in_flight: number;
+  readonly uncertain: number;
+  readonly held: number;
+  readonly inferred: number;
+  readonly conflicted: number;
+  readonly dead: number;
+  readonly oldest_age_s: number | null;
+}
+
+/** How many changes wait, by their state. */
+export const outboxStatus: z.ZodType<OutboxStatus> = z.object({
+  pending: z.int(),
+  in_flight: z.int(),
+  uncertain: z.int(),
+  held: z.int(),
+  inferred: z.int(),
+  conflicted: z.int(),
+  dead: z.int(),
+  oldest_age_s: z.number().nullable(),
+});
+
+interface Status {
+  readonly role: string;
+  readonly version: string;
+  readonly uptime_s: number;
+  readonly listeners: { readonly tcp: string | null; readonly socket: string | null };
+  readonly upstream: UpstreamStatus | null;
+  readonly outbox: OutboxStatus | null;
+  readonly records: Readonly<Record<string, number>>;
+  readonly clock: { readonly suspect: boolean };
+}
+
+/** `/statusz`, as far as it is shown in words. */
+export const status: z.ZodType<Status> = z.object({
+  role: z.string(),
+  version: z.string(),
+  uptime_s: z.number(),
+  listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
+  upstream: upstreamStatus.nullable(),
+  outbox: outboxStatus.nullable(),
+  records: z.record(z.string(), z.int()),
+  clock: z.object({ suspect: z.boolean() }),
+});
+
+/** Shows how the daemon is. */
+export const statusView: AnswerView<Status> = { schema: status, show: formatStatus };
+
+/** `/readyz`. */
+export const readiness: z.ZodType<{ readonly status: string; readonly reasons: readonly string[] }> =
+  z.object({ status: z.string(), reasons: z.array(z.string()) });
 
 /** Writes how the daemon is, a line for each part of it. */
-export function formatStatus(status: Status): string {
-  const { role, version, uptime_s, listeners, upstream, outbox, records, clock } = status;
+function formatStatus(shown: Status): string {
+  const { role, version, uptime_s, listeners, upstream, outbox, records, clock } = shown;
   return formatFields({
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { provenanceHeaderNames } from '../../domain/header-names.ts';
+import type { AnswerView } from '../client/ask.ts';
+import { type Cell, formatFields } from '../format.ts';
+
+/** A license as the daemon answers it. */
+export interface License {
+  readonly license_key: string;
+  readonly enabled: boolean;
+  readonly product_link: string;
+  readonly buyer_email: string;
+  readonly uses: number;
+  readonly date: string;
+}
+
+/** A license object (specification 2.2). */
+export const license: z.ZodType<License> = z.object({
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  uses: z.int(),
+  date: z.string(),
+});
+
+/** Shows a license: valid or disabled, whose it is, and how much an agent's word on it is worth. */
+export const licenseView: AnswerView<License> = {
+  schema: license,
+  show(shown, { headers }) {
+    const header = (name: string): string | undefined => headers[name.toLowerCase()]?.toString();
+    return formatFields({
+      ...licenseFields(shown),
+      freshness: header(provenanceHeaderNames.freshness),
+      confirmed: header(provenanceHeaderNames.confirmedAt),
+      'grace until': header(provenanceHeaderNames.graceUntil),
+      pending: header(provenanceHeaderNames.pending),
+    });
+  },
+};
+
+/** What a license says of itself, the verdict first. */
+export function licenseFields(shown: License): Readonly<Record<string, Cell>> {
+  return {
+    [shown.enabled ? 'valid' : 'disabled']: shown.license_key,
+    uses: shown.uses,
+    product: shown.product_link,
+    buyer: shown.buyer_email,
+    created: shown.date,
+  };
+}
