@@ -1,9 +1,10 @@
 import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { StorageError } from '../service/ports.ts';
+import { roleOf, type StoreRole } from '../service/lifecycle/role.ts';
 import type { RestoredStore } from '../service/lifecycle/restore.ts';
 import { runUseCase } from '../service/run.ts';
-import { openWriting } from '../store/connection.ts';
+import { openReading, openWriting } from '../store/connection.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,
@@ -12,6 +13,7 @@ import {
 } from '../store/faults.ts';
 import { localWriter } from '../store/local-writer.ts';
 import { takeDirectory } from '../store/files/open.ts';
+import { databaseIn } from '../store/files/state-directory.ts';
 import { draftFrom, putInPlace } from '../store/files/put-back.ts';
 import { KeptClock } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
@@ -28,11 +30,32 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
   try {
     using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
+    refuseOtherRole(backup, draft.path, stateDir);
     const restored = await makeOwn(draft.path);
     return { ok: true, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
     if (!isExpected(error)) throw error;
     return { ok: false, reason: error.message };
+  }
+}
+
+function refuseOtherRole(backup: string, draftPath: string, stateDir: string): void {
+  const [role, present] = [storedRole(draftPath), storedRole(databaseIn(stateDir))];
+  if (role === null || present === null || role === present) return;
+  throw new DatabaseRefused(
+    backup,
+    `it is an ${role}'s, and the state directory ${stateDir} is an ${present}'s: restore it into another ` +
+      'directory (--state-dir), or move the files of that one away first.',
+  );
+}
+
+/** Null when there is none that can be read: a damaged one is what a backup is restored for. */
+function storedRole(databasePath: string): StoreRole | null {
+  try {
+    using connection = openReading(databasePath);
+    return roleOf(connection.reader);
+  } catch {
+    return null;
   }
 }
 

@@ -1,20 +1,23 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
+import { roleOf } from '../service/lifecycle/role.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Reader } from '../service/tables.ts';
+import { StateDirectoryRefused } from '../store/faults.ts';
 import { sha256 } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
 
 /**
  * Takes a store into use: writes `admin.token`, and on the first start of an authority `api.key`, before
  * their digests are committed, so that a crash in between leaves no secret that nobody has. Gives the
- * instance id of the store.
+ * instance id of the store. Rejects with `StateDirectoryRefused` when the store has the other role.
  */
 export async function startStore(
   { role, stateDir, sync }: Configuration,
   reader: Reader,
   writer: Writer,
 ): Promise<string> {
+  refuseOtherRole({ role, stateDir }, reader);
   const isFirstOfAuthority = role === 'authority' && reader.accounts.count() === 0;
   const started = await writer.write('start', {
     role,
@@ -25,6 +28,27 @@ export async function startStore(
   });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;
+}
+
+/**
+ * An upstream section that was lost, or a state directory that was mistaken for another, must not become a
+ * store of the other role: it would answer 404 for license keys that are paid for.
+ */
+function refuseOtherRole({ role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>, reader: Reader): void {
+  const kept = roleOf(reader);
+  if (kept === null || kept === role) return;
+  const { pending, in_flight: inFlight, uncertain } = reader.operations.depth();
+  const reasons = {
+    agent:
+      "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
+      `state_dir for an authority. To begin anew here, move the files away first; ${pending + inFlight + uncertain} changes in ` +
+      'them have not reached the upstream, and never would.',
+    authority:
+      "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
+      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${reader.products.count()} ` +
+      'products are kept in them alone.',
+  };
+  throw new StateDirectoryRefused(stateDir, reasons[kept]);
 }
 
 /** Tells a copied state directory: the machine, as far as it has an id of its own, and the real path. */

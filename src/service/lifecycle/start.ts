@@ -5,10 +5,11 @@ import { startOfBoot } from './boot.ts';
 import { doubtAll, doubtInFlight, fenceDoubt } from '../outbox/doubt.ts';
 import { keepLogKey } from './log-key.ts';
 import { resumeWaits } from './clock-mark.ts';
+import { keepRole, type StoreRole } from './role.ts';
 import type { Transaction } from '../tables.ts';
 
 export type StartCommand = {
-  role: 'authority' | 'agent';
+  role: StoreRole;
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
   /** The digest of `api.key` on the first start of an authority; null later. */
@@ -44,6 +45,7 @@ export function start(transaction: Transaction, command: StartCommand, context: 
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
     accounts.add(account, command.apiKeyDigest);
   }
+  keepRole(transaction, command.role);
   keepLogKey(transaction, context.random);
   resumeWaits(transaction, context.steady);
   doubtInFlight(transaction);

@@ -1,0 +1,30 @@
+import type { Reader, Transaction } from '../tables.ts';
+
+const setting = 'role';
+
+/** What a store is: the truth about its licenses, or an agent's view of its upstream's. */
+export type StoreRole = 'authority' | 'agent';
+
+/** The role that a store was taken into use for; null on a new one. */
+export function roleOf(reader: Reader): StoreRole | null {
+  const kept = reader.settings.get(setting);
+  return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
+}
+
+/** Remembers what the store is from now on. */
+export function keepRole({ settings }: Transaction, role: StoreRole): void {
+  settings.set(setting, role);
+}
+
+/**
+ * For stores of versions that did not remember it. An agent's may have an account all the same: such a
+ * version made one when its configuration had lost the upstream.
+ */
+function roleByContent({ products, operations, mirror, observations, accounts }: Reader): StoreRole | null {
+  if (products.count() > 0) return 'authority';
+  const known = observations.census({ fresh: 0, stale: 0, grace: 0 });
+  const isAgent =
+    operations.lastSeq() > 0 || mirror.count() > 0 || Object.values(known).some((count) => count > 0);
+  if (isAgent) return 'agent';
+  return accounts.count() > 0 ? 'authority' : null;
+}

@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { setStage } from '../support/agent-stage.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
+import { operate } from '../support/people.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const authority = { listen: { tcp: '127.0.0.1:0' } };
+const agent = { ...authority, upstream: { base_url: 'http://127.0.0.1:9' } };
+
+async function refusedStart(directory: string, configuration: object): Promise<string> {
+  await using daemon = spawnDaemon(directory, configuration);
+  expect(await daemon.ended).toBe(1);
+  return daemon.complaints;
+}
+
+test('an agent whose upstream section is lost refuses to start, says what is waiting, and goes on with it', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const before = await stage.startAgent();
+  await before.learn(['KEY']);
+  await stage.proxy.become({ kind: 'refuse' });
+  expect((await before.change('usage', 'KEY')).status).toBe(200);
+  await before.kill();
+  const state = join(stage.directory, 'state');
+  expect(await refusedStart(stage.directory, authority)).toBe(
+    `latchkey: The state directory ${state} is refused: it is an agent's, and the configuration has no upstream: ` +
+      'put the upstream back, or choose another state_dir for an authority. To begin anew here, move the files ' +
+      'away first; 1 changes in them have not reached the upstream, and never would.\n',
+  );
+  expect(existsSync(join(state, 'api.key'))).toBe(false);
+  await stage.proxy.become({ kind: 'pass' });
+  const after = await stage.startAgent();
+  await after.atRest();
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+}, 90_000);
+
+test('an authority whose configuration has gained an upstream refuses to start, and nothing of it changes', async () => {
+  await using directory = temporaryDirectory();
+  {
+    await using before = await startDaemonProcess(directory.path, authority);
+    await before.kill();
+  }
+  const complaint = await refusedStart(directory.path, agent);
+  expect(complaint).toContain("it is an authority's, and the configuration has an upstream");
+  expect(complaint).toContain('the licenses of 0 products are kept in them alone');
+  await using _ = await startDaemonProcess(directory.path, authority);
+}, 60_000);
+
+test('a backup of the other role is not restored over a store, but elsewhere', async () => {
+  await using directory = temporaryDirectory();
+  await using elsewhere = temporaryDirectory();
+  const file = join(directory.path, 'copy.db');
+  {
+    await using running = await startDaemonProcess(directory.path, authority);
+    expect((await operate(directory.path, 'backup', file)).code).toBe(0);
+    await running.kill();
+  }
+  {
+    await using running = await startDaemonProcess(elsewhere.path, agent);
+    await running.kill();
+  }
+  const refused = await operate(elsewhere.path, 'restore', file);
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain(
+    `it is an authority's, and the state directory ${join(elsewhere.path, 'state')} is an agent's`,
+  );
+  expect(refused.err).toContain('Nothing was changed.');
+  await using third = temporaryDirectory();
+  expect((await operate(third.path, 'restore', file)).code).toBe(0);
+  expect(await refusedStart(third.path, agent)).toContain("it is an authority's");
+}, 60_000);

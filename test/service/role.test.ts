@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { roleOf } from '../../src/service/lifecycle/role.ts';
+import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';
+import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
+
+const asAuthority = { role: 'authority', adminTokenDigest: 'd', place: 'here', fenceMs: 1 } as const;
+
+test('a store remembers the role that it was started for, also while it is empty', async () => {
+  await using agent = new AgentStage();
+  expect(roleOf(agent.store)).toBeNull();
+  await agent.start();
+  expect(roleOf(agent.store)).toBe('agent');
+  await using authority = new Stage();
+  valueOf(await authority.writer.write('start', { ...asAuthority, apiKeyDigest: 'digest' }));
+  expect(roleOf(authority.store)).toBe('authority');
+});
+
+test('the role of a store that does not remember it is told by what it holds', async () => {
+  await using authority = givenStore();
+  const { accounts, products } = authority.writing.transaction;
+  accounts.add(account, 'digest');
+  expect(roleOf(authority.reading.reader)).toBe('authority');
+  products.add(product, 'digest');
+  expect(roleOf(authority.reading.reader)).toBe('authority');
+
+  await using knowing = givenStore();
+  knowing.writing.transaction.observations.put(givenObservation());
+  expect(roleOf(knowing.reading.reader)).toBe('agent');
+
+  await using waiting = givenStore();
+  waiting.writing.transaction.operations.add(givenOperation());
+  expect(roleOf(waiting.reading.reader)).toBe('agent');
+});
+
+test('an agent that was once started without its upstream is an agent, although it has an account', async () => {
+  await using store = givenStore();
+  store.writing.transaction.operations.add(givenOperation());
+  store.writing.transaction.accounts.add(account, 'digest');
+  expect(roleOf(store.reading.reader)).toBe('agent');
+});
