@@ -1,14 +1,21 @@
-import { rmSync } from 'node:fs';
+import { rmSync, type ReadStream } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../domain/problem.ts';
 import { stateFiles } from '../store/files/state-directory.ts';
 import type { Backup } from '../http/app.ts';
+import type { Clock } from '../service/ports.ts';
+
+/** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
+const stalledMs = 60_000;
+/** How often that is looked at, in ms. */
+const lookMs = 5_000;
 
 /** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
 export class Backups {
   readonly #draft: string;
   readonly #copyTo: (path: string, signal: AbortSignal) => Promise<void>;
+  readonly #clock: Clock;
   readonly #lifetime: AbortSignal;
   #isRunning = false;
 
@@ -16,10 +23,12 @@ export class Backups {
   constructor(
     stateDir: string,
     copyTo: (path: string, signal: AbortSignal) => Promise<void>,
+    clock: Clock,
     lifetime: AbortSignal,
   ) {
     this.#draft = join(stateDir, stateFiles.backup);
     this.#copyTo = copyTo;
+    this.#clock = clock;
     this.#lifetime = lifetime;
     // Of a process that was killed while it made one.
     this.#removeDraft();
@@ -29,8 +38,10 @@ export class Backups {
   async make(signal: AbortSignal): Promise<Result<Backup>> {
     if (this.#isRunning) return refuse('backup_running', 'Wait until it is done: one is made at a time.');
     this.#isRunning = true;
+    const ended = new AbortController();
     const end = (): void => {
-      this.#isRunning = false;
+      if (!ended.signal.aborted) this.#isRunning = false;
+      ended.abort();
     };
     try {
       const backup = await this.#open(AbortSignal.any([signal, this.#lifetime]));
@@ -39,6 +50,7 @@ export class Backups {
         .once('end', end)
         .once('close', end)
         .on('error', () => undefined);
+      void this.#endStalled(backup.content, ended.signal);
       return done(backup);
     } catch (error) {
       end();
@@ -46,7 +58,18 @@ export class Backups {
     }
   }
 
-  async #open(signal: AbortSignal): Promise<Backup> {
+  async #endStalled(content: ReadStream, signal: AbortSignal): Promise<void> {
+    let [bytesRead, quietMs] = [content.bytesRead, 0];
+    while (!signal.aborted) {
+      // Ended early only by the signal, which the loop looks at.
+      await this.#clock.sleep(lookMs, signal).catch(() => undefined);
+      quietMs = content.bytesRead === bytesRead ? quietMs + lookMs : 0;
+      ({ bytesRead } = content);
+      if (quietMs >= stalledMs) content.destroy(new Error('the reader of a backup has stalled'));
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<Backup & { content: ReadStream }> {
     try {
       await this.#copyTo(this.#draft, signal);
       signal.throwIfAborted();

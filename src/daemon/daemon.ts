@@ -8,11 +8,13 @@ import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import type { Licensing } from '../service/answers.ts';
 import type { Log } from '../service/ports.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
+import { restoreAdvice } from '../store/faults.ts';
 import { openReading } from '../store/connection.ts';
 import { openStore } from '../store/files/open.ts';
 import { agentRole } from './role/agent.ts';
 import { authorityRole } from './role/authority.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
+import { explainFailedStart } from './damaged-start.ts';
 import { Backups } from './backups.ts';
 import { KeptClock } from './system/clock.ts';
 import { LiveConfiguration } from './live-configuration.ts';
@@ -50,13 +52,26 @@ export type DaemonOptions = {
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
-  const store = starting.use(openStore({ directory: configuration.stateDir }));
-  const { reader } = starting.use(openReading(store.databasePath));
+  const { databasePath } = starting.use(openStore({ directory: configuration.stateDir }));
+  try {
+    return await startOn(databasePath, starting, configuration, options);
+  } catch (error) {
+    throw explainFailedStart(error, databasePath);
+  }
+}
+
+async function startOn(
+  databasePath: string,
+  starting: AsyncDisposableStack,
+  configuration: Configuration,
+  options: DaemonOptions,
+): Promise<Daemon> {
+  const { reader } = starting.use(openReading(databasePath));
   const clock = new KeptClock(rememberedTime(reader));
   const metrics = starting.use(new Metrics(configuration.role));
   const storeLog = logOf(options.log, 'store');
   const writer = starting.use(
-    await startWriter(store.databasePath, clock, {
+    await startWriter(databasePath, clock, {
       onCommit: (measure) => metrics.committed(measure),
       onRoom: (isFull) => tellRoom(storeLog, isFull),
     }),
@@ -64,7 +79,6 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
   const instance = await startStore(configuration, reader, writer);
   const current = new LiveConfiguration(configuration);
   const log = hashLicenseKeys(options.log, logKey(reader));
-  const { databasePath } = store;
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
   const integrity = starting.use(new IntegrityCheck(databasePath));
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
@@ -118,7 +132,7 @@ export class Daemon {
     const { stateDir } = parts.current.configuration;
     const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
       backUpInThread({ databasePath: parts.databasePath, path }, signal);
-    this.#backups = new Backups(stateDir, copyTo, this.#lifetime.signal);
+    this.#backups = new Backups(stateDir, copyTo, parts.clock, this.#lifetime.signal);
     this.#startedAt = parts.clock.steady();
     this.#failed.promise.catch(() => undefined);
   }
@@ -179,7 +193,7 @@ export class Daemon {
     this.#readiness = { state: 'store_damaged', reasons: ['store_damaged'] };
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
-    const hint = 'stop it, put a backup back with: latchkey restore FILE, and start it again';
+    const hint = `${this.#parts.databasePath} is damaged: stop this process, ${restoreAdvice}, and start again`;
     logOf(this.#parts.log, 'store').error(
       { error: damage, hint },
       'the store is damaged: changes are refused',

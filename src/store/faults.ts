@@ -42,6 +42,9 @@ export class DatabaseRefused extends Error {
   }
 }
 
+/** What to do about a database that is lost. */
+export const restoreAdvice = 'restore a backup: latchkey restore FILE';
+
 /** SQLite's primary result code (https://sqlite.org/rescode.html); null for an error of another origin. */
 export function sqliteCode(error: unknown): number | null {
   const isSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number';

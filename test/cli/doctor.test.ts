@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { startDaemonProcess } from '../support/daemon-process.ts';
 import {
@@ -12,6 +13,7 @@ import {
   startPlainUpstream,
   type PlainUpstream,
 } from '../support/plain-upstream.ts';
+import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
 
@@ -164,6 +166,22 @@ test('each fault of a configuration is a finding', async () => {
   expect(linesOf(found, 'fail')).toHaveLength(2);
 });
 
+test('a store that a newer version made is told', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const state = join(directory.path, 'state');
+  openStore({ directory: state })[Symbol.dispose]();
+  using database = new DatabaseSync(join(state, 'latchkey.db'));
+  database.exec('PRAGMA user_version = 1000');
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail')).toEqual([
+    expect.stringMatching(
+      /^the store \S+latchkey\.db cannot be used: a newer Latchkey made it \(schema 1000; .* {2}→ {2}start it with the newer Latchkey$/,
+    ),
+  ]);
+});
+
 test('a damaged store is told while no daemon runs', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();
@@ -172,7 +190,9 @@ test('a damaged store is told while no daemon runs', async () => {
   writeFileSync(join(state, 'latchkey.db'), 'SQLite is something else', { mode: 0o600 });
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(found.code).toBe(1);
-  expect(linesOf(found, 'fail').join('\n')).toMatch(/it is not an SQLite database.* → {2}put a backup back/);
+  expect(linesOf(found, 'fail').join('\n')).toMatch(
+    /it is not an SQLite database.* → {2}restore a backup: latchkey restore FILE/,
+  );
 });
 
 test('a running daemon is asked how it is', async () => {

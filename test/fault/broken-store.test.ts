@@ -52,6 +52,8 @@ test('a damaged store is noticed behind the start: it is not written to, and the
   const line = await daemon.said('the store is damaged: changes are refused');
 
   expect(line).toMatchObject({ part: 'store', level: 50 });
+  const file = join(directory.path, 'state', 'latchkey.db');
+  expect(line['hint']).toContain(file);
   expect(line['hint']).toContain('latchkey restore');
   await using client = httpClient({ tcp: daemon.tcp });
   const ready = await client.get('/readyz');

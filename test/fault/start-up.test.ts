@@ -145,7 +145,11 @@ function anotherPrograms(path: string): void {
 }
 
 const databases: [string, (path: string) => void, string][] = [
-  ['empty', (path) => writeFileSync(path, ''), 'it is empty: put a backup back, or remove it.'],
+  [
+    'empty',
+    (path) => writeFileSync(path, ''),
+    'it is empty: remove it, or restore a backup: latchkey restore FILE',
+  ],
   ['of another kind', (path) => writeFileSync(path, 'a'.repeat(5000)), 'it is not an SQLite database.'],
   ["another program's", anotherPrograms, 'another program made it.'],
 ];

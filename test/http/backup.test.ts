@@ -7,12 +7,14 @@ import { expect, test, vi } from 'vitest';
 import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
+import { VirtualTime } from '../support/virtual-clock.ts';
 import { givenStore } from '../support/store-given.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { adminToken, openApp, serverOf } from '../support/http-app.ts';
 import { serveApp } from '../support/http-served.ts';
 
+const clock = new VirtualTime().clock();
 const path = '/admin/v1/backup';
 const headers = { authorization: `Bearer ${adminToken}` };
 const request = { url: path, headers };
@@ -41,7 +43,7 @@ test('a second backup is refused while the first is made, and taken when it is d
     await promise;
     writeFileSync(file, 'all of it', { mode: 0o600 });
   };
-  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
   await using opened = await openApp({ backup: (signal) => backups.make(signal) });
   const server = serverOf(opened.app);
   // What `inject` gives is sent when it is waited for.
@@ -60,7 +62,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
   // More than the buffers between two processes hold.
   const large = Buffer.alloc(16 * 1024 * 1024, 'x');
   const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
-  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
   await using served = await serveApp({ backup: (signal) => backups.make(signal) });
   const origin = 'tcp' in served.listeners.tcp ? served.listeners.tcp.tcp : '';
   await using other = httpClient(served.listeners.socket);
@@ -93,7 +95,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
     }
     await backUpInThread({ databasePath: store.databasePath, path: file }, signal);
   };
-  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
   await using served = await serveApp({ backup: (signal) => backups.make(signal) });
   await using client = httpClient(served.listeners.socket);
   const leaving = new AbortController();
@@ -116,6 +118,32 @@ test('a copy in a thread of its own is ended by its signal', async () => {
   });
 });
 
+test('a reader that takes nothing for a minute loses its place to the next, one that is slow does not', async () => {
+  await using directory = temporaryDirectory();
+  const large = Buffer.alloc(4 * 1024 * 1024, 'x');
+  const copyTo = async (file: string): Promise<void> => writeFileSync(file, large, { mode: 0o600 });
+  const time = new VirtualTime();
+  const backups = new Backups(directory.path, copyTo, time.clock(), new AbortController().signal);
+  const make = () => backups.make(new AbortController().signal);
+  const slow = await make();
+  if (!slow.ok) throw new Error('the first is refused');
+  const { content } = slow.value;
+  for (let taken = 0; taken < 5; taken += 1) {
+    if (content.readableLength === 0) await once(content, 'readable');
+    expect((content.read() as Buffer | null)?.length).toBeGreaterThan(0);
+    await once(content, 'readable');
+    await time.advance(50_000);
+    expect(content.destroyed).toBe(false);
+  }
+  await time.advance(5_000);
+  expect(await make()).toMatchObject({ ok: false, problem: { code: 'backup_running' } });
+  const closed = new Promise((resolve) => content.once('close', resolve));
+  await time.advance(10_000);
+  expect(content.destroyed).toBe(true);
+  await closed;
+  expect(await make()).toMatchObject({ ok: true });
+});
+
 test('HEAD tells how long a backup is, and leaves room for the next', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
@@ -133,7 +161,7 @@ test('a copy that fails is refused, removed, and does not stand in the way of th
     const fault = faults.shift();
     if (fault !== undefined) throw fault;
   };
-  const backups = new Backups(directory.path, copyTo, new AbortController().signal);
+  const backups = new Backups(directory.path, copyTo, clock, new AbortController().signal);
   await using opened = await openApp({ backup: (signal) => backups.make(signal) });
   const server = serverOf(opened.app);
   const codes = [];
@@ -145,7 +173,7 @@ test('a copy that fails is refused, removed, and does not stand in the way of th
 test('what a killed process left of a backup is removed at the next start', async () => {
   await using directory = temporaryDirectory();
   for (const name of ['backup.new', 'backup.new-journal']) writeFileSync(join(directory.path, name), 'half');
-  const backups = new Backups(directory.path, () => Promise.resolve(), new AbortController().signal);
+  const backups = new Backups(directory.path, () => Promise.resolve(), clock, new AbortController().signal);
   expect(backups).toBeDefined();
   expect(leftovers(directory.path)).toEqual([]);
 });

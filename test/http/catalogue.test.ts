@@ -26,12 +26,12 @@ test('a product is made as asked, its secret shown once', async () => {
   const made = await post('products', {
     name: 'Taken over',
     product_key: 'RGsF',
-    secret: 'theirs',
+    secret: 'sixteen-letters!',
     recurring: true,
   });
   expect([made.statusCode, made.json()]).toEqual([
     201,
-    { data: { product_key: 'RGsF', name: 'Taken over', recurring: true, secret: 'theirs' } },
+    { data: { product_key: 'RGsF', name: 'Taken over', recurring: true, secret: 'sixteen-letters!' } },
   ]);
   const listed = await get('products');
   expect(listed.json()).toEqual({
@@ -43,6 +43,19 @@ test('a product is made as asked, its secret shown once', async () => {
   expect([rolled.statusCode, rolled.json<{ data: { secret: string } }>().data.secret]).toEqual([
     200,
     expect.stringMatching(/^lk_prod_/),
+  ]);
+});
+
+test('a product secret that could be guessed is refused', async () => {
+  const answer = await post('products', { name: 'X', secret: 'fifteen-letters' });
+  expect([answer.statusCode, answer.json()]).toMatchObject([
+    422,
+    {
+      code: 'parameters_invalid',
+      errors: [
+        { parameter: 'secret', code: 'too_short', detail: 'secret must have at least 16 characters.' },
+      ],
+    },
   ]);
 });
 

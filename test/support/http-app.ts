@@ -15,6 +15,7 @@ import { backUp } from '../../src/store/files/backup.ts';
 import { openReading, openWriting } from '../../src/store/connection.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { openStore } from '../../src/store/files/open.ts';
+import { VirtualTime } from './virtual-clock.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 export const adminToken = 'lk_tok_admin';
@@ -55,6 +56,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   const backups = new Backups(
     directory.path,
     async (path) => backUp(store.databasePath, path),
+    new VirtualTime().clock(),
     new AbortController().signal,
   );
   const lines: LogLine[] = [];

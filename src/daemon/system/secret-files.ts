@@ -1,10 +1,14 @@
 import { join } from 'node:path';
-import { newSecret } from '../../service/access/secret.ts';
+import { newSecret, shortestSecret } from '../../service/access/secret.ts';
+import { StateDirectoryRefused } from '../../store/faults.ts';
 import { readOwnFile, replaceFile } from '../../store/files/private-file.ts';
 import { stateFiles } from '../../store/files/state-directory.ts';
 import { systemRandom } from './random.ts';
 
-/** The secret in a file of the state directory; a new one is made, for its owner alone, where there is none. */
+/**
+ * The secret in a file of the state directory; a new one is made, for its owner alone, where there is none.
+ * Throws `StateDirectoryRefused` when it is one that could be guessed.
+ */
 export function keepSecretFile(
   directory: string,
   file: 'adminToken' | 'apiKey',
@@ -12,7 +16,11 @@ export function keepSecretFile(
 ): string {
   const path = join(directory, stateFiles[file]);
   const kept = readOwnFile(path)?.trim() ?? '';
-  if (kept !== '') return kept;
+  if (kept !== '') {
+    if (kept.length >= shortestSecret) return kept;
+    const reason = `${stateFiles[file]} in it has fewer than ${shortestSecret} characters: write a longer one, or remove it for a new one.`;
+    throw new StateDirectoryRefused(directory, reason);
+  }
   const secret = newSecret(prefix, systemRandom);
   replaceFile(path, `${secret}\n`);
   return secret;

@@ -24,13 +24,15 @@ function refuse({ issues }: Issues, code: string, message: string): never {
   return z.NEVER;
 }
 
-/** Text of at least one character; `\0` and broken surrogates cannot be stored as they are, so they are refused. */
-export function text(maximum = 16_384): z.ZodType<string> {
-  return kind({ type: 'string', minLength: 1, maxLength: maximum }, (given, issues) => {
+/** Text, of at least one character unless more are asked for; `\0` and broken surrogates cannot be stored as they are, so they are refused. */
+export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
+  return kind({ type: 'string', minLength: minimum, maxLength: maximum }, (given, issues) => {
     if (typeof given !== 'string' || !given.isWellFormed() || given.includes('\0')) {
       return refuse(issues, 'not_text', 'must be text');
     }
     if (given === '') return refuse(issues, 'required', 'is required');
+    if (given.length < minimum)
+      return refuse(issues, 'too_short', `must have at least ${minimum} characters`);
     if (given.length > maximum) return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
     return given;
   });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
 import { boolean, identifier, name, text } from './kind.ts';
+import { shortestSecret } from '../../service/access/secret.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ProductObject = {
@@ -33,7 +34,7 @@ export const productParameters: ParameterSet<{
   recurring: boolean.optional(),
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  secret: text(200).optional(),
+  secret: text(200, shortestSecret).optional(),
 });
 
 export function presentProduct({ productKey, name: itsName, recurring }: Product): ProductObject {

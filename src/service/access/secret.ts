@@ -1,5 +1,8 @@
 import type { Random } from '../ports.ts';
 
+/** A shorter one can be guessed: an authority takes none. An agent takes what its store gave. */
+export const shortestSecret = 16;
+
 /** Makes a secret of 256 bits; the prefix tells people, and secret scanners, what it is. */
 export function newSecret(prefix: 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log', random: Random): string {
   return `${prefix}_${hexadecimal(random.bytes(32))}`;

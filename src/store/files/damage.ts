@@ -5,7 +5,12 @@ export function findDamage(databasePath: string): string | null {
   try {
     using database = new DatabaseSync(databasePath, { readOnly: true, timeout: 1000 });
     const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
-    return verdict === 'ok' ? null : String(verdict);
+    // SQLite says it in lines, and under a headline.
+    return verdict === 'ok'
+      ? null
+      : String(verdict)
+          .replaceAll(/^\*{3}.*\*{3}\n|\s+$/g, '')
+          .replaceAll(/\s+/g, ' ');
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

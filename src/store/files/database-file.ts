@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { DatabaseRefused } from '../faults.ts';
+import { DatabaseRefused, restoreAdvice } from '../faults.ts';
 import { migrations, takeSteps } from './migrations.ts';
 import { createFile } from './private-file.ts';
 
@@ -16,12 +16,15 @@ export function findDatabase(path: string): boolean {
   if (status === undefined) {
     // SQLite would take the old log for one of the new database and write its pages into it.
     if (existsSync(`${path}-wal`)) {
-      throw new DatabaseRefused(path, 'it is missing, but its write-ahead log is there: put it back.');
+      throw new DatabaseRefused(
+        path,
+        `it is missing, but its write-ahead log is there: put the file there again, or ${restoreAdvice}`,
+      );
     }
     return false;
   }
   if (!status.isFile()) throw new DatabaseRefused(path, 'it is not a file.');
-  if (status.size === 0) throw new DatabaseRefused(path, 'it is empty: put a backup back, or remove it.');
+  if (status.size === 0) throw new DatabaseRefused(path, `it is empty: remove it, or ${restoreAdvice}`);
   const header = readHeader(path);
   const isSqlite = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
   if (!isSqlite) throw new DatabaseRefused(path, 'it is not an SQLite database.');

@@ -21,17 +21,28 @@ export function takeSteps(database: DatabaseSync, taken: number, steps: readonly
  */
 export function migrate(path: string, steps: readonly string[] = migrations): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
-  const taken = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-  if (taken > steps.length) {
-    throw new DatabaseRefused(
-      path,
-      `a newer Latchkey made it (schema ${taken}; this one knows ${steps.length}).`,
-    );
-  }
+  const taken = schemaOf(database);
+  const newer = describeNewer(taken, steps);
+  if (newer !== null) throw new DatabaseRefused(path, newer);
   if (taken === steps.length) return;
   const copy = `${path}.schema-${taken}`;
   // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
   closeSync(createFile(copy));
   database.prepare('VACUUM INTO ?').run(copy);
   takeSteps(database, taken, steps);
+}
+
+/** Says how a database is newer than this version knows; null when it is not. Changes nothing in it. */
+export function findNewerSchema(path: string): string | null {
+  using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
+  return describeNewer(schemaOf(database), migrations);
+}
+
+function schemaOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+}
+
+function describeNewer(taken: number, steps: readonly string[]): string | null {
+  if (taken <= steps.length) return null;
+  return `a newer Latchkey made it (schema ${taken}; this one knows ${steps.length}).`;
 }

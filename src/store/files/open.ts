@@ -4,6 +4,7 @@ import { makeRoomToStart } from '../ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
+  restoreAdvice,
   sqliteCode,
   StateDirectoryHeld,
   StateDirectoryRefused,
@@ -87,7 +88,7 @@ function refusal(error: unknown, at: { directory: string; databasePath: string }
   if (isClear) return error;
   const code = sqliteCode(error);
   if (code === corrupt || code === notADatabase) {
-    return new DatabaseRefused(at.databasePath, 'it is damaged: put a backup back.', error);
+    return new DatabaseRefused(at.databasePath, `it is damaged: ${restoreAdvice}`, error);
   }
   const isOfTheSystem = error instanceof Error && 'syscall' in error;
   return isOfTheSystem || storageFault(error) !== null

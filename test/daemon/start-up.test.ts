@@ -1,0 +1,60 @@
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { startDaemon } from '../../src/daemon/daemon.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { openStore } from '../../src/store/files/open.ts';
+import { silent } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+async function start(stateDir: string): Promise<void> {
+  const configuration = embeddedConfiguration({ state_dir: stateDir, listen: { tcp: '127.0.0.1:0' } });
+  const daemon = await startDaemon(configuration, { log: silent });
+  await daemon.stop();
+}
+
+/** Overwrites the first page of a table, or of the schema itself. */
+function spoil(path: string, table: string): void {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const row = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').get(table);
+  database.close();
+  const at = row === undefined ? 100 : (Number(row['rootpage']) - 1) * 4096;
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(3996, 0xa5), 0, 3996, at);
+  closeSync(file);
+}
+
+test.for(['setting', 'token', 'outbox', 'the schema'])(
+  'a start on a database whose %s is damaged names the file, and how to restore a backup',
+  async (table) => {
+    await using directory = temporaryDirectory();
+    const state = join(directory.path, 'state');
+    openStore({ directory: state })[Symbol.dispose]();
+    const path = join(state, 'latchkey.db');
+    spoil(path, table);
+    await expect(start(state)).rejects.toMatchObject({
+      name: 'DatabaseRefused',
+      message: expect.stringMatching(
+        new RegExp(
+          `^The database ${path} is refused: it is damaged.*: restore a backup: latchkey restore FILE$`,
+        ),
+      ) as string,
+    });
+  },
+);
+
+test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is refused', async (name) => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  mkdirSync(state, { mode: 0o700 });
+  writeFileSync(join(state, name), 'fifteen-letters\n', { mode: 0o600 });
+  await expect(start(state)).rejects.toMatchObject({
+    name: 'StateDirectoryRefused',
+    message: `The state directory ${state} is refused: ${name} in it has fewer than 16 characters: write a longer one, or remove it for a new one.`,
+  });
+  expect(existsSync(join(state, 'listen.json'))).toBe(false);
+  writeFileSync(join(state, name), 'sixteen-letters!\n', { mode: 0o600 });
+  await start(state);
+  expect(readFileSync(join(state, name), 'utf8')).toBe('sixteen-letters!\n');
+});
