@@ -251,6 +251,7 @@ export class Daemon {
       metrics: {
         isOpen: () => current.configuration.metrics.open,
         expose: () => metrics.expose(this.#measuredStatus(), writer.isFull),
+        countUnrouted: (status) => metrics.countUnrouted(status),
       },
     };
   }

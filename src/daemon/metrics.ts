@@ -72,6 +72,11 @@ export class Metrics implements UpstreamMeter, Disposable {
     });
   }
 
+  /** Counts an answer to bytes that could not be parsed as a request. */
+  countUnrouted(status: number): void {
+    this.#requests.inc({ route: 'none', status });
+  }
+
   verdict(freshness: string, enabled: boolean): void {
     this.#verdicts.inc({ freshness, enabled: String(enabled) });
   }

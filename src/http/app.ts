@@ -46,15 +46,17 @@ export interface App {
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];
-  readonly metrics: MetricsReport;
+  readonly metrics: AppMetrics;
 }
 
 /** The metrics of this process. */
-export interface MetricsReport {
+export interface AppMetrics {
   /** Whether they are readable without a credential (`metrics.open`). */
   isOpen(): boolean;
   /** In Prometheus' text format. */
   expose(): Promise<string>;
+  /** Counts an answer to bytes that could not be parsed as a request. */
+  countUnrouted(status: number): void;
 }
 
 /** What a listener accepts at most (src/http/README.md, Limits). */

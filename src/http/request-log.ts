@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify';
+import type { Log } from '../service/ports.ts';
 import type { App } from './app.ts';
-import { presentRequestLine } from './wire/log.ts';
+import { presentRequestLine, type RequestLine } from './wire/log.ts';
 
-/** Logs a change or a refusal; a successful read leaves no line. */
+/** Logs an answered request as `logRequest` does. */
 export function logAnswer(
   { log, now }: Pick<App, 'log' | 'now'>,
   request: FastifyRequest,
-  { status, code }: { status: number; code: string | null },
+  { status, code }: Pick<RequestLine, 'status' | 'code'>,
 ): void {
-  if (code === null && (request.method === 'GET' || request.method === 'HEAD')) return;
-  const line = presentRequestLine({
+  logRequest(log, {
     method: request.method,
     route: request.is404 ? null : (request.routeOptions.url ?? null),
     status,
@@ -17,6 +17,13 @@ export function logAnswer(
     requestId: request.id,
     durationMs: request.state === null ? 0 : now() - request.state.startedAt,
   });
+}
+
+/** Logs a change or a refusal; a successful read leaves no line. */
+export function logRequest(log: Log, request: RequestLine): void {
+  const { method, status, code } = request;
+  if (code === null && (method === 'GET' || method === 'HEAD')) return;
+  const line = presentRequestLine(request);
   if (code === null) log.info(line, 'changed');
   else if (status < 500) log.info(line, 'refused');
   else log.warn(line, 'refused');

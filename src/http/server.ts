@@ -8,7 +8,8 @@ import {
 } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
 import type { Principal } from '../domain/principal.ts';
-import { answerBrokenRequest, noteRequest, refuseConnect } from './entry/broken-request.ts';
+import { BrokenRequests } from './entry/broken-request.ts';
+import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
 import { authorize } from './entry/credential.ts';
 import type { App, ServerSettings } from './app.ts';
@@ -26,6 +27,8 @@ import { stateOf } from './entry/request-state.ts';
 /** Builds the server of one listener; it does not listen yet. */
 export function buildServer(app: App, settings: ServerSettings): FastifyInstance {
   const arrive = arrival(app, settings);
+  const connections = new Connections(settings.limits.connections);
+  const broken = new BrokenRequests(app, connections);
   const server = fastify({
     ...serverLimits(settings),
     genReqId: () => randomUUID().slice(0, 13),
@@ -39,13 +42,12 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       nameInstance(app, reply);
       sendError(app, errorOf(() => arrive(request)) ?? error, reply);
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  server.server.maxConnections = settings.limits.connections;
+  connections.watch(server.server);
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
-  server.server.prependListener('request', noteRequest);
-  server.server.on('connect', refuseConnect);
+  server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   server.decorateRequest('state', null);
@@ -126,8 +128,8 @@ type Entrance = { app: App; socketPrincipal: Principal | null };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
   const { app } = entrance;
-  const onRequest: onRequestHookHandler = (request, _, done) => {
-    done(errorOf(() => enter(entrance, route, request)));
+  const onRequest: onRequestHookHandler = (_, reply, done) => {
+    done(errorOf(() => enter(entrance, route, reply)));
   };
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = readRequest(route, { app, routes }, reply);
@@ -147,13 +149,16 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
-function enter({ app, socketPrincipal }: Entrance, route: Route, request: FastifyRequest): void {
-  const requestState = stateOf(request);
+function enter({ app, socketPrincipal }: Entrance, route: Route, reply: FastifyReply): void {
+  const requestState = stateOf(reply.request);
   const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
-  if (route.access !== 'anyone' && route.isOpen?.(app) !== true) {
+  if (route.access === 'anyone' || route.isOpen?.(app) === true) {
+    // Connections are kept open for callers with a credential only.
+    reply.header('Connection', 'close');
+  } else {
     requestState.principal = authorize(route.access, requestState.head, app, socketPrincipal);
   }
   if (route.authorityOnly === true && app.role === 'agent') {

@@ -532,7 +532,7 @@ describe('a daemon, on both of its listeners', () => {
   });
 
   test('what follows a good request on its connection is refused by itself', async () => {
-    const good = `${live}\r\n${host}\r\n\r\n`;
+    const good = `GET /api/v2/license/verify?license_key=KEY HTTP/1.1\r\n${host}\r\n${ours}\r\n\r\n`;
     const change = 'PUT /api/v2/license/disable HTTP/1.1';
     const text = 'license_key=NONE';
     const slower = `${[change, host, ours, form, `Content-Length: ${text.length}`].join('\r\n')}\r\n\r\n${text}`;

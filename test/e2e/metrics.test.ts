@@ -24,12 +24,14 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
   await stage.upstream.stop();
   await agent.change('usage', 'KEY', { prefer: 'wait=1' });
   expect((await agent.client.get('/nowhere/KEY-IN-A-PATH')).status).toBe(404);
+  expect((await sendRaw({ tcp: agent.process.tcp }, 'HELLO\r\n\r\n')).status).toBe(400);
   const text = String(await agent.ask('/metrics'));
 
   const route = '/api/v2/license/verify';
   expect(valueOf(text, `latchkey_requests_total{route="${route}",status="200"}`)).toBeGreaterThanOrEqual(2);
   expect(valueOf(text, 'latchkey_requests_total{route="/api/v2/license/usage",status="200"}')).toBe(2);
   expect(valueOf(text, 'latchkey_requests_total{route="none",status="404"}')).toBe(1);
+  expect(valueOf(text, 'latchkey_requests_total{route="none",status="400"}')).toBe(1);
   expect(text).not.toContain('KEY');
   expect(valueOf(text, 'latchkey_request_duration_seconds_count')).toBeGreaterThanOrEqual(5);
   expect(valueOf(text, 'latchkey_verdicts_total{freshness="fresh",enabled="true"}')).toBe(1);

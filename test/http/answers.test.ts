@@ -251,7 +251,9 @@ test('a process whose storage failed is neither live nor ready', async () => {
 });
 
 test('metrics are text for the scope ops, and for anyone once they are open', async () => {
-  const measured = (open: boolean) => ({ metrics: { isOpen: () => open, expose: async () => 'a 1\n' } });
+  const measured = (open: boolean) => ({
+    metrics: { isOpen: () => open, expose: async () => 'a 1\n', countUnrouted: () => {} },
+  });
   await using closed = await openApp(measured(false));
   expect((await serverOf(closed.app).inject('/metrics')).statusCode).toBe(401);
   const headers = { authorization: `Bearer ${adminToken}` };

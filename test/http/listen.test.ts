@@ -1,14 +1,12 @@
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
-import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { limits, openApp, serverOf } from '../support/http-app.ts';
+import { openApp, serverOf } from '../support/http-app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 
@@ -112,20 +110,4 @@ test('an IPv6 address is told in brackets', async () => {
   const address = await listenTcp(server, { host: '::1', port: 0 });
   await using http = httpClient({ tcp: address });
   expect((await http.get('/livez')).status).toBe(200);
-});
-
-test('a connection more than the limit is closed, and the others are served on', async () => {
-  await using opened = await openApp();
-  await using server = serverOf(opened.app, { limits: { ...limits, connections: 2 } });
-  const tcp = await listenTcp(server, { host: '127.0.0.1', port: 0 });
-  const { port } = new URL(tcp);
-  const held = [connect(Number(port)), connect(Number(port))];
-  await Promise.all(held.map((socket) => once(socket, 'connect')));
-  const [one] = held;
-  expect((await sendRaw({ tcp }, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).raw).toBe('');
-  one?.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
-  expect(one === undefined ? '' : await text(one)).toContain('HTTP/1.1 200');
-  await using http = httpClient({ tcp });
-  expect((await http.get('/livez')).status).toBe(200);
-  for (const socket of held) socket.destroy();
 });

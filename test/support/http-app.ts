@@ -83,7 +83,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
-    metrics: { isOpen: () => false, expose: async () => 'latchkey_info 1\n' },
+    metrics: { isOpen: () => false, expose: async () => 'latchkey_info 1\n', countUnrouted: () => {} },
     ...changes,
   };
   return {

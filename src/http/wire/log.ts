@@ -1,6 +1,7 @@
 /** What a log line tells of a request: never a license key, a secret or a query. */
 export type RequestLine = {
-  method: string;
+  /** Null when the request could not be parsed; the route is null where there is none. */
+  method: string | null;
   route: string | null;
   status: number;
   code: string | null;

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { adminToken, limits } from '../support/http-app.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
+import { sendRaw } from '../support/raw-http.ts';
+
+const counted: number[] = [];
+let served: Served;
+beforeAll(async () => {
+  const metrics = {
+    isOpen: () => false,
+    expose: async () => '',
+    countUnrouted: (status: number) => void counted.push(status),
+  };
+  served = await serveApp(
+    { metrics },
+    { limits: { ...limits, headerTimeoutMs: 200, requestTimeoutMs: 300 } },
+  );
+});
+afterAll(() => served[Symbol.asyncDispose]());
+beforeEach(() => {
+  counted.length = 0;
+  served.lines.length = 0;
+});
+
+const large = `GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(9_000)}\r\n\r\n`;
+const post = `POST /admin/v1/accounts HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\n`;
+
+describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
+  test.each<[string, string, number, string]>([
+    ['bytes that are not HTTP', 'HELLO\r\n\r\n', 400, 'malformed_request'],
+    ['headers that are too large', large, 431, 'headers_too_large'],
+    ['a head that never ends', 'GET /livez HTTP/1.1\r\nHo', 408, 'request_timeout'],
+    ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'malformed_request'],
+  ])('%s: the refusal is logged under its request id, and counted', async (_, bytes, status, code) => {
+    const answer = await sendRaw(served.listeners[listener], bytes);
+    expect(answer.status).toBe(status);
+    const { request_id } = JSON.parse(answer.body) as { request_id: string };
+    expect(served.lines).toEqual([
+      {
+        level: 'info',
+        message: 'refused',
+        method: null,
+        route: null,
+        status,
+        code,
+        request_id,
+        duration_ms: 0,
+      },
+    ]);
+    expect(counted).toEqual([status]);
+  });
+
+  test.each<[string, string, number, string]>([
+    ['a body that never ends', `${post}Content-Length: 9\r\n\r\n{`, 408, 'request_timeout'],
+    ['a broken chunk', `${post}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`, 400, 'malformed_request'],
+  ])('%s is refused by its route, which logs and counts it once', async (_, bytes, status, code) => {
+    const answer = await sendRaw(served.listeners[listener], bytes);
+    expect([answer.status, answer.headers['connection'], answer.ending]).toEqual([status, 'close', 'closed']);
+    const { request_id } = JSON.parse(answer.body) as { request_id: string };
+    expect(served.lines).toMatchObject([
+      { message: 'refused', method: 'POST', route: '/admin/v1/accounts', status, code, request_id },
+    ]);
+    expect(counted).toEqual([]);
+  });
+});

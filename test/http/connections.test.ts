@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import type { App } from '../../src/http/app.ts';
+import { adminToken, limits } from '../support/http-app.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
+import type { Listener } from '../support/raw-http.ts';
+
+const listeners = ['tcp', 'socket'] as const;
+const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
+const anonymous = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+/** A caller's end of one connection. */
+class Connection {
+  readonly socket: Socket;
+  readonly closed: Promise<unknown>;
+  #received = '';
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    this.closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => (this.#received += chunk.toString()));
+    onTestFinished(() => {
+      socket.destroy();
+    });
+  }
+
+  static async open(listener: Listener): Promise<Connection> {
+    const socket =
+      'socket' in listener ? connect(listener.socket) : connect(Number(new URL(listener.tcp).port));
+    const connection = new Connection(socket);
+    await once(socket, 'connect');
+    return connection;
+  }
+
+  /** Sends a request and gives the answer's head; empty when the connection is closed before one. */
+  async ask(bytes: string): Promise<string> {
+    this.#received = '';
+    this.socket.write(bytes);
+    const answered = new Promise<void>((resolve) => {
+      this.socket.on('data', () => {
+        if (this.#received.includes('\r\n\r\n')) resolve();
+      });
+    });
+    await Promise.race([answered, this.closed]);
+    return this.#received.split('\r\n\r\n', 1)[0] ?? '';
+  }
+}
+
+function serveFew(connections: number, changes: Partial<App> = {}): Promise<Served> {
+  return serveApp(changes, { limits: { ...limits, connections } });
+}
+
+test.each(listeners)(
+  'on a full listener (%s) a new caller gets the place of the connection idle for longest',
+  async (kind) => {
+    await using served = await serveFew(3);
+    const listener = served.listeners[kind];
+    const first = await Connection.open(listener);
+    const second = await Connection.open(listener);
+    const third = await Connection.open(listener);
+    for (const each of [first, second, third, first]) expect(await each.ask(authorized)).toContain(' 200 ');
+    // The first was used again: the second is idle for longest.
+    const fourth = await Connection.open(listener);
+    expect(await fourth.ask(authorized)).toContain(' 200 ');
+    await second.closed;
+    for (const each of [first, third, fourth]) expect(await each.ask(authorized)).toContain(' 200 ');
+  },
+);
+
+test.each(listeners)('connections that never send a byte (%s) keep nobody out', async (kind) => {
+  await using served = await serveFew(2);
+  const listener = served.listeners[kind];
+  const silent = [await Connection.open(listener), await Connection.open(listener)];
+  const caller = await Connection.open(listener);
+  expect(await caller.ask(authorized)).toContain(' 200 ');
+  await silent[0]?.closed;
+  expect(silent[1]?.socket.destroyed).toBe(false);
+});
+
+test.each(listeners)('half requests (%s) keep nobody out', async (kind) => {
+  await using served = await serveFew(2);
+  const listener = served.listeners[kind];
+  const slow = [await Connection.open(listener), await Connection.open(listener)];
+  for (const { socket } of slow) socket.write('GET /livez HTTP/1.1\r\nHo');
+  const caller = await Connection.open(listener);
+  expect(await caller.ask(authorized)).toContain(' 200 ');
+  // A server that closes waits for half a request.
+  for (const { socket } of slow) socket.destroy();
+});
+
+test.each(listeners)('as many idle connections as are allowed (%s) keep nobody out', async (kind) => {
+  await using served = await serveFew(limits.connections);
+  const listener = served.listeners[kind];
+  const idle = await Promise.all(Array.from({ length: limits.connections }, () => Connection.open(listener)));
+  for (const each of idle) expect(await each.ask(authorized)).toContain(' 200 ');
+  const caller = await Connection.open(listener);
+  expect(await caller.ask(authorized)).toContain(' 200 ');
+});
+
+test.each(listeners)(
+  'a connection whose request is being answered (%s) is never closed for another',
+  async (kind) => {
+    const underWay = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const expose = async (): Promise<string> => {
+      underWay.resolve();
+      await finish.promise;
+      return 'a 1\n';
+    };
+    await using served = await serveFew(1, {
+      metrics: { isOpen: () => false, expose, countUnrouted: () => {} },
+    });
+    const listener = served.listeners[kind];
+    const busy = await Connection.open(listener);
+    const answer = busy.ask(authorized.replace('/statusz', '/metrics'));
+    await underWay.promise;
+    const refused = await Connection.open(listener);
+    await refused.closed;
+    finish.resolve();
+    expect(await answer).toContain(' 200 ');
+    // It is idle now, and gives way.
+    const caller = await Connection.open(listener);
+    expect(await caller.ask(authorized)).toContain(' 200 ');
+    await busy.closed;
+  },
+);
+
+test.each(listeners)('a request without a credential (%s) does not keep its connection', async (kind) => {
+  await using served = await serveFew(2);
+  const listener = served.listeners[kind];
+  for (const path of ['/livez', '/readyz', '/openapi.json']) {
+    const caller = await Connection.open(listener);
+    const head = await caller.ask(anonymous.replace('/livez', path));
+    expect(head.toLowerCase()).toContain('connection: close');
+    await caller.closed;
+  }
+  const caller = await Connection.open(listener);
+  expect((await caller.ask(authorized)).toLowerCase()).toContain('connection: keep-alive');
+});
