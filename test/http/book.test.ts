@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Metrics } from '../../src/daemon/metrics.ts';
+import {
+  credentialHeaders,
+  idempotencyKeyHeader,
+  provenanceHeaderNames,
+} from '../../src/domain/header-names.ts';
+import { scopes } from '../../src/domain/principal.ts';
+import { routes } from '../../src/http/routes/all.ts';
+import { authorityStatus } from '../support/http-app.ts';
+
+const source = join(import.meta.dirname, '../../src');
+const book = readFileSync(join(source, 'http/README.md'), 'utf8');
+
+/** What stands under a heading, up to the next one of its level. */
+function section(heading: string): string {
+  const [, text] = book.split(`\n## ${heading}\n`);
+  if (text === undefined) throw new Error(`there is no heading ${heading}`);
+  return text.split('\n## ', 1)[0] ?? '';
+}
+
+/** The rows of the tables in a text, without their heads, as cells without back quotes. */
+function rows(text: string): string[][] {
+  const lines = text.split('\n');
+  return lines
+    .filter((line, index) => line.startsWith('| ') && !lines[index + 1]?.startsWith('| -') && line[2] !== '-')
+    .map((line) => line.split(' | ').map((cell) => cell.replaceAll(/[|`]/g, '').trim()));
+}
+
+test('every route is in the book with its access, and the book has no other', () => {
+  const written = rows(section('Routes')).map(([path, access, scope, only]) => [path, access, scope, only]);
+  const real = routes.map(({ method, path, access, authorityOnly }) => [
+    `${method} ${path}`,
+    ...(access === 'anyone' ? ['anyone', ''] : [access.credential, access.scope]),
+    authorityOnly === true ? 'authority' : '',
+  ]);
+  expect(new Set(written)).toEqual(new Set(real));
+});
+
+test('every metric is in the book, and the book has no other', async () => {
+  using metrics = new Metrics('agent');
+  metrics.countUnrouted(400);
+  const text = await metrics.expose(authorityStatus, false);
+  const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+  const written = rows(section('Health and status')).map(([name]) => name);
+  expect(new Set(written)).toEqual(new Set(real));
+});
+
+test('every header that is read or sent is in the book', () => {
+  const own = [
+    ...Object.values(credentialHeaders),
+    idempotencyKeyHeader,
+    ...Object.values(provenanceHeaderNames),
+  ];
+  const files = readdirSync(join(source, 'http'), { recursive: true, encoding: 'utf8' });
+  const sent = files
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => [
+      ...readFileSync(join(source, 'http', path), 'utf8').matchAll(
+        /header\('([A-Za-z-]+)'|'([A-Z][a-z]*(?:-[A-Z][a-z]+)+)'|['[]((?:Age|Allow|Link|Location))\b/g,
+      ),
+    ])
+    .map((match) => match.slice(1).find((name) => name !== undefined) ?? '');
+  expect(sent).toEqual(expect.arrayContaining(['Retry-After', 'X-Total-Count', 'Age', 'Connection']));
+  const all = [...new Set([...own, ...sent])];
+  expect(all.filter((name) => !book.includes(`\`${name}`))).toEqual([]);
+});
+
+test('every scope is in the book', () => {
+  const text = section('Credentials and scopes');
+  expect(scopes.filter((scope) => !text.includes(`\`${scope}\``))).toEqual([]);
+});
+
+test('what the comments cite of this book is one of its headings', () => {
+  const headings = new Set([...book.matchAll(/^##+ (.+)$/gm)].map(([, heading]) => heading));
+  const cited = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => {
+      const text = readFileSync(join(source, path), 'utf8').replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
+      return [...text.matchAll(/src\/http\/README\.md, ([A-Z][^).;:]*)/g)].map(([, heading]) => ({
+        path,
+        heading,
+      }));
+    });
+  expect(cited.length).toBeGreaterThan(10);
+  expect(cited.filter(({ heading }) => !headings.has(heading ?? ''))).toEqual([]);
+});
