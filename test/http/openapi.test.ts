@@ -1,53 +1,147 @@
 import { expect, test } from 'vitest';
 import { describeRoutes } from '../../src/http/openapi.ts';
+import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
+import { noParameters } from '../../src/http/wire/parameters.ts';
 
+type Schema = {
+  $ref?: string;
+  type?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+};
+type Content = Record<string, { schema: Schema }>;
 type Operation = {
   operationId: string;
-  security: object[];
+  security: Record<string, string[]>[];
   parameters?: { name: string; in: string; required?: boolean; schema: object }[];
-  requestBody?: { content: Record<string, { schema: { properties: object; required?: string[] } }> };
-  responses: Record<string, object>;
+  requestBody?: { content: Content };
+  responses: Record<string, { content?: Content }>;
 };
-type Description = { openapi: string; paths: Record<string, Record<string, Operation>>; components: object };
+type Description = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, Schema>; securitySchemes: object };
+};
 
 const description = describeRoutes(routes, '1.2.3') as Description;
-const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
+const { schemas } = description.components;
 
-test('every route of the table is described, under a name of its own', () => {
+function operationOf({ method, path }: Pick<Route, 'method' | 'path'>): Operation {
+  const written = path.replaceAll(/:(\w+)/g, '{$1}');
+  const operation = description.paths[written]?.[method.toLowerCase()];
+  if (operation === undefined) throw new Error(`${method} ${path} is not described`);
+  return operation;
+}
+
+function parametersIn(place: string, { parameters = [] }: Operation): unknown[] {
+  return parameters
+    .filter((each) => each.in === place)
+    .map(({ name, required }) => [name, required === true]);
+}
+
+/** By the kind of credential that a route takes: how the description calls what may be sent. */
+const schemes = {
+  api_key: ['apiKey', 'bearer'],
+  product_secret: ['productSecret', 'bearer'],
+  any: ['apiKey', 'productSecret', 'bearer'],
+};
+const named = routes.map((route) => [`${route.method} ${route.path}`, route] as const);
+
+test('every route is described under a name of its own, and nothing else is', () => {
+  const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
   expect(operations).toHaveLength(routes.length);
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(routes.length);
 });
 
-test('a route that anyone may call is one of three', () => {
-  const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
-  expect(open.sort()).toEqual(['/livez', '/openapi.json', '/readyz']);
-  expect(operations.filter(({ security }) => security.length === 0)).toHaveLength(open.length);
+test.each(named)(
+  '%s: the description asks for the credentials and the scope that the server asks for',
+  (_, route) => {
+    const { access } = route;
+    const expected =
+      access === 'anyone' ? [] : schemes[access.credential].map((scheme) => ({ [scheme]: [access.scope] }));
+    expect(operationOf(route).security).toEqual(expected);
+  },
+);
+
+test('the credentials are described by the headers that carry them', () => {
+  expect(description.components.securitySchemes).toMatchObject({
+    apiKey: { type: 'apiKey', in: 'header', name: 'service-api-key' },
+    productSecret: { type: 'apiKey', in: 'header', name: 'product-secret-key' },
+    bearer: { type: 'http', scheme: 'bearer' },
+  });
 });
 
-test('the creation of a coupon is described by the schemas that check it', () => {
-  const create = description.paths['/api/v2/coupons']?.['post'];
-  const schema = create?.requestBody?.content['application/x-www-form-urlencoded']?.schema;
-  expect(schema).toEqual(create?.requestBody?.content['application/json']?.schema);
-  expect(schema?.required).toEqual(['coupon_type', 'code']);
-  expect(schema?.properties).toMatchObject({
+test.each(named)('%s: path, query and headers are described', (_, route) => {
+  const operation = operationOf(route);
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => [name, true]);
+  expect(parametersIn('path', operation)).toEqual(inPath);
+  expect(parametersIn('query', operation).map((each) => (each as string[])[0])).toEqual(
+    Object.keys(route.query?.schema.shape ?? {}),
+  );
+  expect(parametersIn('header', operation)).toEqual(
+    route.method === 'GET' ? [] : [['Idempotency-Key', false]],
+  );
+});
+
+test.each(named.filter(([, { body }]) => body !== undefined))(
+  '%s: what the description requires of a body is what an empty body is refused for',
+  (_, route) => {
+    const content = operationOf(route).requestBody?.content ?? {};
+    expect(Object.keys(content)).toEqual(['application/x-www-form-urlencoded', 'application/json']);
+    const empty = route.body?.read(noParameters);
+    const missing = empty?.ok === false ? empty.faults.filter(({ code }) => code === 'required') : [];
+    // A coupon's discount is required in one of two ways, which a list of names cannot say.
+    const names = missing.map(({ parameter }) => parameter).filter((name) => name !== 'percent_off');
+    for (const { schema } of Object.values(content)) expect(schema.required ?? []).toEqual(names);
+  },
+);
+
+test('the parameters of a coupon are described by the schemas that check them', () => {
+  const { requestBody } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
+  expect(requestBody?.content['application/json']?.schema.properties).toMatchObject({
     coupon_type: { type: 'string', enum: ['single', 'multi', 'collection'] },
     percent_off: { type: 'number', exclusiveMinimum: 0, maximum: 100 },
     amount_off: { type: 'integer', minimum: 1 },
     end_date: { type: 'string', format: 'date-time' },
   });
-  expect(Object.keys(create?.responses ?? {})).toEqual(['201', '4XX', '5XX']);
 });
 
 test('the parameters of a list are described with their bounds and defaults', () => {
-  expect(description.paths['/api/v2/coupons']?.['get']?.parameters).toMatchObject([
+  expect(operationOf({ method: 'GET', path: '/api/v2/coupons' }).parameters).toMatchObject([
     { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 10 } },
     { name: 'offset', in: 'query', schema: { type: 'integer', minimum: 0, default: 0 } },
   ]);
 });
 
-test('a path parameter is described', () => {
-  expect(description.paths['/api/v2/coupons/{id}']?.['get']?.parameters).toMatchObject([
-    { name: 'id', in: 'path', required: true },
+test.each(named.filter(([, { path }]) => /^\/(?:api|admin)\//.test(path) && path !== '/admin/v1/backup'))(
+  '%s: the answer is described as data and nothing beside it; refusals as problems',
+  (_, route) => {
+    const { responses } = operationOf(route);
+    const [success, ...refusals] = Object.keys(responses);
+    expect(refusals).toEqual(['4XX', '5XX']);
+    const schema = responses[success ?? '']?.content?.['application/json']?.schema;
+    expect(Object.keys(schema?.properties ?? {})).toEqual(['data']);
+    for (const status of refusals) {
+      const refusal = responses[status]?.content?.['application/problem+json']?.schema;
+      expect(refusal).toEqual({ $ref: '#/components/schemas/Problem' });
+    }
+  },
+);
+
+test('a license and a coupon have the members of the specification', () => {
+  const membersOf = (name: string): string[] => Object.keys(schemas[name]?.properties ?? {}).toSorted();
+  expect(membersOf('License').join(' ')).toBe('buyer_email date enabled license_key product_link uses');
+  expect(membersOf('Coupon').join(' ')).toBe(
+    'amount_off code collection_id coupon_type end_date id minimum_purchase_amount notes percent_off product_key start_date usage_limit',
+  );
+});
+
+test('a route that needs no credential is one of three', () => {
+  const open = routes.filter(({ access }) => access === 'anyone').map(({ path }) => path);
+  expect(open.toSorted((one, other) => one.localeCompare(other))).toEqual([
+    '/livez',
+    '/openapi.json',
+    '/readyz',
   ]);
 });
