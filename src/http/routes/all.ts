@@ -8,6 +8,9 @@ import { syncRoutes } from './sync.ts';
 import { tokenRoutes } from './token.ts';
 import { couponRoutes } from './coupon.ts';
 import { healthRoutes } from './health.ts';
+import { metricsRoutes } from './metrics.ts';
+import { openApiRoutes } from './openapi.ts';
+import { statusRoutes } from './status.ts';
 import { licenseRoutes } from './license.ts';
 import type { Route } from '../route.ts';
 
@@ -24,4 +27,7 @@ export const routes: readonly Route[] = [
   ...backupRoutes,
   ...tokenRoutes,
   ...healthRoutes,
+  ...statusRoutes,
+  ...metricsRoutes,
+  ...openApiRoutes,
 ];

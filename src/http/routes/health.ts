@@ -1,15 +1,7 @@
-import { z } from 'zod';
-import { done } from '../../domain/problem.ts';
 import { bare } from '../answer.ts';
-import type { App, Readiness } from '../app.ts';
+import type { Readiness } from '../app.ts';
 import { route, type Route } from '../route.ts';
-import {
-  healthObject,
-  presentStatus,
-  readinessQuery,
-  statusObject,
-  type HealthObject,
-} from '../wire/health.ts';
+import { healthObject, readinessQuery, type HealthObject } from '../wire/health.ts';
 
 const healthAnswers = { 200: healthObject, 503: healthObject };
 
@@ -48,48 +40,5 @@ function health(reasons: readonly string[]): ReturnType<typeof bare> {
   return bare(reasons.length === 0 ? 200 : 503, body);
 }
 
-const status = route({
-  method: 'GET',
-  path: '/statusz',
-  summary: 'How this process, its upstream, its outbox and its records stand',
-  access: { credential: 'any', scope: 'ops' },
-  answers: { 200: statusObject },
-  handle: ({ app }) => bare(200, presentStatus(app.status())),
-});
-
-const metrics = route({
-  method: 'GET',
-  path: '/metrics',
-  summary: 'What is measured, for Prometheus; open to anyone when metrics.open is set',
-  access: { credential: 'any', scope: 'ops' },
-  isOpen: (app) => app.metrics.isOpen(),
-  answers: { 200: z.string() },
-  async handle({ app }) {
-    const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
-    return done({ status: 200, headers, body: await app.metrics.expose() });
-  },
-});
-
-const descriptions = new WeakMap<App, string>();
-
-async function describe({ version }: App, routes: readonly Route[]): Promise<string> {
-  // Loaded on first use: the generator would slow every start.
-  const { describeRoutes } = await import('../openapi.ts');
-  return JSON.stringify(describeRoutes(routes, version));
-}
-
-const openApi = route({
-  method: 'GET',
-  path: '/openapi.json',
-  summary: 'This description',
-  access: 'anyone',
-  answers: { 200: z.looseObject({}) },
-  async handle({ app, routes }) {
-    const text = descriptions.get(app) ?? (await describe(app, routes));
-    descriptions.set(app, text);
-    return done({ status: 200, headers: { 'Content-Type': 'application/json' }, body: text });
-  },
-});
-
-/** Probes, status, metrics and OpenAPI (src/http/README.md, Health and status). */
-export const healthRoutes: readonly Route[] = [live, ready, status, metrics, openApi];
+/** Probes (src/http/README.md, Health and status). */
+export const healthRoutes: readonly Route[] = [live, ready];

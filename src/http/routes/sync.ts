@@ -2,7 +2,7 @@ import { refuse } from '../../domain/problem.ts';
 import { found } from '../answer.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
-import { presentSync, syncObject } from '../wire/health.ts';
+import { presentSync, syncObject } from '../wire/status.ts';
 
 function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
   return route({

@@ -1,0 +1,15 @@
+import { bare } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { presentStatus, statusObject } from '../wire/status.ts';
+
+const status = route({
+  method: 'GET',
+  path: '/statusz',
+  summary: 'How this process, its upstream, its outbox and its records stand',
+  access: { credential: 'any', scope: 'ops' },
+  answers: { 200: statusObject },
+  handle: ({ app }) => bare(200, presentStatus(app.status())),
+});
+
+/** Status (src/http/README.md, Health and status). */
+export const statusRoutes: readonly Route[] = [status];

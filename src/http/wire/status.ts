@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { formatDatetime } from '../../domain/datetime.ts';
+import type { OutboxStatus, Status, UpstreamStatus } from '../../service/status.ts';
+
+const instant = z.iso.datetime({ offset: true });
+const count = z.int().min(0);
+
+const upstreamObject = z.object({
+  state: z.enum(['up', 'down', 'paused', 'unknown']),
+  since: instant,
+  protocol: z.enum(['plain', 'latchkey']),
+  breaker: z.enum(['closed', 'open', 'half_open']),
+  last_success_at: instant.nullable(),
+  last_error: z.string().nullable(),
+  // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
+  paused_products: z.array(z.string()),
+  coupons_paused: z.boolean(),
+});
+
+const outboxObject = z.object({
+  pending: count,
+  in_flight: count,
+  uncertain: count,
+  // Of the uncertain: those that a person must decide.
+  held: count,
+  inferred: count,
+  conflicted: count,
+  dead: count,
+  oldest_age_s: count.nullable(),
+});
+
+/** The answer of `/admin/v1/sync/…`: two parts of `/statusz`. */
+export const syncObject: z.ZodType = z
+  .object({ upstream: upstreamObject, outbox: outboxObject })
+  .meta({ id: 'Sync' });
+
+/** The schema of `/statusz`, which has no `data` around it. */
+export const statusObject: z.ZodType = z
+  .object({
+    role: z.enum(['authority', 'agent']),
+    version: z.string(),
+    instance: z.string(),
+    uptime_s: count,
+    listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
+    upstream: upstreamObject.nullable(),
+    outbox: outboxObject.nullable(),
+    records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
+    clock: z.object({ suspect: z.boolean(), high_water: instant }),
+  })
+  .meta({ id: 'Status' });
+
+/** The body of `/statusz`. */
+export function presentStatus(status: Status): Record<string, unknown> {
+  return {
+    role: status.role,
+    version: status.version,
+    instance: status.instance,
+    uptime_s: seconds(status.uptimeMs),
+    listeners: status.listeners,
+    ...presentSync(status),
+    records: status.records,
+    clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
+  };
+}
+
+/** The two parts about the upstream; both are null on an authority. */
+export function presentSync({ upstream, outbox }: Pick<Status, 'upstream' | 'outbox'>): object {
+  return {
+    upstream: upstream === null ? null : presentUpstream(upstream),
+    outbox: outbox === null ? null : presentOutbox(outbox),
+  };
+}
+
+function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
+  return {
+    state: upstream.state,
+    since: formatDatetime(upstream.since),
+    protocol: upstream.protocol,
+    breaker: upstream.breaker,
+    last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
+    last_error: upstream.lastError,
+    paused_products: upstream.pausedProducts,
+    coupons_paused: upstream.couponsPaused,
+  };
+}
+
+function presentOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<string, unknown> {
+  return {
+    pending: depth.pending,
+    in_flight: depth.in_flight,
+    uncertain: depth.uncertain,
+    held,
+    inferred: depth.inferred,
+    conflicted: depth.conflicted,
+    dead: depth.dead,
+    oldest_age_s: oldestAgeMs === null ? null : seconds(oldestAgeMs),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
