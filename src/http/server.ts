@@ -62,7 +62,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, socketPrincipal: settings.principal }, route);
+  for (const route of routes) addRoute(server, { app, socketPrincipal: settings.principal, broken }, route);
   return server;
 }
 
@@ -124,7 +124,7 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-type Entrance = { app: App; socketPrincipal: Principal | null };
+type Entrance = { app: App; socketPrincipal: Principal | null; broken: BrokenRequests };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
   const { app } = entrance;
@@ -149,7 +149,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
-function enter({ app, socketPrincipal }: Entrance, route: Route, reply: FastifyReply): void {
+function enter({ app, socketPrincipal, broken }: Entrance, route: Route, reply: FastifyReply): void {
   const requestState = stateOf(reply.request);
   const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
@@ -167,4 +167,6 @@ function enter({ app, socketPrincipal }: Entrance, route: Route, reply: FastifyR
   if (requestState.head.contentEncoding.length > 0) {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
   }
+  const brokenOff = broken.refusalOf(reply.request.raw);
+  if (brokenOff !== undefined) throw brokenOff;
 }

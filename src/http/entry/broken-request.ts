@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { problems, refuse, type ProblemCode } from '../../domain/problem.ts';
 import type { App } from '../app.ts';
@@ -14,6 +14,8 @@ type Refused = { code: ProblemCode; detail: string };
 export class BrokenRequests {
   readonly #app: Pick<App, 'log' | 'metrics'>;
   readonly #connections: Connections;
+  /** The requests whose body broke off, and what they are to be refused with. */
+  readonly #brokenOff = new WeakMap<IncomingMessage, ProblemError>();
 
   constructor(app: Pick<App, 'log' | 'metrics'>, connections: Connections) {
     this.#app = app;
@@ -24,8 +26,8 @@ export class BrokenRequests {
    * Answers malformed bytes, headers too large or a timeout, and closes the connection. Complete requests before
    * them on the connection are answered first, or a caller would take this answer for theirs.
    */
-  answer(error: Error & { code?: string }, socket: Duplex): void {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+  answer(cause: Error & { code?: string }, socket: Duplex): void {
+    if (cause.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
@@ -33,18 +35,26 @@ export class BrokenRequests {
     const complete = unanswered.findLast(({ req }) => req.complete);
     if (complete !== undefined) {
       // Responses are sent in the order of their requests, so the last one closes last.
-      complete.once('close', () => this.answer(error, socket));
+      complete.once('close', () => this.answer(cause, socket));
       return;
     }
-    const refused = refusals[error.code ?? ''] ?? notHttp;
+    const refused = refusals[cause.code ?? ''] ?? notHttp;
     const [begun] = unanswered;
-    // The route of a request whose body broke off is waiting for the body: it answers, logs and counts itself.
-    if (begun !== undefined && begun.req.listenerCount('error') > 0) {
-      begun.shouldKeepAlive = false;
-      begun.req.emit('error', new ProblemError(refused.code, refused.detail));
+    if (begun === undefined) {
+      this.#refuse(socket, refused);
       return;
     }
-    this.#refuse(socket, refused);
+    // The body of a request broke off: its own route answers, so that it is logged and counted once.
+    const error = new ProblemError(refused.code, refused.detail);
+    begun.shouldKeepAlive = false;
+    this.#brokenOff.set(begun.req, error);
+    // Whoever reads the body already hears of it; others ask `refusalOf` before they read.
+    if (begun.req.listenerCount('error') > 0) begun.req.emit('error', error);
+  }
+
+  /** What a request is to be refused with because its body broke off; undefined when it did not. */
+  refusalOf(request: IncomingMessage): ProblemError | undefined {
+    return this.#brokenOff.get(request);
   }
 
   /** Refuses CONNECT: this is no proxy. */
