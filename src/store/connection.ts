@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../service/tables.ts';
 import { StateDirectoryUnusable } from './faults.ts';
@@ -38,11 +39,20 @@ export function openWriting(databasePath: string): WritingConnection {
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
   database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}`);
-  // What a savepoint must be able to undo stays out of /tmp, which may be full when the store is not.
-  database.exec('PRAGMA temp_store = MEMORY');
+  keepTemporaryFilesBeside(databasePath, database);
   const transaction = prepareTransaction(database);
   const open = opening.move();
   return { database, transaction, [Symbol.dispose]: () => open.dispose() };
+}
+
+/**
+ * What a savepoint must be able to undo goes into a file as soon as it is more than 64 KiB: in memory, each
+ * statement walks through all that there is. The file lies in the state directory and not in /tmp, which may
+ * be full when the store is not. The pragma is deprecated, but the only way that a thread of Node has.
+ */
+function keepTemporaryFilesBeside(databasePath: string, database: DatabaseSync): void {
+  const directory = dirname(databasePath).replaceAll("'", "''");
+  database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
 }
 
 /** Brings the write-ahead log into the database before a connection is closed, so that one file is all of it. */

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
@@ -146,3 +148,36 @@ test('while another program holds the file writes fail, and go on when it lets g
   expect(committer.broken).toBeNull();
   expect(faults(committer.commitBatch([set('a')]))).toEqual([null]);
 });
+
+const descriptors = '/proc/self/fd';
+
+test.runIf(existsSync(descriptors))(
+  'what a large command must be able to undo lies in a file of the state directory, gone with its process (skipped where there is no /proc)',
+  async () => {
+    await using store = givenStore();
+    const temporaryFiles = (): string[] =>
+      readdirSync(descriptors)
+        .map((name) => readIfLink(join(descriptors, name)))
+        .filter((path) => path.includes('etilqs_') && path.startsWith(store.directory));
+    let during: string[] = [];
+    const large: Command = ({ settings }) => {
+      for (let count = 0; count < 300; count += 1) settings.set(`name-${count}`, 'x'.repeat(3000));
+      during = temporaryFiles();
+      return done;
+    };
+    const committer = givenCommitter(store);
+    committer.commitBatch([large]);
+    expect(during).toEqual([]);
+    committer.commitBatch([large]);
+    expect(during).toEqual([expect.stringMatching(/ \(deleted\)$/)]);
+    expect(temporaryFiles()).toEqual([]);
+  },
+);
+
+function readIfLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
