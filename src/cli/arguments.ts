@@ -18,7 +18,7 @@ export function unmark(text: string): string {
   return text.replaceAll(mark, '');
 }
 
-/** Takes the marks out of parsed arguments; yargs makes a list of what is given twice, which we refuse. */
+/** Takes the marks out of parsed arguments; refuses an option that is given twice, of which yargs makes a list. */
 export function readArguments<Parsed extends object>(parsed: Parsed, usage: string): Parsed {
   const variadic = /(\w+)\.\./.exec(usage)?.[1];
   const read = Object.entries(parsed).map(([name, value]: [string, unknown]) => {

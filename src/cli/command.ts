@@ -36,12 +36,12 @@ export function nameOf({ usage }: CommandEntry): string {
   return usage.split(' ', 1)[0] ?? usage;
 }
 
-/** Declares an option that is followed by a text. */
+/** Declares an option that takes a text. */
 export function textOption(describe: string): { type: 'string'; requiresArg: true; describe: string } {
   return { type: 'string', requiresArg: true, describe };
 }
 
-/** Declares an argument that stands by its position. */
+/** Declares a positional argument. */
 export function operand(describe: string): { type: 'string'; demandOption: true; describe: string } {
   return { type: 'string', demandOption: true, describe };
 }

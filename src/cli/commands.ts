@@ -3,7 +3,7 @@ import type { Command, CommandEntry } from './command.ts';
 /**
  * Every command of the program, in the order of its help.
  *
- * Those in `commands/` ask the running daemon; those in `local/` work without one.
+ * Those in `commands/` are answered by the running daemon; those in `local/` work without one.
  */
 export const commands: readonly CommandEntry[] = [
   command('serve', 'Run the daemon', async () => (await import('./local/serve.ts')).serveCommand),

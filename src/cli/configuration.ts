@@ -2,15 +2,23 @@ import { type Fault, formatFault } from '../config/fault.ts';
 import type { LoadOptions } from '../config/load.ts';
 import type { Tree } from '../config/tree.ts';
 import type { GlobalOptions } from './command.ts';
+import { exitCode } from './exit-code.ts';
+import type { Output } from './output.ts';
 
-/** Says where this command line's configuration comes from; further flags are laid over it. */
+/** The sources of this command line's configuration; `flags` are the command's own and win over the rest. */
 export function toLoadOptions({ config, stateDir }: GlobalOptions, flags: Tree = {}): LoadOptions {
-  // The token is for the command line; to the configuration its name would be an unknown key.
+  // LATCHKEY_TOKEN is read by the client; to the configuration it would be an unknown key.
   const { LATCHKEY_TOKEN: _token, ...environment } = process.env;
   return { file: config, flags: { ...flags, state_dir: stateDir }, environment };
 }
 
-/** Writes the faults of a configuration, a line each. */
+/** Prints the faults of a configuration and gives the exit code for them. */
+export function reportFaults(faults: readonly Fault[], output: Output): number {
+  output.complain(formatFaults(faults));
+  return exitCode.configuration;
+}
+
+/** Writes the faults of a configuration, one a line. */
 export function formatFaults(faults: readonly Fault[]): string[] {
   return faults.map((fault) => `latchkey: configuration: ${formatFault(fault)}`);
 }

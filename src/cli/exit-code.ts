@@ -1,8 +1,13 @@
-/** What a command's end says to the script around it (outside contract, command line). */
+/** The exit codes of every command (those from 64 on: sysexits(3)). */
 export const exitCode = {
+  /** Done, and the answer is yes: `verify` found the key enabled, `status --check` a ready daemon. */
   done: 0,
+  /** Refused by the daemon, failed, or the answer is no. */
   failed: 1,
+  /** The command line is not understood. */
   usage: 2,
+  /** No daemon of the state directory answers. */
   unreachable: 69,
+  /** The configuration has faults. */
   configuration: 78,
 } as const;

@@ -3,19 +3,19 @@ import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
-/** Keeps compiled code in the user's own cache: one in the common temporary directory could be planted. */
+/** Keeps compiled code in the user's cache directory: anybody could put code into one in /tmp. */
 function cacheCompiledCode(): void {
   try {
     const given = process.env['XDG_CACHE_HOME'] ?? '';
     enableCompileCache(join(isAbsolute(given) ? given : join(homedir(), '.cache'), 'latchkey'));
   } catch {
-    // A user without a home directory starts a little slower.
+    // Without a home directory it starts a little slower.
   }
 }
 
 cacheCompiledCode();
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // The reader of a pipe may have had enough, which is no failure; a full disk is one.
+  // A pipe that its reader closed is no failure; a full disk is.
   process.exit(error.code === 'EPIPE' ? undefined : 1);
 });
 const { runProgram } = await import('./program.ts');

@@ -1,4 +1,4 @@
-/** Where a command writes: its result to the one stream, what went wrong to the other. */
+/** Where a command writes: results to standard output, errors to standard error. */
 export interface Output {
   readonly print: (text: string) => void;
   /** Machine output: one JSON value. */
@@ -6,10 +6,10 @@ export interface Output {
   readonly complain: (lines: readonly string[]) => void;
 }
 
-/** What a stream is to us. */
+/** Writes text to a stream. */
 export type Write = (text: string) => void;
 
-/** Makes an output of two streams; each text becomes whole lines. */
+/** Makes an output of two streams; every text ends with a newline. */
 export function createOutput(writeResult: Write, writeError: Write): Output {
   return {
     print: (text) => writeResult(`${toVisible(text)}\n`),
@@ -24,12 +24,12 @@ export const processOutput: Output = createOutput(
   (text) => void process.stderr.write(text),
 );
 
-/** A buyer's text must not reach the terminal as a command to it. */
+/** Replaces control characters: a text that a buyer wrote must not control the terminal. */
 function toVisible(text: string): string {
   return text.replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, '\u{FFFD}');
 }
 
-/** JSON escapes only the older control characters itself. */
+/** Also escapes U+007F to U+009F, which `JSON.stringify` leaves as they are. */
 function toSafeJson(value: unknown): string {
   return JSON.stringify(value, null, 2).replaceAll(
     /[\u007F-\u009F]/g,

@@ -17,7 +17,7 @@ export async function runProgram(argv: readonly string[], output: Output = proce
       output.print(await program.getHelp());
       return exitCode.usage;
     }
-    // Help and version come as text by the callback; without one yargs would write them itself.
+    // With a callback yargs hands over the text of help and version instead of printing it.
     await program.parseAsync(markOperands(argv), {}, (_error, _args, text) => {
       if (text !== '') output.print(text);
     });
@@ -48,7 +48,7 @@ function buildProgram(run: Run): Argv<GlobalOptions> {
     .exitProcess(false)
     .parserConfiguration({ 'boolean-negation': false, 'dot-notation': false })
     .fail((message, error) => {
-      // What a command has thrown comes without a message, what yargs objects to often without an error.
+      // An error that a command threw comes without a message; a usage error may come without an error.
       throw error ?? new UsageError(message);
     });
   program.wrap(Math.min(100, program.terminalWidth() ?? 80));
@@ -70,7 +70,7 @@ function register(
       continue;
     }
     const build = async (inner: typeof program): Promise<typeof program> => (await entry.load()).build(inner);
-    // The types of yargs know only builders that answer at once; yargs itself waits.
+    // yargs awaits a builder's promise, but its types allow only synchronous builders.
     const builder = build as unknown as (inner: typeof program) => typeof program;
     program.command(usage, summary, builder, async (args) => {
       await run(await entry.load(), readArguments(args, usage));
@@ -89,12 +89,12 @@ function explain(error: unknown, output: Output): number {
   return exitCode.failed;
 }
 
-/** yargs objects with errors of its own, or with none but a message. */
+/** Usage errors are ours, or those that yargs throws itself. */
 function isMisuse(error: unknown): boolean {
   return error instanceof UsageError || (error instanceof Error && error.name === 'YError');
 }
 
-/** `package.json` lies two levels up, from the source and from what is built of it. */
+/** `package.json` is two levels up, from `src/cli` and from `dist/cli`. */
 function readVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -10,7 +10,7 @@ import { reachDaemon } from './reach.ts';
 export interface AnswerView<Shape> {
   readonly schema: z.ZodType<Shape>;
   readonly show: (data: Shape, answer: Answer) => string;
-  /** Default: done. */
+  /** The exit code for the answer; default: done. */
   readonly judge?: (data: Shape) => number;
 }
 
@@ -39,7 +39,7 @@ export async function ask<Shape>(
   return answer.status < 300 ? report(options, output, answer, view) : refuse(options, output, answer);
 }
 
-/** Shows a good answer: as it came, or in words. */
+/** Prints a 2xx answer, as JSON or in words, and gives the exit code. */
 export function report<Shape>(
   options: GlobalOptions,
   output: Output,
@@ -66,7 +66,7 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
-/** Shows a refusal; the problem itself is the machine output. */
+/** Prints an error answer; with `--json` also the problem as it came. */
 function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
   const read = problem.safeParse(body);
   if (!read.success) {
@@ -83,7 +83,7 @@ function refuse(options: GlobalOptions, output: Output, { status, body }: Answer
   return exitCode.failed;
 }
 
-/** Names the parameter where the sentence does not begin with it. */
+/** Puts the parameter's name before the sentence unless it begins with it. */
 function formatFault({ parameter, detail }: { parameter: string; detail: string }): string {
   return detail.startsWith(`${parameter} `) ? `  ${detail}` : `  ${parameter}: ${detail}`;
 }

@@ -11,18 +11,18 @@ export interface Call {
   readonly query?: Values;
   readonly form?: Values;
   readonly json?: unknown;
-  /** Takes the body of a good answer that may be too long to be held. */
+  /** Where the body of a 2xx answer goes when it may be too long for memory. */
   readonly sink?: Sink;
 }
 
-/** Where a long body goes; it may take as long as it moves. */
+/** Takes a long body, without a time limit; `signal` ends it. */
 export interface Sink {
-  /** Gives what stands for the body in the answer; rejects with a `SinkError` when the fault is on this side. */
+  /** Resolves to what the answer has as its body; rejects with a `SinkError` when writing fails. */
   readonly fill: (body: AsyncIterable<Uint8Array>) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
-/** What was answered could not be kept here. */
+/** The body of an answer could not be written. */
 export class SinkError extends Error {}
 
 export type Values = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -34,17 +34,17 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** An answer, or why there is none; `sent`: the daemon may have got the request all the same. */
+/** An answer, or why there is none; `sent`: the daemon may have received the request. */
 export type CallResult =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly sent: boolean; readonly reason: string };
 
-/** Longer than the daemon itself ever waits for its upstream. */
+/** Longer than the daemon waits for its upstream. */
 const timeoutMs = 35_000;
 const maximumBytes = 64 * 1024 ** 2;
 const unlimited = -1;
 
-/** Makes one call over one endpoint. Rejects only with a `SinkError`. */
+/** Sends one request to one endpoint. Rejects only with a `SinkError`. */
 export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
   const { sink } = request;
   const client = connect(endpoint, sink === undefined ? maximumBytes : unlimited);
@@ -84,7 +84,7 @@ function encode(
       : ['application/json', JSON.stringify(json)];
   return {
     headers: {
-      // Whatever address it listens on, the daemon serves this name to callers on its machine.
+      // The daemon accepts this host whatever address it listens on.
       host: 'localhost',
       accept: 'application/json',
       ...(body === null ? {} : { 'content-type': type }),
@@ -112,7 +112,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Node marks the errors of connecting; for a name with several addresses it collects them. */
+/** Whether connecting failed; for a name with several addresses Node collects the errors of all. */
 function isConnectFailure(error: unknown): boolean {
   if (error instanceof AggregateError) return true;
   if (!(error instanceof Error)) return false;

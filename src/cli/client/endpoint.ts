@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { distrustPort, distrustSocket } from './listener-owner.ts';
 import { readStateFile } from './state-file.ts';
 
-/** A way to the daemon. */
+/** An address of the daemon. */
 export type Endpoint =
   { readonly kind: 'socket'; readonly path: string } | { readonly kind: 'tcp'; readonly url: URL };
 
-/** The daemon of a state directory: the id of its instance and the ways to it, sockets first. */
+/** The daemon of a state directory: its instance id and its addresses, the socket first. */
 export interface DaemonAddress {
   readonly instance: string;
   readonly endpoints: readonly Endpoint[];
@@ -17,7 +17,7 @@ export type AddressResult =
   | { readonly ok: true; readonly address: DaemonAddress }
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
-/** `listen.json`, as the daemon writes it once it listens and removes it when it stops. */
+/** `listen.json`: the daemon writes it when it listens and removes it when it stops. */
 const listenFile = z.object({
   tcp: z.string().nullable(),
   socket: z.string().nullable(),
@@ -27,7 +27,7 @@ const listenFile = z.object({
 /**
  * Reads where the daemon of a state directory listens.
  *
- * What is configured does not count: the daemon of another directory may have that address.
+ * The configured address is not used: the daemon of another directory may listen there.
  */
 export function readAddress(stateDir: string): AddressResult {
   const file = readStateFile(stateDir, 'listen.json');
@@ -45,7 +45,7 @@ export function readAddress(stateDir: string): AddressResult {
   return { ok: true, address: { instance, endpoints } };
 }
 
-/** Tells why the endpoint is not to be trusted with a token that these users know; `null`: it is. */
+/** Why the token must not be sent to the endpoint; `null`: it may. `knownTo`: users who can read it anyway. */
 export function distrust(endpoint: Endpoint, knownTo: readonly number[]): string | null {
   return endpoint.kind === 'socket'
     ? distrustSocket(endpoint.path, knownTo)

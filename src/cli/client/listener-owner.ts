@@ -3,7 +3,7 @@ import { endianness } from 'node:os';
 import { isLoopback } from '../../config/address.ts';
 import { formatReason } from '../../config/fault.ts';
 
-/** Tells why a socket is not to be trusted with the token; `null`: this user, root or one who knows it holds it. */
+/** Why the token must not be sent to a socket; `null`: this user, root or one of `knownTo` owns it. */
 export function distrustSocket(path: string, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
   if (user === undefined) return null;
@@ -15,9 +15,9 @@ export function distrustSocket(path: string, knownTo: readonly number[]): string
 }
 
 /**
- * Tells why a port is not to be trusted with the token; `null`: this user, root or one who knows it holds it.
+ * Why the token must not be sent to a port; `null`: this user, root or one of `knownTo` listens on it.
  *
- * Linux lists who listens; elsewhere nobody can tell, and a port is never trusted.
+ * Only Linux tells which user listens on a port; elsewhere the token is not sent to any port.
  */
 export function distrustPort(url: URL, knownTo: readonly number[]): string | null {
   const user = process.getuid?.();
@@ -44,7 +44,7 @@ function distrustUsers(holders: readonly number[], trusted: readonly number[]): 
     : `held by user ${stranger}, who is neither this user nor root: the token is not sent there`;
 }
 
-/** Whether a call to the address could end at this listener; one on all addresses is reached by loopback. */
+/** Whether a connection to the URL could reach this listener; loopback also reaches one on all addresses. */
 function isReachedBy({ hostname, port }: URL, listener: Listener): boolean {
   const host = toBare(hostname);
   if (listener.port !== Number(port || 80)) return false;

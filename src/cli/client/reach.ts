@@ -16,14 +16,14 @@ export interface Failure {
   readonly tried: readonly string[];
 }
 
-/** What a request is sent with; `token` null: without a credential, and so to whoever answers. */
+/** What a request is sent with; `token` null: without a credential. */
 interface Sender {
   readonly instance: string;
   readonly token: string | null;
   readonly knownTo: readonly number[];
 }
 
-/** Tries each way to the daemon until one answers; a request that may have arrived is never repeated. */
+/** Tries each address of the daemon until one answers; a request that may have arrived is never repeated. */
 export async function reachDaemon(
   options: GlobalOptions,
   request: Call,
@@ -51,10 +51,11 @@ export async function reachDaemon(
 const noCredential = { ok: true, token: null, knownTo: [] } as const;
 
 /**
- * Sends a request to the daemon itself, recognized by its instance id.
+ * Sends a request to the daemon of the state directory, recognized by its instance id.
  *
- * A killed daemon leaves `listen.json` behind, and its address may be another's by now, who must not
- * see the token: so whoever listens there is asked first. That costs about a millisecond.
+ * A killed daemon leaves `listen.json` behind, and another daemon may listen at its address now. So a
+ * request without a token goes first, which takes about a millisecond; the token is sent only after the
+ * right instance answered it.
  */
 async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<CallResult> {
   const { instance, token, knownTo } = sender;
@@ -65,7 +66,7 @@ async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<
   return probe.ok ? call(endpoint, request, token) : { ...probe, sent: false };
 }
 
-/** Takes the answer of any other instance for none. */
+/** Turns the answer of any other instance into a failure. */
 function recognize(result: CallResult, instance: string): CallResult {
   if (!result.ok) return result;
   const answered = result.answer.headers[instanceHeader.toLowerCase()]?.toString().slice(0, 64);

@@ -2,20 +2,20 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } fro
 import { dirname, join } from 'node:path';
 import { formatReason } from '../../config/fault.ts';
 
-/** A file that the daemon keeps in its state directory, with the number of the user who owns it, or why it cannot be read. */
+/** The text of a file and the number of its owner, or why it cannot be read; `isAbsent`: there is none. */
 export type StateFile =
   | { readonly ok: true; readonly path: string; readonly text: string; readonly owner: number }
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
 const maximumBytes = 64 * 1024;
-/** A link is not followed, and a pipe without a writer does not block. */
+/** Fails on a link, and does not wait for the writer of a pipe. */
 const openFlags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads a file of the state directory.
+ * Reads a file that the daemon wrote into its state directory.
  *
- * It must be the daemon's own: a regular file of this user or of root; root also takes that of the
- * directory's owner.
+ * Only a regular file of this user or of root is read; root also reads one of the directory's owner.
+ * Otherwise another user could make root send the content of any file as a token.
  */
 export function readStateFile(stateDir: string, name: 'admin.token' | 'listen.json'): StateFile {
   const path = join(stateDir, name);

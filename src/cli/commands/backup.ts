@@ -7,7 +7,7 @@ import { type Command, defineCommand, type GlobalOptions, operand } from '../com
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 
-/** `backup`: a file that is there is left alone, and one that did not get whole is removed. */
+/** `backup`: never overwrites a file, and removes an incomplete one. */
 export const backupCommand: Command = defineCommand(
   (yargs) =>
     yargs
@@ -77,7 +77,7 @@ async function kept(write: Promise<void>): Promise<void> {
   }
 }
 
-/** A signal to this process ends the copy, and not the process before it has cleaned up. */
+/** Until disposed of, SIGINT and SIGTERM abort the copy instead of ending the process before it cleaned up. */
 function untilSignal(): Disposable & { readonly signal: AbortSignal } {
   const ending = new AbortController();
   const end = (name: NodeJS.Signals): void => ending.abort(new Error(`ended by ${name}`));

@@ -78,7 +78,7 @@ export const statusView: AnswerView<Status> = { schema: status, show: formatStat
 export const readiness: z.ZodType<{ readonly status: string; readonly reasons: readonly string[] }> =
   z.object({ status: z.string(), reasons: z.array(z.string()) });
 
-/** Writes how the daemon is, a line for each part of it. */
+/** Writes the status, one line for each part. */
 function formatStatus(shown: Status): string {
   const { role, version, uptime_s, listeners, upstream, outbox, records, clock } = shown;
   return formatFields({
@@ -107,7 +107,7 @@ export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: Ou
   return `${formatCounts({ pending, in_flight, uncertain }) ?? 'empty'}${oldest}`;
 }
 
-/** Names the credentials of ours that the upstream does not accept, and what to do. */
+/** Names the configured credentials that the upstream refuses, and what to do. */
 function formatRefused({ paused_products, coupons_paused }: UpstreamStatus): string | null {
   const secrets = paused_products.map((key) => `the secret of ${key}`);
   const refused = coupons_paused ? [...secrets, 'the API key'] : secrets;
@@ -115,13 +115,13 @@ function formatRefused({ paused_products, coupons_paused }: UpstreamStatus): str
   return `${refused.join(', ')}: put the right one into the configuration and reload, or: latchkey sync resume`;
 }
 
-/** Names what waits for a person to decide. */
+/** Counts the changes that wait for a person's decision. */
 function formatAttention({ held, conflicted, dead }: OutboxStatus): string | null {
   const counts = formatCounts({ held, conflicted, dead });
   return counts === null ? null : `${counts}: see latchkey outbox list, then outbox retry, drop or confirm`;
 }
 
-/** Another writer could have made these look applied. */
+/** Counts the changes taken as applied: another writer may have changed the count instead. */
 function formatInferred({ inferred }: OutboxStatus): string {
   return `${inferred} taken as applied, without proof: see latchkey outbox list --state inferred`;
 }

@@ -14,7 +14,7 @@ export const statusCommand: Command = defineCommand(
   (args, output) => (args.check ? check(args, output) : ask(args, output, { path: '/statusz' }, statusView)),
 );
 
-/** Asks only whether the daemon is ready, which anyone may. */
+/** Asks whether the daemon is ready, which needs no token. */
 async function check(options: GlobalOptions, output: Output): Promise<number> {
   const reached = await reachDaemon(options, { path: '/readyz' }, false);
   if (!reached.ok) {

@@ -2,7 +2,7 @@ import yargs from 'yargs';
 import { type Command, type CommandEntry, defineCommand, nameOf } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
-/** What can follow a beginning of a command line; `isWhole`: the command is complete, and arguments may follow. */
+/** The words that can follow others; `isWhole`: those are a whole command, and arguments may come between. */
 interface Place {
   readonly words: readonly string[];
   readonly isWhole: boolean;
@@ -11,7 +11,7 @@ interface Place {
 
 const everywhere = ['--config', '--state-dir', '--json', '--help'];
 
-/** `completion …`: a script for the shell, made of the table of commands, so that nothing runs at a key press. */
+/** `completion …`: a script with all commands and options in it, so that pressing tab does not run the program. */
 export function completionCommand(shell: Shell, commands: readonly CommandEntry[]): Command {
   return defineCommand(
     (builder) =>
@@ -41,7 +41,7 @@ async function placeAfter(load: () => Promise<Command>, words: readonly string[]
   return { words, isWhole: true, next: [...new Set([...options, ...everywhere])].filter(isOurs) };
 }
 
-/** Every yargs has it, and only the program as a whole means it. */
+/** yargs adds `--version` to every command, but it is an option of the program only. */
 function isOurs(option: string): boolean {
   return option !== '--version';
 }
@@ -51,7 +51,7 @@ function formatScript(shell: Shell, places: readonly Place[]): string {
     const typed = [...words, ''].join(' ');
     return `    '${typed}'${isWhole ? '*' : ''}) offers='${next.join(' ')}' ;;`;
   });
-  // zsh can use what is made for bash, but for a variable called `words`, which is its own.
+  // zsh runs bash's script, as long as that has no variable `words`: zsh keeps that name for itself.
   const head =
     shell === 'zsh'
       ? ['autoload -U +X compinit && compinit', 'autoload -U +X bashcompinit && bashcompinit']

@@ -5,7 +5,7 @@ import { leavesOf, type Tree } from '../../config/tree.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFields } from '../format.ts';
-import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `config check`: works without a daemon. */
 export const checkConfig: Command = defineCommand(
@@ -17,9 +17,7 @@ export const checkConfig: Command = defineCommand(
     } else if (loaded.ok) {
       output.print(`ok: ${loaded.file ?? 'no file, defaults'} (${loaded.configuration.role})`);
     }
-    if (loaded.ok) return exitCode.done;
-    output.complain(formatFaults(loaded.faults));
-    return exitCode.configuration;
+    return loaded.ok ? exitCode.done : reportFaults(loaded.faults, output);
   },
 );
 
@@ -28,10 +26,7 @@ export const showConfig: Command = defineCommand(
   (yargs) => yargs,
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
-    if (!loaded.ok) {
-      output.complain(formatFaults(loaded.faults));
-      return exitCode.configuration;
-    }
+    if (!loaded.ok) return reportFaults(loaded.faults, output);
     const tree = effective(loaded.configuration);
     if (args.json) output.printJson(tree);
     else output.print(formatFields(byKey(tree)));
@@ -39,7 +34,7 @@ export const showConfig: Command = defineCommand(
   },
 );
 
-/** Writes each value by its whole path, as faults name it. */
+/** Each value by its full path, as faults name it. */
 function byKey(tree: Tree): Readonly<Record<string, string>> {
   return Object.fromEntries(leavesOf(tree).map(([path, value]) => [formatKey(path), String(value)]));
 }

@@ -1,6 +1,6 @@
 import { type Command, defineCommand } from '../command.ts';
 
-/** `demo`: 0 only when every step held. */
+/** `demo`: exits 0 only when every step succeeded. */
 export const demoCommand: Command = defineCommand(
   (yargs) => yargs,
   async () => {

@@ -8,7 +8,7 @@ import { type Failure, reachDaemon } from '../client/reach.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { readiness, status } from '../commands/status-view.ts';
 
-/** `doctor`: a line for each thing looked at; fails when something is wrong. Nothing is changed. */
+/** `doctor`: one line for each check; fails when one does. Changes nothing. */
 export const doctorCommand: Command = defineCommand(
   (yargs) => yargs.example('$0 doctor', 'what is well, what is not, and what to do about it'),
   async (args, output) => {
@@ -84,7 +84,7 @@ function adviceFor(reasons: readonly string[]): string {
     : 'wait, or look into its log';
 }
 
-/** What the daemon says of itself, as far as somebody should look at it. */
+/** What in the daemon's status needs attention. */
 async function examineStatus(options: GlobalOptions): Promise<readonly Finding[]> {
   const asked = await reachDaemon(options, { path: '/statusz' }, true);
   if (!asked.ok) return [warn(joinLines(asked.lines), 'run this as its user, or as root')];

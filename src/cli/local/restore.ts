@@ -1,17 +1,14 @@
 import { locateDaemon } from '../../config/load.ts';
 import { type Command, defineCommand, operand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { reportFaults, toLoadOptions } from '../configuration.ts';
 
-/** `restore`: works on the files themselves, which no daemon may be using. */
+/** `restore`: replaces the files, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(
   (yargs) => yargs.positional('file', operand('A file that latchkey backup has made')),
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
-    if (!found.ok) {
-      output.complain(formatFaults(found.faults));
-      return exitCode.configuration;
-    }
+    if (!found.ok) return reportFaults(found.faults, output);
     const { stateDir } = found.location;
     const { restoreBackup } = await import('../../daemon/restore.ts');
     const restored = await restoreBackup(args.file, stateDir);

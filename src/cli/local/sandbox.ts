@@ -1,7 +1,7 @@
 import { parseDuration } from '../../config/unit.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 
-/** `sandbox`: an authority to try things on, made a bad one on purpose if so wanted. */
+/** `sandbox`: an authority to try things on, with faults if asked for. */
 export const sandboxCommand: Command = defineCommand(
   (yargs) =>
     yargs

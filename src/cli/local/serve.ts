@@ -1,9 +1,8 @@
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
-import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { reportFaults, toLoadOptions } from '../configuration.ts';
 
-/** `serve`: runs the daemon in this process; flags hold over file and environment, also on re-reading. */
+/** `serve`: runs the daemon in this process; flags win over file and environment, also after a reload. */
 export const serveCommand: Command = defineCommand(
   (yargs) =>
     yargs
@@ -23,16 +22,13 @@ export const serveCommand: Command = defineCommand(
       log: { level: args.logLevel, format: args.logFormat },
     });
     const loaded = loadConfiguration(options);
-    if (!loaded.ok) {
-      output.complain(formatFaults(loaded.faults));
-      return exitCode.configuration;
-    }
+    if (!loaded.ok) return reportFaults(loaded.faults, output);
     const { serve } = await import('../../daemon/serve.ts');
     return serve(loaded.configuration, async () => loadConfiguration(options));
   },
 );
 
-/** A listener is switched off by the word, as in the file. */
+/** `--listen false` switches the listener off, as `false` does in the file. */
 function toSwitch(text: string | undefined): string | false | undefined {
   return text === 'false' ? false : text;
 }

@@ -94,7 +94,7 @@ function unitOf({ user, program, config }: Args): string {
   });
 }
 
-/** By its full path, since a service has a PATH of its own. */
+/** The full path of this program, since a service does not have this user's PATH. */
 function thisProgram(): readonly string[] {
   return [
     process.execPath,
@@ -129,7 +129,7 @@ function stepsAfterInstall({ user, config }: Args): readonly string[] {
   ];
 }
 
-/** Whether the manager starts it by itself. */
+/** Whether systemd starts it at boot or login. */
 function isEnabled({ user }: Args, path: string): boolean {
   const target = user ? 'default.target.wants' : 'multi-user.target.wants';
   return lstatSync(join(dirname(path), target, 'latchkey.service'), { throwIfNoEntry: false }) !== undefined;

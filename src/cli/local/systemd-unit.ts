@@ -12,13 +12,13 @@ export interface UnitOptions {
   readonly config: string | null;
 }
 
-/** Writes the systemd unit, with a mark by which a change of it is noticed. */
+/** Writes the systemd unit; its first line has a hash of the rest, so that an edited unit is noticed. */
 export function formatUnit(options: UnitOptions): string {
   const body = options.scope === 'system' ? systemUnit(options) : userUnit(options);
   return `${markOf(body)}\n${body}`;
 }
 
-/** Whether a unit is as it was written, by whichever version. */
+/** Whether nobody edited a unit since some version of this program wrote it. */
 export function isUnchanged(unit: string): boolean {
   const end = unit.indexOf('\n');
   return unit.slice(0, end) === markOf(unit.slice(end + 1));
@@ -76,7 +76,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** A user's manager may set up no sandbox; state and socket are where the user's own commands look for them. */
+/** A user's service manager cannot set up a sandbox; state and socket are at the user's default paths. */
 function userUnit(options: UnitOptions): string {
   return `[Unit]
 Description=Latchkey, license verification beside your software
@@ -106,7 +106,7 @@ TimeoutStopSec=20s
 Environment=NODE_ENV=production`;
 }
 
-/** Quotes a word where systemd needs it (systemd.syntax(7)); what it would expand is doubled. */
+/** Quotes a word where systemd needs it (systemd.syntax(7)); doubles `%` and `$`, which it would expand. */
 function quote(word: string): string {
   const text = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w./:@%$=+-]+$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
