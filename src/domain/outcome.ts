@@ -48,7 +48,7 @@ export type Applied<Value> = {
 export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
 
 /** Whether the upstream could not be reached or could not answer, as opposed to having refused. */
-export function isOutage(outcome: Outcome<unknown>): boolean {
+export function isOutage(outcome: Outcome<unknown>): outcome is Ambiguous | NotApplied {
   return (
     outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && outcome.reason === 'unreachable')
   );

@@ -106,8 +106,8 @@ export interface TokenTable extends TokenReads {
 
 export interface ObservationReads {
   get(licenseKey: string): Observation | null;
-  /** The license key of a product that the upstream confirmed last; null when none is known. */
-  latest(productKey: string): string | null;
+  /** License keys of a product, those that the upstream confirmed last before the others. */
+  latest(productKey: string, limit: number): string[];
   /** Those whose `refreshAt` has come, longest due first. */
   toRefresh(now: number, limit: number): Observation[];
   /** How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are disabled. */

@@ -25,3 +25,4 @@ export { queueChange } from './outbox/queue-license-change.ts';
 export { endOutage, recordAnswer } from './outbox/record-answer.ts';
 export { recordCouponAnswer, recordCouponListing } from './outbox/record-coupon.ts';
 export { recordRead } from './outbox/record-read.ts';
+export { keepRetryAfter } from './outbox/retry-after.ts';

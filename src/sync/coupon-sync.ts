@@ -61,7 +61,7 @@ export class CouponSync implements CouponPull {
   async send(operation: Operation): Promise<void> {
     const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), lifetime);
-    uplink.observe(outcome, null);
+    uplink.observe(outcome, { owner: null, subject: 'coupons' });
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponAnswer', { operationId: operation.id, outcome, policy: policy() }),
     );
@@ -159,7 +159,7 @@ export class CouponSync implements CouponPull {
       return refusedKey;
     }
     const outcome = await request();
-    uplink.observe(outcome, null);
+    uplink.observe(outcome, { owner: null, subject: 'coupons' });
     return outcome;
   }
 }

@@ -5,8 +5,10 @@ import type { LicensePull } from './pull.ts';
 import type { Probe, Uplink } from './uplink.ts';
 import type { Wake } from './wake.ts';
 
-/** WriteOptions for when no license key is known here: any answer of the upstream shows that it is there. */
+/** Asked for when few license keys are known here: any answer of the upstream shows that it is there. */
 const nobodysKey = 'LATCHKEY-PROBE';
+/** How many keys of a product the probes go round. */
+const keysInTurn = 8;
 
 export type ProbeParts = {
   reader: Reader;
@@ -27,28 +29,37 @@ export type ProbeParts = {
 /** Makes a read when the breaker or a paused product is due for one, or when nothing went up for a while. */
 export async function probe(parts: ProbeParts, signal: AbortSignal): Promise<void> {
   const { clock, uplink, wake, settings } = parts;
-  while (!signal.aborted) {
+  for (let turn = 0; !signal.aborted;) {
     const next = uplink.nextProbe(settings().probeMs);
     const waitMs = next.at - clock.steady();
     if (waitMs > 0) {
       await wake.wait(waitMs, signal);
-    } else if (!(await probeOnce(parts, next, signal))) {
+    } else if (await probeOnce(parts, { next, turn }, signal)) {
+      turn += 1;
+    } else {
       await wake.wait(settings().probeMs, signal);
     }
   }
 }
 
 /** False when there was nothing to ask, or no way to. */
-async function probeOnce(parts: ProbeParts, next: Probe, signal: AbortSignal): Promise<boolean> {
-  const { reader, upstream, lanes, uplink, reads, settings, lifetime } = parts;
-  if (next.of === 'credential' && next.owner === null) return probeCoupons(parts, signal);
-  const product = next.of === 'credential' ? next.owner : acceptedProduct(parts);
-  if (product === null) return settings().productKeys.length === 0 && probeCoupons(parts, signal);
-  const licenseKey = reader.observations.latest(product);
-  if (licenseKey === null) {
+async function probeOnce(
+  parts: ProbeParts,
+  { next, turn }: { next: Probe; turn: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { upstream, lanes, uplink, reads, settings, lifetime } = parts;
+  const owner = next.of === 'credential' ? next.owner : undefined;
+  if (owner === null) return probeCoupons(parts, signal);
+  const asked = owner === undefined ? productInTurn(acceptedProducts(parts), turn) : { product: owner, turn };
+  if (asked === null) return settings().productKeys.length === 0 && probeCoupons(parts, signal);
+  const { product } = asked;
+  const licenseKey = keyInTurn(parts, product, asked.turn);
+  if (licenseKey === nobodysKey) {
     const admission = await uplink.admitProbe(signal);
     if (!admission.admitted) return false;
-    uplink.observe(await upstream.verify(product, nobodysKey, lifetime), product);
+    const outcome = await upstream.verify(product, nobodysKey, lifetime);
+    uplink.observe(outcome, { owner: product, subject: nobodysKey });
     return true;
   }
   using _visit = await lanes.enter(licenseKey, ['counter', 'state'], signal);
@@ -59,14 +70,30 @@ async function probeOnce(parts: ProbeParts, next: Probe, signal: AbortSignal): P
 }
 
 /**
- * A product whose secret the upstream is not known to refuse; null when there is none. While the upstream
- * is away any will do: its refusal would be an answer.
+ * Products whose secret the upstream is not known to refuse. While the upstream is away any will do: its
+ * refusal would be an answer.
  */
-function acceptedProduct({ uplink, settings }: ProbeParts): string | null {
+function acceptedProducts({ uplink, settings }: ProbeParts): readonly string[] {
   const { productKeys } = settings();
   const refused = uplink.refusedCredentials();
-  const anyone = uplink.admission().admitted ? null : (productKeys[0] ?? null);
-  return productKeys.find((key) => !refused.includes(key)) ?? anyone;
+  const accepted = productKeys.filter((key) => !refused.includes(key));
+  return accepted.length > 0 || uplink.admission().admitted ? accepted : productKeys;
+}
+
+/** Probes go round over the products, and each product's over its keys. */
+function productInTurn(products: readonly string[], turn: number): { product: string; turn: number } | null {
+  const product = products[turn % Math.max(1, products.length)];
+  return product === undefined ? null : { product, turn: Math.floor(turn / products.length) };
+}
+
+/**
+ * For example: the upstream answers 500 about one key, because of a broken record there. Were the probe
+ * always about that key, the breaker would never close, and all other keys would wait with it.
+ */
+function keyInTurn({ reader }: ProbeParts, product: string, turn: number): string {
+  const known = reader.observations.latest(product, keysInTurn);
+  const keys = known.length > 1 ? known : [...known, nobodysKey];
+  return keys[turn % keys.length] ?? nobodysKey;
 }
 
 async function probeCoupons(
@@ -75,6 +102,7 @@ async function probeCoupons(
 ): Promise<boolean> {
   const admission = await uplink.admitProbe(signal);
   if (!admission.admitted) return false;
-  uplink.observe(await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime), null);
+  const outcome = await upstream.listCoupons({ limit: 1, offset: 0 }, lifetime);
+  uplink.observe(outcome, { owner: null, subject: 'coupons' });
   return true;
 }

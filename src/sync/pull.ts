@@ -95,7 +95,7 @@ export class LicensePull implements Pull {
     const { upstream, clock, uplink, lifetime } = this.#parts;
     const sentAt = clock.steady();
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
-    uplink.observe(outcome, productKey);
+    uplink.observe(outcome, { owner: productKey, subject: licenseKey });
     return { productKey, licenseKey, outcome, sentAt };
   }
 

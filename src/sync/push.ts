@@ -166,7 +166,7 @@ export class Push implements Deliveries {
     }
     const { writer, clock, log, uplink, settings, lifetime } = this.#parts;
     const outcome = await this.#request(operation);
-    uplink.observe(outcome, operation.productKey);
+    uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject });
     const { policy } = settings();
     const { overlapped } = visit;
     const recorded = await persist(clock, lifetime, () =>

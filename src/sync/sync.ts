@@ -63,6 +63,9 @@ export class Sync {
       onRecovery: () => {
         void this.#recover();
       },
+      onRetryAfter: (until) => {
+        void this.#keepRetryAfter(until);
+      },
     });
     const shared = { ...parts, uplink: this.uplink, policy: () => settings().policy };
     this.reads = new LicensePull({
@@ -85,6 +88,11 @@ export class Sync {
       probe({ ...shared, wake: this.#probeWake }, signal),
       refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
     ]);
+  }
+
+  async #keepRetryAfter(until: number): Promise<void> {
+    // What cannot be written down holds in this process all the same.
+    await this.#parts.writer.write('keepRetryAfter', { until }).catch(() => undefined);
   }
 
   async #recover(): Promise<void> {

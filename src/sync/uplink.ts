@@ -1,5 +1,11 @@
-import { closedBreaker, nextBreaker, type Breaker, type BreakerPolicy } from '../domain/breaker.ts';
-import { isAnswer, isOutage, type Outcome } from '../domain/outcome.ts';
+import {
+  closedBreaker,
+  nextBreaker,
+  type Breaker,
+  type BreakerEvent,
+  type BreakerPolicy,
+} from '../domain/breaker.ts';
+import { isAnswer, isOutage, type Ambiguous, type NotApplied, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { Rate, type Priority } from './rate.ts';
@@ -20,8 +26,10 @@ export type UplinkParts = {
   settings: () => UplinkSettings;
   /** Called when what waits for the upstream may go on: after an outage, a pause, a refused credential. */
   onRecovery: () => void;
-  /** Called when the time of the next probe may have changed. */
+  /** Called when something may go up that could not before, or when the time of the next probe changed. */
   onChange: () => void;
+  /** Called when the upstream asked for quiet until an instant of `Clock.steady`, which a restart must keep. */
+  onRetryAfter: (until: number) => void;
   lifetime: AbortSignal;
 };
 
@@ -30,6 +38,9 @@ export type Admission = { admitted: true } | { admitted: false; detail: string; 
 
 /** Whose credential: a product's secret, or (null) the API key, by which coupons go up. */
 export type CredentialOwner = string | null;
+
+/** Under whose credential a request was sent, and what it was about: a license key, a coupon. */
+export type Asked = { owner: CredentialOwner; subject: string };
 
 /** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
@@ -60,12 +71,10 @@ export class Uplink {
 
   /** Whether anything but a probe may go up at this moment. */
   admission(): Admission {
-    if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
-    if (this.#breaker.state !== 'closed') {
-      const detail = `the upstream is away (${this.#lastError ?? 'no answer'})`;
-      return { admitted: false, detail, againAt: null };
-    }
-    return this.#floor();
+    const permission = this.#permission();
+    if (!permission.admitted || this.#breaker.state === 'closed') return permission;
+    const detail = `the upstream is away (${this.#lastError ?? 'no answer'})`;
+    return { admitted: false, detail, againAt: null };
   }
 
   /** Waits for this priority's turn; a caller is not kept waiting for what will not be soon. */
@@ -80,14 +89,14 @@ export class Uplink {
 
   /** Waits for the turn of a probe, which passes an open breaker once its time has come. */
   async admitProbe(signal: AbortSignal): Promise<Admission> {
-    const { clock, settings } = this.#parts;
-    const event = { type: 'probe', at: clock.steady() } as const;
-    this.#breaker = nextBreaker(this.#breaker, event, settings().breaker);
-    if (this.#pausedAt !== null || this.#breaker.state === 'open') return this.admission();
-    const floor = this.#floor();
-    if (!floor.admitted) return floor;
+    const before = this.#probePermission();
+    if (!before.admitted) return before;
     await this.#rate.turn('push', signal);
-    return { admitted: true };
+    const after = this.#probePermission();
+    // The breaker moves only for a probe that is really sent: whatever it waits for, it never waits half open.
+    if (after.admitted) this.#move({ type: 'probe', at: this.#parts.clock.steady() });
+    else this.#rate.giveBack();
+    return after;
   }
 
   /** Gives back an admission of which no use was made. */
@@ -95,16 +104,18 @@ export class Uplink {
     this.#rate.giveBack();
   }
 
-  /** Takes note of what became of a request, sent under this credential. */
-  observe(outcome: Outcome<unknown>, owner: CredentialOwner): void {
-    const { clock, meter } = this.#parts;
+  /** Takes note of what became of a request. */
+  observe(outcome: Outcome<unknown>, { owner, subject }: Asked): void {
+    const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
     this.#lastRequestAt = clock.steady();
     if (isSuccess(outcome)) this.#lastSuccessAt = clock.now();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
-      this.#notBefore = Math.max(this.#notBefore, clock.steady() + outcome.retryAfterMs);
+      const until = clock.steady() + outcome.retryAfterMs;
+      if (until > this.#notBefore) onRetryAfter(until);
+      this.waitUntil(until);
     }
-    if (isOutage(outcome)) this.#observeOutage(outcome);
+    if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isAnswer(outcome)) this.#observeAnswer();
     this.#observeCredential(outcome, owner);
   }
@@ -123,12 +134,13 @@ export class Uplink {
 
   /** The next read to make when nothing else asks for one. */
   nextProbe(probeMs: number): Probe {
-    const idle: Probe = { at: this.#lastRequestAt + probeMs, of: 'upstream' };
-    if (this.#breaker.state === 'open') return { at: this.#breaker.probeAt, of: 'upstream' };
-    return [...this.#refused].reduce<Probe>(
-      (next, [owner, { retryAt }]) => (retryAt < next.at ? { at: retryAt, of: 'credential', owner } : next),
-      idle,
-    );
+    const next = this.#nextProbe(probeMs);
+    return { ...next, at: Math.max(next.at, this.#notBefore) };
+  }
+
+  /** Sends nothing until an instant of `Clock.steady`: the upstream asked for that, perhaps before a restart. */
+  waitUntil(until: number): void {
+    this.#notBefore = Math.max(this.#notBefore, until);
   }
 
   /** Stops everything upward until `resume`. */
@@ -152,7 +164,7 @@ export class Uplink {
   probeNow(): void {
     const { clock, onChange } = this.#parts;
     this.#lastRequestAt = -Infinity;
-    if (this.#breaker.state === 'open') this.#breaker = { state: 'open', probeAt: clock.steady() };
+    this.#move({ type: 'expire', at: clock.steady() });
     onChange();
   }
 
@@ -175,31 +187,59 @@ export class Uplink {
     };
   }
 
-  #floor(): Admission {
+  /** Whether a person and the upstream let anything go up, the breaker left aside. */
+  #permission(): Admission {
+    if (this.#pausedAt !== null) return { admitted: false, detail: 'sync is paused', againAt: null };
     if (this.#notBefore <= this.#parts.clock.steady()) return { admitted: true };
     return { admitted: false, detail: 'the upstream asked to wait', againAt: this.#notBefore };
   }
 
-  #observeOutage(outcome: Outcome<unknown>): void {
-    const { clock, settings, log, onChange } = this.#parts;
-    this.#lastError = outcome.outcome === 'applied' ? null : outcome.detail;
-    if (this.#state !== 'down') {
+  #probePermission(): Admission {
+    const permission = this.#permission();
+    if (!permission.admitted || this.#breaker.state === 'closed') return permission;
+    const isDue = this.#breaker.probeAt <= this.#parts.clock.steady();
+    return isDue ? permission : this.admission();
+  }
+
+  #nextProbe(probeMs: number): Probe {
+    if (this.#breaker.state !== 'closed') return { at: this.#breaker.probeAt, of: 'upstream' };
+    const idle: Probe = { at: this.#lastRequestAt + probeMs, of: 'upstream' };
+    return [...this.#refused].reduce<Probe>(
+      (next, [owner, { retryAt }]) => (retryAt < next.at ? { at: retryAt, of: 'credential', owner } : next),
+      idle,
+    );
+  }
+
+  #move(event: BreakerEvent): void {
+    this.#breaker = nextBreaker(this.#breaker, event, this.#parts.settings().breaker);
+  }
+
+  #observeOutage(outcome: Ambiguous | NotApplied, subject: string): void {
+    const { clock, log, onChange } = this.#parts;
+    const isAnswered = outcome.status !== null;
+    const wasProbe = this.#breaker.state === 'half_open';
+    this.#lastError = outcome.detail;
+    this.#move({ type: 'failure', at: clock.steady(), subject: isAnswered ? subject : null });
+    // What fails about one key alone says nothing about the upstream; a probe that fails does.
+    if (this.#state !== 'down' && (!isAnswered || wasProbe)) {
       this.#become('down');
       log.warn({ error: this.#lastError }, 'the upstream is away: answering from local state');
     }
-    const failure = { type: 'failure', at: clock.steady() } as const;
-    this.#breaker = nextBreaker(this.#breaker, failure, settings().breaker);
     onChange();
   }
 
   #observeAnswer(): void {
-    const { settings, log, onRecovery } = this.#parts;
-    const wasAway = this.#state === 'down' || this.#breaker.state !== 'closed';
-    this.#breaker = nextBreaker(this.#breaker, { type: 'success' }, settings().breaker);
+    const { log, onRecovery, onChange } = this.#parts;
+    const wasDown = this.#state === 'down';
+    const wasClosed = this.#breaker.state === 'closed';
+    this.#move({ type: 'success' });
     if (this.#state !== 'up') this.#become('up');
-    if (!wasAway) return;
-    log.info({}, 'the upstream answers again');
-    onRecovery();
+    if (wasDown) {
+      log.info({}, 'the upstream answers again');
+      onRecovery();
+    } else if (!wasClosed) {
+      onChange();
+    }
   }
 
   #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {

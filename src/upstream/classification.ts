@@ -8,6 +8,7 @@ import { parseHttpDate, parseRetryAfter } from './http-date.ts';
 /** What a body turned out to say: the value, or what is wrong with it. */
 export type Parsed<Value> = { value: Value } | { fault: string };
 
+const longestForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */
 const longestAgeS = 2 ** 31;
 
@@ -41,8 +42,8 @@ function classifyAnswer<Value>(
   { read, isRead, hidden, now }: Understanding<Value>,
 ): Outcome<Value> {
   const { status } = answer;
-  const retryAfterMs = retryAfterOf(answer, now);
   const body = readObject(answer.text);
+  const retryAfterMs = retryAfterOf(answer, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',
     status,
@@ -112,8 +113,10 @@ export function sentAtOf({ headers }: Answered): number | null {
   return parseHttpDate(headerOf(headers, 'date') ?? '');
 }
 
-function retryAfterOf(answer: Answered, now: number): number | null {
-  return parseRetryAfter(headerOf(answer.headers, 'retry-after') ?? '', sentAtOf(answer) ?? now);
+/** What is no JSON object came from a proxy or a firewall perhaps: it cannot ask for more than 15 min of quiet. */
+function retryAfterOf(answer: Answered, { now, isJson }: { now: number; isJson: boolean }): number | null {
+  const waitMs = parseRetryAfter(headerOf(answer.headers, 'retry-after') ?? '', sentAtOf(answer) ?? now);
+  return waitMs === null || isJson ? waitMs : Math.min(waitMs, longestForeignWaitMs);
 }
 
 /**

@@ -198,8 +198,10 @@ test('the key that a product was confirmed by last is known', async () => {
   const late = givenObservation({ license: givenLicense({ licenseKey: 'KEY-2' }), confirmedAt: at + 1 });
   observations.put(late);
   observations.put(givenObservation());
-  expect(observations.latest('press')).toBe('KEY-2');
-  expect(observations.latest('other')).toBeNull();
+  expect(observations.latest('press', 1)).toEqual(['KEY-2']);
+  expect(observations.latest('press', 9)[0]).toBe('KEY-2');
+  expect(observations.latest('press', 9).length).toBeGreaterThan(1);
+  expect(observations.latest('other', 9)).toEqual([]);
 });
 
 test('keys are refreshed when their time has come, longest due first, until nobody asks any more', async () => {

@@ -1,42 +1,78 @@
-import { array, assert, constantFrom, double, integer, nat, property, record, tuple } from 'fast-check';
+import {
+  array,
+  assert,
+  constant,
+  constantFrom,
+  double,
+  integer,
+  nat,
+  oneof,
+  property,
+  record,
+  tuple,
+  type Arbitrary,
+} from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { backoffMs } from '../../src/domain/backoff.ts';
-import { closedBreaker, nextBreaker, type BreakerEvent } from '../../src/domain/breaker.ts';
+import { closedBreaker, nextBreaker, type Breaker, type BreakerEvent } from '../../src/domain/breaker.ts';
 
-const step = tuple(constantFrom<BreakerEvent['type']>('success', 'failure', 'probe'), nat(50));
+const subject = constantFrom('A', 'B', 'C', null);
+const event = (at: number): Arbitrary<BreakerEvent> =>
+  oneof(
+    constant<BreakerEvent>({ type: 'success' }),
+    subject.map((about): BreakerEvent => ({ type: 'failure', at, subject: about })),
+    constant<BreakerEvent>({ type: 'probe', at }),
+  );
+/** Events in the order of their time. */
+const history = array(nat(50), { maxLength: 60 }).chain((gaps) => {
+  let at = 0;
+  return tuple(...gaps.map((gap) => event((at += gap))));
+});
 const policy = record({ failures: integer({ min: 1, max: 5 }), openMs: nat(100) });
 
 describe('a breaker, whatever happens', () => {
-  it('lets one probe through and no second one before its outcome', () => {
+  it('lets one probe through when it is due, and no second one before its outcome or as long again', () => {
     assert(
-      property(policy, array(step, { maxLength: 60 }), (how, steps) => {
+      property(policy, history, (how, events) => {
         let breaker = closedBreaker;
-        let at = 0;
-        let openedAt = 0;
-        for (const [type, passed] of steps) {
-          at += passed;
+        for (const happening of events) {
           const before = breaker;
-          breaker = nextBreaker(breaker, type === 'success' ? { type } : { type, at }, how);
-          const wasLetThrough = breaker.state === 'half_open' && before.state !== 'half_open';
-          const mayBeLetThrough = before.state === 'open' && type === 'probe' && at >= openedAt + how.openMs;
+          breaker = nextBreaker(breaker, happening, how);
+          const wasLetThrough = breaker.state === 'half_open' && breaker !== before;
+          const mayBeLetThrough =
+            before.state !== 'closed' && happening.type === 'probe' && happening.at >= before.probeAt;
           expect(wasLetThrough).toBe(mayBeLetThrough);
-          if (breaker.state === 'open' && before.state !== 'open') openedAt = at;
+          const nextAt = happening.type === 'probe' ? happening.at + how.openMs : null;
+          expect(!wasLetThrough || (breaker.state === 'half_open' && breaker.probeAt === nextAt)).toBe(true);
         }
       }),
     );
   });
 
-  it('is open after so many failures in a row, and closed after any success', () => {
+  it('is closed after any answer, and never waits longer than it is told to', () => {
     assert(
-      property(policy, array(step, { maxLength: 30 }), (how, steps) => {
+      property(policy, history, (how, events) => {
         let breaker = closedBreaker;
-        let inARow = 0;
-        for (const [type, at] of steps) {
-          breaker = nextBreaker(breaker, type === 'success' ? { type } : { type, at }, how);
-          if (type === 'success') inARow = 0;
-          if (type === 'failure') inARow += 1;
-          expect(breaker.state === 'closed').toBe(inARow < how.failures);
+        for (const happening of events) {
+          breaker = nextBreaker(breaker, happening, how);
+          const waitsUntil = breaker.state === 'closed' ? -Infinity : breaker.probeAt;
+          const longest = happening.type === 'success' ? -Infinity : happening.at + how.openMs;
+          expect(waitsUntil).toBeLessThanOrEqual(longest);
         }
+      }),
+    );
+  });
+
+  it('opens after so many failures in a row, those of one subject after the other taken as one', () => {
+    assert(
+      property(policy, array(subject, { maxLength: 20 }), (how, subjects) => {
+        const breaker = subjects.reduce<Breaker>(
+          (state, about, at) => nextBreaker(state, { type: 'failure', at, subject: about }, how),
+          closedBreaker,
+        );
+        const answered = subjects.filter((about) => about !== null);
+        const repeated = answered.filter((about, index) => about === answered[index - 1]);
+        expect(breaker.state === 'closed').toBe(subjects.length - repeated.length < how.failures);
       }),
     );
   });

@@ -36,6 +36,7 @@ class Office extends AgentStage {
       settings: () => ({ rate: 100, breaker: { failures: 5, openMs: minute } }),
       onRecovery: () => undefined,
       onChange: () => undefined,
+      onRetryAfter: () => undefined,
       lifetime: forEver,
     });
     return new CouponSync({

@@ -26,6 +26,9 @@ class Line {
   readonly time: VirtualTime = new VirtualTime();
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
   recoveries = 0;
+  changes = 0;
+  /** What a restart would have to keep. */
+  readonly waits: number[] = [];
   readonly uplink: Uplink = new Uplink({
     clock: this.clock,
     log: silent,
@@ -34,12 +37,21 @@ class Line {
     onRecovery: () => {
       this.recoveries += 1;
     },
-    onChange: () => undefined,
+    onChange: () => {
+      this.changes += 1;
+    },
+    onRetryAfter: (until) => {
+      this.waits.push(until);
+    },
     lifetime: forEver,
   });
 
   observe(...outcomes: Outcome<null>[]): void {
-    for (const outcome of outcomes) this.uplink.observe(outcome, 'press');
+    for (const outcome of outcomes) this.observeAbout('KEY', outcome);
+  }
+
+  observeAbout(subject: string, ...outcomes: Outcome<null>[]): void {
+    for (const outcome of outcomes) this.uplink.observe(outcome, { owner: 'press', subject });
   }
 
   async fail(): Promise<void> {
@@ -51,6 +63,9 @@ class Line {
     return this.uplink.admission().admitted;
   }
 }
+
+/** The upstream answered, with a page or a status that says nothing. */
+const broken: Outcome<null> = { ...lost, status: 500, detail: 'HTTP 500' };
 
 const admitted: Admission = { admitted: true };
 
@@ -101,6 +116,44 @@ describe('the way to an upstream', () => {
     await line.time.advance(second);
     line.observe(no('throttled'), lost);
     expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
+  });
+});
+
+describe('a key at which the upstream always fails', () => {
+  it('harms itself alone: nothing is closed, and the upstream is not away', () => {
+    const line = new Line();
+    line.observeAbout('GOOD', applied);
+    for (let count = 0; count < 20; count += 1) line.observeAbout('BAD', broken);
+    expect(line.uplink.status()).toMatchObject({ state: 'up', breaker: 'closed', lastError: 'HTTP 500' });
+    line.observeAbout('GOOD', applied);
+    expect(line.recoveries).toBe(0);
+  });
+
+  it('is told from an upstream that fails at everything by a probe at once, of another key', async () => {
+    const line = new Line();
+    line.observeAbout('GOOD', applied);
+    for (const key of ['BAD', 'WORSE', 'BAD']) line.observeAbout(key, broken);
+    expect(line.isOpen).toBe(false);
+    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 0, of: 'upstream' });
+    const { changes } = line;
+    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+    line.observeAbout('GOOD', applied);
+    expect(line.isOpen).toBe(true);
+    expect(line.uplink.status().state).toBe('up');
+    expect([line.changes - changes, line.recoveries]).toEqual([1, 0]);
+  });
+
+  it('is not blamed when the probe of another key fails as well: the upstream is away', async () => {
+    const line = new Line();
+    for (const key of ['A', 'B', 'C']) line.observeAbout(key, broken);
+    await line.uplink.admitProbe(forEver);
+    line.observeAbout('D', broken);
+    expect(line.uplink.status()).toMatchObject({ state: 'down', breaker: 'open' });
+    expect(line.uplink.nextProbe(30 * second).at).toBe(10 * second);
+    await line.time.advance(10 * second);
+    await line.uplink.admitProbe(forEver);
+    line.observeAbout('D', applied);
+    expect(line.recoveries).toBe(1);
   });
 });
 
@@ -163,8 +216,31 @@ describe('a probe', () => {
     await line.fail();
     line.observe({ ...lost, retryAfterMs: minute });
     await line.time.advance(10 * second);
+    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: minute, of: 'upstream' });
     expect(await line.uplink.admitProbe(forEver)).toMatchObject({ admitted: false, againAt: minute });
+    expect(line.uplink.status().breaker).toBe('open');
     await line.time.advance(50 * second);
+    expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
+  });
+
+  it('that waits for its turn while the upstream asks for quiet is not sent, and leaves nothing half open', async () => {
+    const line = new Line();
+    await line.fail();
+    await line.time.advance(10 * second);
+    const probe = line.uplink.admitProbe(forEver);
+    line.observe(no('throttled', minute));
+    line.observe(lost, lost, lost);
+    expect(await probe).toMatchObject({ admitted: false });
+    expect(line.uplink.status().breaker).toBe('open');
+  });
+
+  it('of which nothing is ever heard is followed by another', async () => {
+    const line = new Line();
+    await line.fail();
+    await line.time.advance(10 * second);
+    await line.uplink.admitProbe(forEver);
+    expect(line.uplink.nextProbe(30 * second)).toEqual({ at: 20 * second, of: 'upstream' });
+    await line.time.advance(10 * second);
     expect(await line.uplink.admitProbe(forEver)).toEqual(admitted);
   });
 
@@ -195,6 +271,30 @@ describe('a wait that the upstream asks for', () => {
     line.uplink.resume();
     expect(line.uplink.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
   });
+
+  it('is handed over to be kept across restarts, when it became longer', () => {
+    const line = new Line();
+    line.observe(no('throttled', 20 * second), no('throttled', second), { ...lost, retryAfterMs: minute });
+    expect(line.waits).toEqual([20 * second, minute]);
+  });
+
+  it('holds in the next process too', async () => {
+    const line = new Line();
+    line.uplink.waitUntil(20 * second);
+    line.uplink.hurry();
+    expect(await line.uplink.admit('caller', forEver)).toMatchObject({
+      admitted: false,
+      againAt: 20 * second,
+    });
+    await line.time.advance(20 * second);
+    expect(line.isOpen).toBe(true);
+  });
+
+  it('keeps the read back by which a refused credential is tried again', () => {
+    const line = new Line();
+    line.observe(no('unauthorized', 60 * minute));
+    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ at: 60 * minute, of: 'credential' });
+  });
 });
 
 describe('a credential that the upstream refuses', () => {
@@ -204,7 +304,7 @@ describe('a credential that the upstream refuses', () => {
     expect(line.uplink.refusedCredentials()).toEqual(['press']);
     expect(line.isOpen).toBe(true);
     expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: false });
-    line.uplink.observe(no('unauthorized'), null);
+    line.uplink.observe(no('unauthorized'), { owner: null, subject: 'coupons' });
     expect(line.uplink.status()).toMatchObject({ pausedProducts: ['press'], couponsPaused: true });
   });
 
@@ -267,6 +367,7 @@ describe('a person', () => {
       settings: () => ({ rate: 1, breaker: { failures: 3, openMs: second } }),
       onRecovery: () => undefined,
       onChange: () => undefined,
+      onRetryAfter: () => undefined,
       lifetime: forEver,
     });
     await uplink.admit('push', forEver);

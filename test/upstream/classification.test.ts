@@ -91,6 +91,17 @@ describe('an answer', () => {
     expect(outcomeOf(status, '{}', { 'retry-after': '7' })).toMatchObject({ retryAfterMs: 7_000 });
   });
 
+  test.each([
+    ['{"error":"quiet, please"}', 86_400_000],
+    ['<html>busy</html>', 900_000],
+    ['', 900_000],
+    ['[]', 900_000],
+  ])('saying %j can ask for so much quiet: %i ms', (text, retryAfterMs) => {
+    const headers = { 'retry-after': '999999' };
+    expect(outcomeOf(503, text, headers)).toMatchObject({ retryAfterMs });
+    expect(outcomeOf(429, text, headers)).toMatchObject({ retryAfterMs });
+  });
+
   test("a date in Retry-After counts from the answer's own clock, else from ours", () => {
     const retry = { 'retry-after': 'Thu, 01 Jan 2026 00:01:00 GMT' };
     expect(outcomeOf(503, '', retry)).toMatchObject({ retryAfterMs: 60_000 });

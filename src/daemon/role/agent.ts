@@ -3,6 +3,7 @@ import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
 import { isPaused } from '../../service/outbox/pause.ts';
+import { retryAfterUntil } from '../../service/outbox/retry-after.ts';
 import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
@@ -16,6 +17,7 @@ export function agentRole(parts: RoleParts): Role {
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
+  sync.uplink.waitUntil(retryAfterUntil(reader));
   const productKeys = (): readonly string[] => current.productKeys();
   return {
     licensing: agentLicensing({

@@ -1,4 +1,5 @@
 import { done, type Result } from '../../domain/problem.ts';
+import { shiftRetryAfter } from '../outbox/retry-after.ts';
 import type { Context } from '../ports.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
@@ -33,4 +34,5 @@ export function resumeWaits(transaction: Transaction, steady: number): void {
   if (before <= steady) return;
   transaction.operations.shiftWaits(steady - before);
   transaction.observations.shiftRefreshes(steady - before);
+  shiftRetryAfter(transaction, steady - before);
 }

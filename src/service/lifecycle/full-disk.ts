@@ -13,6 +13,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'endOutage',
   'recordAnswer',
   'recordRead',
+  'keepRetryAfter',
   'recordCouponAnswer',
   'recordCouponListing',
   'confirmCoupon',

@@ -37,7 +37,7 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   const latest = prepareQuery(
     database,
     `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
-     ORDER BY confirmed_at DESC LIMIT 1`,
+     ORDER BY confirmed_at DESC LIMIT ?`,
     (row: { licenseKey: string }) => row.licenseKey,
   );
   const toRefresh = prepareQuery(
@@ -47,7 +47,7 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   );
   return {
     get: (licenseKey) => get.first(licenseKey),
-    latest: (productKey) => latest.first(productKey),
+    latest: (productKey, limit) => latest.all(productKey, limit),
     toRefresh: (now, limit) => toRefresh.all(now, limit),
     census: censusRead(database),
   };
