@@ -1,18 +1,21 @@
 import type { LaneName } from '../domain/operation.ts';
 
-/** A stay in one or more lanes of a subject; disposing of it leaves them. */
+/** Holds one or more lanes of a subject; disposing of it releases them. */
 export interface LaneGuard extends Disposable {
-  /** Whether another request about the same subject was under way at some time of this stay. */
+  /** Whether another request about the same subject was under way at some time while they were held. */
   readonly overlapped: boolean;
 }
 
-type Visit = { lanes: readonly LaneName[]; overlapped: boolean };
-type Waiter = { lanes: readonly LaneName[]; enter: (visit: Visit) => void };
-type Subject = { visits: Visit[]; waiters: Waiter[] };
+type Hold = { lanes: readonly LaneName[]; overlapped: boolean };
+type Waiter = { lanes: readonly LaneName[]; grant: (hold: Hold) => void };
+type Subject = { holds: Hold[]; waiters: Waiter[] };
 
 /**
  * Keeps one request in flight per lane: pushes take their own lane, a read takes all lanes of its key.
- * Who comes first is let in first.
+ * First come, first served.
+ *
+ * For example: a use is on its way up when a caller has the same key read. Were both under way at once, nobody
+ * could tell whether the count that was read contains the use; so the read waits for the use's answer.
  */
 export class KeyLanes {
   readonly #subjects = new Map<string, Subject>();
@@ -20,44 +23,44 @@ export class KeyLanes {
   /** Resolves when the lanes are free; rejects with the signal's reason. */
   async enter(name: string, lanes: readonly LaneName[], signal: AbortSignal): Promise<LaneGuard> {
     signal.throwIfAborted();
-    const subject = this.#subjects.get(name) ?? { visits: [], waiters: [] };
+    const subject = this.#subjects.get(name) ?? { holds: [], waiters: [] };
     this.#subjects.set(name, subject);
-    const { promise, resolve, reject } = Promise.withResolvers<Visit>();
-    const waiter: Waiter = { lanes, enter: resolve };
-    const give = (): void => {
+    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
+    const waiter: Waiter = { lanes, grant: resolve };
+    const leave = (): void => {
       subject.waiters = subject.waiters.filter((other) => other !== waiter);
-      this.#letIn(name, subject);
+      this.#grant(name, subject);
       reject(signal.reason as Error);
     };
-    signal.addEventListener('abort', give, { once: true });
+    signal.addEventListener('abort', leave, { once: true });
     subject.waiters.push(waiter);
-    this.#letIn(name, subject);
-    const visit = await promise.finally(() => signal.removeEventListener('abort', give));
+    this.#grant(name, subject);
+    const hold = await promise.finally(() => signal.removeEventListener('abort', leave));
     return {
       get overlapped() {
-        return visit.overlapped;
+        return hold.overlapped;
       },
       [Symbol.dispose]: () => {
-        subject.visits = subject.visits.filter((other) => other !== visit);
-        this.#letIn(name, subject);
+        subject.holds = subject.holds.filter((other) => other !== hold);
+        this.#grant(name, subject);
       },
     };
   }
 
-  #letIn(name: string, subject: Subject): void {
+  #grant(name: string, subject: Subject): void {
     let [next] = subject.waiters;
     while (next !== undefined && isFree(subject, next.lanes)) {
-      const visit = { lanes: next.lanes, overlapped: subject.visits.length > 0 };
-      for (const other of subject.visits) other.overlapped = true;
-      subject.visits.push(visit);
+      const hold = { lanes: next.lanes, overlapped: subject.holds.length > 0 };
+      for (const other of subject.holds) other.overlapped = true;
+      subject.holds.push(hold);
       subject.waiters.shift();
-      next.enter(visit);
+      next.grant(hold);
       [next] = subject.waiters;
     }
-    if (subject.visits.length === 0 && subject.waiters.length === 0) this.#subjects.delete(name);
+    if (subject.holds.length === 0 && subject.waiters.length === 0) this.#subjects.delete(name);
   }
 }
 
 function isFree(subject: Subject, lanes: readonly LaneName[]): boolean {
-  return subject.visits.every((visit) => visit.lanes.every((lane) => !lanes.includes(lane)));
+  return subject.holds.every((hold) => hold.lanes.every((lane) => !lanes.includes(lane)));
 }

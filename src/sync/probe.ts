@@ -62,7 +62,7 @@ async function probeOnce(
     uplink.observe(outcome, { owner: product, subject: nobodysKey });
     return true;
   }
-  using _visit = await lanes.enter(licenseKey, ['counter', 'state'], signal);
+  using _lanes = await lanes.enter(licenseKey, ['counter', 'state'], signal);
   const admission = await uplink.admitProbe(signal);
   if (!admission.admitted) return false;
   await reads.readNow(product, licenseKey);

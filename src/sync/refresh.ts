@@ -16,7 +16,7 @@ export type RefreshParts = {
   refreshMs: () => number;
 };
 
-/** Asks behind the callers for every key whose time has come, as fast as the rate's share for that allows. */
+/** Reads every key that is due for it in the background, as fast as the rate's share for refreshes allows. */
 export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise<void> {
   const { reader, clock, reads, uplink, refreshMs } = parts;
   while (!signal.aborted) {

@@ -1,6 +1,11 @@
 import type { Clock } from '../service/ports.ts';
 
-/** A sleep that can be ended early; a call to wake up while nobody sleeps is not lost. */
+/**
+ * A sleep that can be ended early; a call to wake up while nobody sleeps is not lost.
+ *
+ * For example: the push loop finds nothing due and is about to sleep. In between a caller records a use, and
+ * wakes the loop. Were that call lost, the use would wait for the loop's next look, half a minute later.
+ */
 export class Wake {
   readonly #clock: Clock;
   #woken = new AbortController();
