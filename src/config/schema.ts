@@ -95,7 +95,7 @@ const limits = mapping({
   parameters: key(kind.count, 32),
   connections: key(kind.count, 256),
   rate: key(kind.rateOrNone, 0),
-  misses: key(kind.rate, 20),
+  misses: key(kind.rate, 2),
   failed_rate: key(kind.rate, 5),
 }).transform((given) => ({
   headerTimeoutMs: given.header_timeout,

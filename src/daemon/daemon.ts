@@ -260,8 +260,8 @@ export class Daemon {
     const { metrics } = this.#parts;
     return {
       change: (request, signal) => licensing.change(request, signal),
-      async verify(reach, licenseKey, signal) {
-        const result = await licensing.verify(reach, licenseKey, signal);
+      async verify(...asked) {
+        const result = await licensing.verify(...asked);
         if (result.ok) metrics.verdict(result.value.provenance.freshness, result.value.license.enabled);
         return result;
       },

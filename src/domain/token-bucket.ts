@@ -16,6 +16,11 @@ export function spend({ left, at }: Bucket): Bucket {
   return { left: left - 1, at };
 }
 
+/** The bucket with so many put back that were taken out of it. */
+export function giveBack({ left, at }: Bucket, { burst }: Rate, count: number): Bucket {
+  return { left: Math.min(burst, left + count), at };
+}
+
 /** How long until one more may be taken out, in ms; 0: at once. */
 export function waitOf({ left }: Bucket, { perSecond }: Rate): number {
   return left >= 1 ? 0 : Math.ceil(((1 - left) / perSecond) * 1000);

@@ -3,7 +3,7 @@ import type { Reach } from '../domain/principal.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Freshness } from '../domain/freshness.ts';
-import type { Idempotency } from './ports.ts';
+import type { Idempotency, Lookups } from './ports.ts';
 import type { Page } from './tables.ts';
 
 /** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
@@ -29,11 +29,18 @@ export type LicenseChangeRequest = {
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
+  /** Null or absent: who asks is not limited. */
+  lookups?: Lookups | null;
 };
 
 /** The license half of the interface, in either role. `licenseKey` is already in its stored form. */
 export interface Licensing {
-  verify(reach: Reach, licenseKey: string, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
+  verify(
+    reach: Reach,
+    licenseKey: string,
+    signal: AbortSignal,
+    lookups?: Lookups | null,
+  ): Promise<Result<LicenseAnswer>>;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
 }
 

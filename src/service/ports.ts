@@ -76,17 +76,42 @@ export interface Upstream {
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 
+/**
+ * Who waits for a look-up at the upstream, and how many keys that nobody knows he may still look up
+ * (`limits.misses`).
+ */
+export interface Lookups {
+  /** Callers of different credentials take turns (`Principal.credential`). */
+  readonly credential: string;
+  /** In ms, until another key that is not known here may be looked up; 0: now. */
+  waitMs(): number;
+  /** Counts a request that is about to go up. */
+  charge(): void;
+  /** Takes so many back: the key is no guess, or nothing was sent. */
+  giveBack(count: number): void;
+}
+
 /** What asking the upstream for a key that is not known well enough here came to. */
 export type Found =
   | { found: 'known' }
   /** The upstream knows it under none of the products. */
   | { found: 'missing' }
-  | { found: 'unreachable'; detail: string };
+  | { found: 'unreachable'; detail: string }
+  /** Nobody was asked: this credential has looked up too many keys that nobody knows. */
+  | { found: 'limited'; waitMs: number };
 
 /** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
 export interface Pull {
-  /** Asks for a key under each product in turn; concurrent callers share one request. */
-  find(productKeys: readonly string[], licenseKey: string, signal: AbortSignal): Promise<Found>;
+  /**
+   * Asks for a key under each product in turn; concurrent callers share one request, which is charged to
+   * the first of them. Null: look-ups are not counted, because the key is known.
+   */
+  find(
+    productKeys: readonly string[],
+    licenseKey: string,
+    signal: AbortSignal,
+    lookups: Lookups | null,
+  ): Promise<Found>;
   /** Asks for a known key behind its answer, some time soon. */
   refresh(productKey: string, licenseKey: string): void;
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Found, Pull, Upstream } from '../service/ports.ts';
+import type { Clock, Found, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { KeyLanes } from './key-lanes.ts';
@@ -39,12 +39,29 @@ export class LicensePull implements Pull {
     this.#parts = parts;
   }
 
-  async find(productKeys: readonly string[], licenseKey: string, signal: AbortSignal): Promise<Found> {
+  async find(
+    productKeys: readonly string[],
+    licenseKey: string,
+    signal: AbortSignal,
+    lookups: Lookups | null,
+  ): Promise<Found> {
+    const asked = productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
+    const waitMs = asked.length === 0 ? 0 : (lookups?.waitMs() ?? 0);
+    if (waitMs > 0) return { found: 'limited', waitMs };
     let found: Found = { found: 'missing' };
-    for (const productKey of productKeys) {
-      if (this.#isRemembered(productKey, licenseKey)) continue;
-      const outcome = await withSignal(this.read(productKey, licenseKey, 'caller'), signal);
-      if (outcome.outcome === 'applied') return { found: 'known' };
+    let charged = 0;
+    for (const productKey of asked) {
+      // Charged before it goes up: guesses that are made all at once count as those made one by one.
+      const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
+      if (isFirst) lookups?.charge();
+      const reading = this.read(productKey, licenseKey, 'caller', lookups?.credential);
+      const outcome = await withSignal(reading, signal);
+      if (isFirst && isUnsent(outcome)) lookups?.giveBack(1);
+      else if (isFirst) charged += 1;
+      if (outcome.outcome === 'applied') {
+        lookups?.giveBack(charged);
+        return { found: 'known' };
+      }
       if (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
         this.#remember(productKey, licenseKey);
       else found = { found: 'unreachable', detail: outcome.detail };
@@ -64,22 +81,34 @@ export class LicensePull implements Pull {
     return read.outcome;
   }
 
-  /** Reads a key in its turn; whoever asks meanwhile shares the answer. Never rejects. */
-  read(productKey: string, licenseKey: string, priority: Priority): Promise<Outcome<License>> {
-    const name = `${productKey}\n${licenseKey}`;
+  /**
+   * Reads a key in its turn, which is that of whoever asked first (a credential, where callers wait);
+   * whoever asks meanwhile shares the answer. Never rejects.
+   */
+  read(
+    productKey: string,
+    licenseKey: string,
+    priority: Priority,
+    asker: string = '',
+  ): Promise<Outcome<License>> {
+    const name = nameOf(productKey, licenseKey);
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
-    const reading = this.#readInTurn(productKey, licenseKey, priority)
+    const reading = this.#readInTurn(productKey, licenseKey, { priority, asker })
       .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
     return reading;
   }
 
-  async #readInTurn(productKey: string, licenseKey: string, priority: Priority): Promise<Outcome<License>> {
+  async #readInTurn(
+    productKey: string,
+    licenseKey: string,
+    { priority, asker }: { priority: Priority; asker: string },
+  ): Promise<Outcome<License>> {
     const { lanes, uplink, clock, lifetime } = this.#parts;
     using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
-    const admission = await uplink.admit(priority, lifetime);
+    const admission = await uplink.admit(priority, lifetime, asker);
     if (!admission.admitted) return unreachable(admission.detail);
     const isRefused = uplink.refusedCredentials().includes(productKey);
     if (isRefused) uplink.giveBack();
@@ -108,13 +137,13 @@ export class LicensePull implements Pull {
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {
-    const until = this.#unknown.get(`${productKey}\n${licenseKey}`);
+    const until = this.#unknown.get(nameOf(productKey, licenseKey));
     return until !== undefined && this.#parts.clock.steady() < until;
   }
 
   #remember(productKey: string, licenseKey: string): void {
     const { clock, unknownMs } = this.#parts;
-    this.#unknown.set(`${productKey}\n${licenseKey}`, clock.steady() + unknownMs());
+    this.#unknown.set(nameOf(productKey, licenseKey), clock.steady() + unknownMs());
   }
 }
 
@@ -126,6 +155,15 @@ const refusedSecret: Outcome<never> = {
   detail: 'the upstream refuses the secret of this product',
   retryAfterMs: null,
 };
+
+function nameOf(productKey: string, licenseKey: string): string {
+  return `${productKey}\n${licenseKey}`;
+}
+
+/** Whether certainly nothing went up: nobody can guess by that. */
+function isUnsent(outcome: Outcome<unknown>): boolean {
+  return outcome.outcome === 'not_applied' && outcome.status === null;
+}
 
 function unreachable(detail: string): Outcome<License> {
   return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };

@@ -9,15 +9,20 @@ const reserved: readonly (Priority | null)[] = [null, null, 'push', null, null, 
 const burstSeconds = 2;
 
 type Waiter = { go: () => void };
+/** Who waits, by asker; the asker whose turn it is comes first. */
+type Queue = Map<string, Waiter[]>;
 
 /**
  * Shares out `sync.rate` requests a second (burst: two seconds' worth): callers first, then pushes,
- * then refreshes, each with a reserve.
+ * then refreshes, each with a reserve. Within a priority askers take turns.
+ *
+ * For example: one program looks up a thousand keys after a restart, while a till waits for one. Were it
+ * first come, first served, the till would wait until all thousand are done; so it waits for one of them.
  */
 export class Rate {
   readonly #clock: Clock;
   readonly #perSecond: () => number;
-  readonly #waiting: Record<Priority, Waiter[]> = { caller: [], push: [], refresh: [] };
+  readonly #waiting: Record<Priority, Queue> = { caller: new Map(), push: new Map(), refresh: new Map() };
   #tokens: number;
   #countedAt: number;
   #turn = 0;
@@ -32,32 +37,35 @@ export class Rate {
     this.#countedAt = clock.steady();
   }
 
-  /** Resolves when it is this priority's turn; rejects with the signal's reason. */
-  async turn(priority: Priority, signal: AbortSignal): Promise<void> {
+  /** Resolves when it is this priority's turn, and the asker's in it; rejects with the signal's reason. */
+  async turn(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
-    const give = (): void => {
-      this.#waiting[priority] = this.#waiting[priority].filter((other) => other !== waiter);
+    const queue = this.#waiting[priority];
+    const leave = (): void => {
+      const others = (queue.get(asker) ?? []).filter((other) => other !== waiter);
+      if (others.length > 0) queue.set(asker, others);
+      else queue.delete(asker);
       reject(signal.reason as Error);
     };
-    signal.addEventListener('abort', give, { once: true });
-    this.#waiting[priority].push(waiter);
-    this.#letGo();
-    await promise.finally(() => signal.removeEventListener('abort', give));
+    signal.addEventListener('abort', leave, { once: true });
+    queue.set(asker, [...(queue.get(asker) ?? []), waiter]);
+    this.#grant();
+    await promise.finally(() => signal.removeEventListener('abort', leave));
   }
 
   /** Gives back a turn that was not used. */
   giveBack(): void {
     this.#tokens = Math.min(this.#tokens + 1, this.#burst());
-    this.#letGo();
+    this.#grant();
   }
 
   #burst(): number {
     return Math.max(1, this.#perSecond() * burstSeconds);
   }
 
-  #letGo(): void {
+  #grant(): void {
     const now = this.#clock.steady();
     const gained = ((now - this.#countedAt) / 1000) * this.#perSecond();
     this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
@@ -70,16 +78,16 @@ export class Rate {
     if (this.#tokens < 1) return null;
     const first = reserved[this.#turn % reserved.length] ?? null;
     const order = first === null ? byUrgency : [first, ...byUrgency];
-    const priority = order.find((name) => this.#waiting[name].length > 0);
-    const waiter = priority === undefined ? undefined : this.#waiting[priority].shift();
-    if (waiter === undefined) return null;
+    const priority = order.find((name) => this.#waiting[name].size > 0);
+    const waiter = priority === undefined ? null : takeFirst(this.#waiting[priority]);
+    if (waiter === null) return null;
     this.#turn += 1;
     this.#tokens -= 1;
     return waiter;
   }
 
   #anyWaiting(): boolean {
-    return byUrgency.some((priority) => this.#waiting[priority].length > 0);
+    return byUrgency.some((priority) => this.#waiting[priority].size > 0);
   }
 
   async #later(): Promise<void> {
@@ -93,6 +101,16 @@ export class Rate {
       return;
     }
     this.#isTimed = false;
-    this.#letGo();
+    this.#grant();
   }
+}
+
+/** Takes the first waiter of the asker whose turn it is, who then stands behind the others. */
+function takeFirst(queue: Queue): Waiter | null {
+  for (const [asker, [first, ...rest]] of queue) {
+    queue.delete(asker);
+    if (rest.length > 0) queue.set(asker, rest);
+    if (first !== undefined) return first;
+  }
+  return null;
 }

@@ -78,10 +78,10 @@ export class Uplink {
   }
 
   /** Waits for this priority's turn; a caller is not kept waiting for what will not be soon. */
-  async admit(priority: Priority, signal: AbortSignal): Promise<Admission> {
+  async admit(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<Admission> {
     const before = this.admission();
     if (!before.admitted) return before;
-    await this.#rate.turn(priority, signal);
+    await this.#rate.turn(priority, signal, asker);
     const after = this.admission();
     if (!after.admitted) this.#rate.giveBack();
     return after;

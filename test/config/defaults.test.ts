@@ -39,7 +39,7 @@ test('without any configuration this is an authority with the defaults of the co
       parameters: 32,
       connections: 256,
       rate: 0,
-      misses: 20,
+      misses: 2,
       failed_rate: 5,
     },
     metrics: { open: false },

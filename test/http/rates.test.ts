@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { done, refuse } from '../../src/domain/problem.ts';
+import { refuse } from '../../src/domain/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/reach.ts';
@@ -14,6 +14,8 @@ function clock(): { now: number; steady: () => number } {
   return time;
 }
 
+const form = new URLSearchParams({ license_key: 'GUESS' }).toString();
+const formType = { 'content-type': 'application/x-www-form-urlencoded' };
 const none = { rate: 0, misses: 1_000, failedRate: 1_000 };
 
 test('a credential that asks more often than it may waits, and no other does', async () => {
@@ -63,68 +65,51 @@ test('a request without a credential is no wrong credential', async () => {
   for (let count = 0; count < 5; count += 1) expect((await server.inject('/statusz')).statusCode).toBe(401);
 });
 
-/** Licensing of an agent whose upstream knows the keys that begin with K; counts how often it is asked. */
-function upstreamLicensing(): Licensing & { asked: number } {
-  const licensing = {
-    asked: 0,
-    verify: (_: unknown, licenseKey: string) => {
-      licensing.asked += 1;
-      if (!licenseKey.startsWith('K')) return Promise.resolve(licenseNotFound());
-      const license = { licenseKey, productKey: 'P', buyerEmail: 'b@example.com', uses: 0, enabled: true };
-      return Promise.resolve(
-        done({ license: { ...license, createdAt: 0 }, provenance: { freshness: 'authoritative' as const } }),
-      );
-    },
-    change: () => Promise.resolve(refuse('upstream_unreachable', 'Not here.')),
-  };
-  return licensing;
-}
+/** Licensing of an agent that looks up every key it is asked for, and never finds one. */
+const fruitless: Licensing = {
+  verify: (_, __, ___, lookups = null) => {
+    const waitMs = lookups?.waitMs() ?? 0;
+    if (waitMs > 0) return Promise.resolve(refuse('rate_limited', 'Too many.', { retryAfterS: 1 }));
+    lookups?.charge();
+    return Promise.resolve(licenseNotFound());
+  },
+  change: ({ lookups = null }) => {
+    lookups?.charge();
+    return Promise.resolve(licenseNotFound());
+  },
+};
 
-test('who guesses keys at an agent stops reaching its upstream; known keys and other callers go on', async () => {
+test('look-ups of unknown keys are counted per credential, verified and changed keys alike', async () => {
   const time = clock();
-  const licensing = upstreamLicensing();
-  const rates = new Rates(() => ({ ...none, misses: 5 }), time.steady);
-  await using opened = await openApp({ role: 'agent', licensing, rates });
-  const { transaction } = opened;
-  transaction.observations.put({
-    license: {
-      licenseKey: 'KNOWN',
-      productKey: 'P',
-      buyerEmail: 'b@example.com',
-      uses: 0,
-      enabled: true,
-      createdAt: 0,
-    },
-    local: { uses: 0, enabled: true, pending: 0 },
-    productKey: 'P',
-    confirmedAt: 0,
-    boot: 1,
-    manyWriters: false,
-    missingSince: null,
-    gone: false,
-    askedAt: 0,
-    refreshAt: null,
-  } as Parameters<typeof transaction.observations.put>[0]);
+  const rates = new Rates(() => ({ ...none, misses: 2 }), time.steady);
+  await using opened = await openApp({ role: 'agent', licensing: fruitless, rates });
   const server = serverOf(opened.app);
-  const verify = async (key: string, headers: object = admin): Promise<number> =>
-    (await server.inject({ url: `/api/v2/license/verify?license_key=${key}`, headers: { ...headers } }))
-      .statusCode;
-  for (let count = 0; count < 50; count += 1) expect(await verify(`K-new-${count}`)).toBe(200);
-  for (let count = 0; count < 5; count += 1) expect(await verify(`guess-${count}`)).toBe(404);
-  const { asked } = licensing;
-  for (let count = 0; count < 30; count += 1) expect(await verify(`guess-${count}`)).toBe(429);
-  expect(licensing.asked).toBe(asked);
-  expect(await verify('KNOWN')).toBe(200);
-  time.now += 200;
-  expect([await verify('guess'), await verify('guess')]).toEqual([404, 429]);
+  const verify = async (): Promise<number> =>
+    (await server.inject({ url: '/api/v2/license/verify?license_key=GUESS', headers: admin })).statusCode;
+  const use = (): Promise<{ statusCode: number }> =>
+    server.inject({
+      method: 'PUT',
+      url: '/api/v2/license/usage',
+      headers: { ...admin, ...formType },
+      payload: form,
+    });
+  for (let count = 0; count < 19; count += 1) expect(await verify()).toBe(404);
+  expect((await use()).statusCode).toBe(404);
+  expect(await verify()).toBe(429);
+  expect(rates.misses.waitOf('another')).toBe(0);
+  time.now += 500;
+  expect([await verify(), await verify()]).toEqual([404, 429]);
 });
 
-test('guesses under way at once are all counted afterwards', () => {
-  const time = clock();
-  const misses = new NamedRate(() => 5, time.steady);
-  for (let count = 0; count < 105; count += 1) misses.charge('token:a');
-  expect(misses.waitOf('token:a')).toBe(20_200);
-  expect(misses.waitOf('token:b')).toBe(0);
+test('what is charged is owed, also beyond what was left, and can be given back', () => {
+  const misses = new NamedRate(() => 2, clock().steady, 10);
+  for (let count = 0; count < 60; count += 1) misses.charge('token:a');
+  expect(misses.waitOf('token:a')).toBe(20_500);
+  misses.giveBack('token:a', 40);
+  expect(misses.waitOf('token:a')).toBe(500);
+  misses.giveBack('token:a', 1_000);
+  for (let count = 0; count < 20; count += 1) expect(misses.take('token:a')).toBe(0);
+  expect(misses.take('token:a')).toBe(500);
 });
 
 test('a rate that is configured anew holds from the next request on', () => {

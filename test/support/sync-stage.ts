@@ -8,7 +8,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem.ts';
-import type { Upstream } from '../../src/service/ports.ts';
+import type { Lookups, Upstream } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { retryAfterUntil } from '../../src/service/outbox/retry-after.ts';
@@ -154,8 +154,13 @@ export class SyncStage implements Disposable {
     await this.start();
   }
 
-  async verify(licenseKey: string): Promise<Result<LicenseAnswer>> {
-    return await this.#within(this.licensing.verify(reach, licenseKey, never));
+  async verify(licenseKey: string, lookups: Lookups | null = null): Promise<Result<LicenseAnswer>> {
+    return await this.#within(this.ask(licenseKey, lookups));
+  }
+
+  /** Asks without letting time pass. */
+  ask(licenseKey: string, lookups: Lookups | null): Promise<Result<LicenseAnswer>> {
+    return this.licensing.verify(allProducts, licenseKey, never, lookups);
   }
 
   async change(licenseKey: string, trigger: LicenseOperationKind): Promise<Result<LicenseAnswer>> {
@@ -220,6 +225,7 @@ export class SyncStage implements Disposable {
   }
 }
 
+const allProducts = { accountId: 'default', productKey: null };
 const reach = { accountId: 'default', productKey: product };
 
 const defaults: SyncOptions = {

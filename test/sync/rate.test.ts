@@ -148,4 +148,31 @@ describe('the rate of requests upward', () => {
     await shop.time.settle();
     expect(shop.time.sleeping).toBe(0);
   });
+
+  it('lets askers take turns: who asks for much does not hold up who asks for one', async () => {
+    const shop = new Shop(1);
+    const turns: string[] = [];
+    const ask = (asker: string): void => {
+      void shop.rate.turn('caller', forEver, asker).then(() => turns.push(asker));
+    };
+    for (let count = 0; count < 100; count += 1) ask('crawler');
+    ask('till');
+    ask('shop');
+    ask('till');
+    await shop.time.advance(6 * second);
+    expect(turns).toEqual(['crawler', 'crawler', 'crawler', 'till', 'shop', 'crawler', 'till', 'crawler']);
+  });
+
+  it('forgets an asker who has given up', async () => {
+    const shop = new Shop(1);
+    const leaving = new AbortController();
+    shop.come('caller', 2);
+    const given = shop.rate.turn('caller', leaving.signal, 'till').catch((error: unknown) => error);
+    const kept = shop.rate.turn('caller', forEver, 'till').then(() => 'went');
+    leaving.abort('gone');
+    expect(await given).toBe('gone');
+    await shop.time.advance(second);
+    expect(await kept).toBe('went');
+    expect(shop.time.sleeping).toBe(0);
+  });
 });

@@ -1,19 +1,23 @@
 import { LRUCache } from 'lru-cache';
-import { bucketAt, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
+import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
 import { ProblemError } from '../problem-error.ts';
 
 const mostNames = 10_000;
+/** For so many seconds' worth a credential can look up unknown keys at once. */
+const missesBurstS = 10;
 
 /** A token bucket for each of many names, in bounded memory: the least recently used name is forgotten. */
 export class NamedRate {
   readonly #buckets = new LRUCache<string, Bucket>({ max: mostNames });
   readonly #perSecond: () => number;
   readonly #steady: () => number;
+  readonly #burstS: number;
 
-  /** `perSecond` is read on every use, 0 is no limit; `steady` is in ms. */
-  constructor(perSecond: () => number, steady: () => number) {
+  /** `perSecond` is asked anew each time, 0 is no limit; `steady` is in ms; the burst is of so many seconds. */
+  constructor(perSecond: () => number, steady: () => number, burstS: number = 1) {
     this.#perSecond = perSecond;
     this.#steady = steady;
+    this.#burstS = burstS;
   }
 
   /** Takes one; gives 0, or how many ms are to wait when none is left. */
@@ -35,9 +39,15 @@ export class NamedRate {
     if (rate !== null) this.#buckets.set(name, spend(this.#bucket(name, rate)));
   }
 
+  /** Puts back what was taken for nothing. */
+  giveBack(name: string, count: number): void {
+    const rate = this.#rate();
+    if (rate !== null) this.#buckets.set(name, giveBack(this.#bucket(name, rate), rate, count));
+  }
+
   #rate(): Rate | null {
     const perSecond = this.#perSecond();
-    return perSecond === 0 ? null : { perSecond, burst: Math.max(1, perSecond) };
+    return perSecond === 0 ? null : { perSecond, burst: Math.max(1, perSecond * this.#burstS) };
   }
 
   #bucket(name: string, rate: Rate): Bucket {
@@ -58,7 +68,7 @@ export class Rates {
 
   constructor(settings: () => RateSettings, steady: () => number) {
     this.requests = new NamedRate(() => settings().rate, steady);
-    this.misses = new NamedRate(() => settings().misses, steady);
+    this.misses = new NamedRate(() => settings().misses, steady, missesBurstS);
     this.#failures = new NamedRate(() => settings().failedRate, steady);
   }
 

@@ -1,12 +1,11 @@
-import type { Principal, Reach, Scope } from '../../domain/principal.ts';
+import type { Principal, Scope } from '../../domain/principal.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
 import { licenseNotFound } from '../../service/access/reach.ts';
-import type { Reader } from '../../service/tables.ts';
+import type { Lookups } from '../../service/ports.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';
-import { rateLimited } from '../entry/rates.ts';
 import { route, type Route } from '../route.ts';
 import { provenanceHeaders } from '../provenance.ts';
 import {
@@ -30,8 +29,8 @@ const verify = route({
   async handle({ app, principal, query, signal }) {
     const { licenseKey } = query;
     if (licenseKey === null) return licenseNotFound();
-    return await withoutGuessing({ app, principal, licenseKey }, () =>
-      app.licensing.verify(principal.reach, licenseKey, signal),
+    return present(
+      await app.licensing.verify(principal.reach, licenseKey, signal, lookupsOf(app, principal)),
     );
   },
 });
@@ -50,39 +49,25 @@ function change(
     async handle({ app, principal, body, writeOptions: { idempotency }, waitMs, signal }) {
       if (body.licenseKey === null) return licenseNotFound();
       const { licenseKey } = body;
-      const request = { reach: principal.reach, licenseKey, trigger, idempotency, waitMs };
-      return await withoutGuessing({ app, principal, licenseKey }, () =>
-        app.licensing.change(request, signal),
-      );
+      const { reach } = principal;
+      const lookups = lookupsOf(app, principal);
+      const request = { reach, licenseKey, trigger, idempotency, waitMs, lookups };
+      return present(await app.licensing.change(request, signal));
     },
   });
 }
 
-type Question = { app: App; principal: Principal; licenseKey: string };
-
 /**
- * Lets a credential ask an agent for keys that are not known here only as long as few of them turn out
- * unknown (`limits.misses`): guessing must not spend the upstream's rate, and a new key is no guess.
+ * Limits how many keys that are not known here a credential can have looked up at an agent's upstream
+ * (`limits.misses`): guessing must not spend the upstream's rate.
  */
-async function withoutGuessing(
-  { app, principal, licenseKey }: Question,
-  ask: () => Promise<Result<LicenseAnswer>>,
-): Promise<Result<Answer>> {
-  if (app.role === 'authority') return present(await ask());
-  const { misses } = app.rates;
-  const waitMs = misses.waitOf(principal.credential);
-  if (waitMs > 0 && !isKnown(app.reader, principal.reach, licenseKey)) {
-    throw rateLimited('This credential asks for too many unknown keys.', waitMs);
-  }
-  const result = await ask();
-  if (!result.ok && result.problem.code === 'license_not_found') misses.charge(principal.credential);
-  return present(result);
-}
-
-/** A key of another product is as unknown as any, or the answer would tell them apart. */
-function isKnown({ observations }: Reader, { productKey }: Reach, licenseKey: string): boolean {
-  const observation = observations.get(licenseKey);
-  return observation !== null && (productKey === null || observation.productKey === productKey);
+function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Lookups {
+  return {
+    credential,
+    waitMs: () => misses.waitOf(credential),
+    charge: () => misses.charge(credential),
+    giveBack: (count) => misses.giveBack(credential, count),
+  };
 }
 
 function present(result: Result<LicenseAnswer>): Result<Answer> {

@@ -4,7 +4,7 @@ import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
 import { verdict } from '../../domain/verdict.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
-import type { Clock, Deliveries, Pull } from '../ports.ts';
+import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { QueuedChange } from '../outbox/queue-license-change.ts';
 import { licenseNotFound } from '../access/reach.ts';
@@ -33,17 +33,21 @@ export type AgentLicensingParts = {
 /** Licenses on an agent: answered from what the upstream last said, changed here at once and upward later. */
 export function agentLicensing(parts: AgentLicensingParts): Licensing {
   return {
-    verify: (reach, licenseKey, signal) => verify(parts, reach, licenseKey, signal),
+    verify: (reach, licenseKey, signal, lookups = null) =>
+      verify(parts, { reach, licenseKey, lookups }, signal),
     change: (request, signal) => change(parts, request, signal),
   };
 }
 
+/** Which key is asked for, and by whom. */
+type Question = { reach: Reach; licenseKey: string; lookups: Lookups | null };
+
 async function verify(
   parts: AgentLicensingParts,
-  reach: Reach,
-  licenseKey: string,
+  question: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
+  const { reach, licenseKey } = question;
   const observation = parts.reader.observations.get(licenseKey);
   if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
   const now = parts.clock.now();
@@ -53,7 +57,7 @@ async function verify(
     if (now - observation.askedAt > parts.settings().refreshMs) touchObservation(parts, licenseKey);
     return done(answer(parts, observation, 'hit'));
   }
-  return fetch(parts, reach, licenseKey, signal);
+  return fetch(parts, question, signal);
 }
 
 /** Behind the answer, and of no weight for it: a full disk must not keep a key from being verified. */
@@ -64,13 +68,17 @@ function touchObservation({ writer }: AgentLicensingParts, licenseKey: string): 
 /** Asks the upstream for a key that cannot be answered from here. */
 async function fetch(
   parts: AgentLicensingParts,
-  reach: Reach,
-  licenseKey: string,
+  { reach, licenseKey, lookups }: Question,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
   const known = parts.reader.observations.get(licenseKey);
   const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
-  const found = await parts.pull.find(productKeys, licenseKey, signal);
+  const found = await parts.pull.find(
+    productKeys,
+    licenseKey,
+    signal,
+    known === null ? lookups : uncounted(lookups),
+  );
   const observation = parts.reader.observations.get(licenseKey);
   const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
   if (observation !== null && reaches(reach, observation) && judged.verdict === 'answer') {
@@ -79,9 +87,21 @@ async function fetch(
   if (judged.verdict === 'expired') {
     return refuse('verdict_expired', 'The upstream last confirmed this key too long ago, and is away.');
   }
+  if (found.found === 'limited') return tooManyLookups(found.waitMs);
   if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
   const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
   return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+}
+
+/** Whoever asks for a key that is known here does not guess. */
+function uncounted(lookups: Lookups | null): Lookups | null {
+  return lookups && { ...lookups, waitMs: () => 0, charge: () => undefined, giveBack: () => undefined };
+}
+
+function tooManyLookups(waitMs: number): Result<never> {
+  return refuse('rate_limited', 'This credential asks for too many unknown keys.', {
+    retryAfterS: Math.ceil(waitMs / 1000),
+  });
 }
 
 function candidates({ productKeys }: AgentLicensingParts, reach: Reach): readonly string[] {
@@ -97,14 +117,14 @@ async function change(
   request: LicenseChangeRequest,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
-  const { reach, licenseKey, trigger, waitMs } = request;
+  const { reach, licenseKey, trigger, waitMs, lookups = null } = request;
   const first = await queue(parts, request);
   let queued = first;
   if (
     !first.ok &&
     (first.problem.code === 'upstream_unreachable' || first.problem.code === 'verdict_expired')
   ) {
-    const fetched = await fetch(parts, reach, licenseKey, signal);
+    const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
     if (!fetched.ok) return fetched;
     queued = await queue(parts, request);
   }
