@@ -24,7 +24,7 @@ const callerLeft = 499;
 type Sample = { labels?: Record<string, string>; value: number };
 type ReadSamples = (status: Status, isStorageFull: boolean) => readonly Sample[];
 
-/** Everything that this process measures, in a registry of its own (outside contract, section 5). */
+/** Everything that this process measures, in a registry of its own (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
   readonly #gauges: { gauge: Gauge; read: ReadSamples }[] = [];

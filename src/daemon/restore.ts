@@ -14,7 +14,7 @@ import {
 import { localWriter } from '../store/local-writer.ts';
 import { takeDirectory } from '../store/files/open.ts';
 import { databaseIn } from '../store/files/state-directory.ts';
-import { draftFrom, putInPlace } from '../store/files/put-back.ts';
+import { draftFrom, putInPlace } from '../store/files/restore.ts';
 import { KeptClock } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 

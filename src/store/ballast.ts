@@ -9,7 +9,7 @@ const marginBytes = 2 * 1024 * 1024;
 /** With less than this not even a start gets by. */
 const startBytes = 1024 * 1024;
 
-/** Room on the disk that is kept taken, so that there is some to give back when it is full (sync design, section 7). */
+/** Disk space kept in reserve, to be given back when the disk is full (src/sync/README.md, The store). */
 export class Ballast {
   readonly #path: string;
   readonly #filling: Uint8Array;
@@ -27,7 +27,7 @@ export class Ballast {
     return this.#isTaken;
   }
 
-  /** Takes the room if there is enough of it; says whether it is taken now. */
+  /** Takes the disk space if there is enough of it; says whether it is taken now. */
   take(): boolean {
     if (!this.#isTaken && freeBytes(dirname(this.#path)) >= ballastBytes + marginBytes) {
       this.#isTaken = this.#write();
@@ -57,7 +57,7 @@ export class Ballast {
       }
       return true;
     } catch {
-      // Whatever the reason (a quota does not show in what is free), there is no room to be had.
+      // Whatever the reason (a quota does not show in what is free), there is not enough disk space.
       rmSync(this.#path, { force: true });
       return false;
     }
@@ -65,7 +65,7 @@ export class Ballast {
 }
 
 /** Gives the ballast back when a disk has become so full that a start could not even open its files. */
-export function makeRoomToStart(directory: string): void {
+export function freeSpaceToStart(directory: string): void {
   if (freeBytes(directory) < startBytes) rmSync(pathIn(directory), { force: true });
 }
 

@@ -55,12 +55,12 @@ function keepTemporaryFilesBeside(databasePath: string, database: DatabaseSync):
   database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
 }
 
-/** Brings the write-ahead log into the database before a connection is closed, so that one file is all of it. */
-export function foldLog({ database }: WritingConnection): void {
+/** Brings the write-ahead log into the database, where it can, so that one file is all of it. */
+export function checkpoint({ database }: Pick<WritingConnection, 'database'>): void {
   try {
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   } catch {
-    // A full disk has no room for it: the log stays, and belongs to the database as before.
+    // On a full disk, or of a damaged database, the log stays, and belongs to the database as before.
   }
 }
 

@@ -7,7 +7,7 @@ import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { backUp } from '../../src/store/files/backup.ts';
 import { openWriting } from '../../src/store/connection.ts';
 import { DatabaseRefused } from '../../src/store/faults.ts';
-import { draftFrom, putInPlace } from '../../src/store/files/put-back.ts';
+import { draftFrom, putInPlace } from '../../src/store/files/restore.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { account, givenStore, type GivenStore } from '../support/store-given.ts';
 

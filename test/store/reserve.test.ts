@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
-import { Ballast, makeRoomToStart } from '../../src/store/ballast.ts';
+import { Ballast, freeSpaceToStart } from '../../src/store/ballast.ts';
 import type { CommandOutcome, Committer } from '../../src/store/commit.ts';
 import { openStore } from '../../src/store/files/open.ts';
 import { ReservedCommitter } from '../../src/store/reserve.ts';
@@ -73,10 +73,10 @@ test.runIf(canMount)(
     expect(new Ballast(disk.path, filling).take()).toBe(false);
     disk.clear();
     expect(new Ballast(disk.path, filling).take()).toBe(true);
-    makeRoomToStart(disk.path);
+    freeSpaceToStart(disk.path);
     expect(new Ballast(disk.path, filling).isTaken).toBe(true);
     disk.fill(512);
-    makeRoomToStart(disk.path);
+    freeSpaceToStart(disk.path);
     expect(new Ballast(disk.path, filling).isTaken).toBe(false);
   },
 );

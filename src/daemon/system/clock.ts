@@ -13,7 +13,7 @@ import type { Clock } from '../../service/ports.ts';
 /** Node's timers overflow beyond this many ms. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** The clock of this process, which the wall clock can only move forwards (sync design, section 6). */
+/** The clock of this process, which the wall clock can only move forwards (src/sync/README.md, The clock). */
 export class KeptClock implements Clock {
   readonly #read: () => ClockReading;
   readonly #steadyOffset: number;

@@ -5,7 +5,7 @@ import { isRefusal } from '../../service/access/idempotency.ts';
 import { runUseCase } from '../../service/run.ts';
 import { Ballast } from '../../store/ballast.ts';
 import { prepareCommitter, type Committer } from '../../store/commit.ts';
-import { foldLog, openWriting } from '../../store/connection.ts';
+import { checkpoint, openWriting } from '../../store/connection.ts';
 import { ReservedCommitter } from '../../store/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import { DiskSpaceWatch } from './disk-space.ts';
@@ -41,7 +41,7 @@ function work(port: Port, databasePath: string): void {
   const receive = (message: WriterMessage): void => {
     if (message === 'close') {
       room[Symbol.dispose]();
-      if (committer.broken === null) foldLog(connection);
+      if (committer.broken === null) checkpoint(connection);
       connection[Symbol.dispose]();
       port.close();
     } else {

@@ -20,7 +20,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'keepAnswer',
 ]);
 
-/** Whether a write is taken while the disk is full (sync design, section 7). */
+/** Whether a write is taken while the disk is full (src/sync/README.md, The store). */
 export function isEssential(name: UseCaseName): boolean {
   return essential.has(name);
 }

@@ -6,7 +6,8 @@ import { storageFault } from '../faults.ts';
 /**
  * Writes a database as it stands at this moment to a new file, for its owner alone; whoever writes to it
  * meanwhile is not held up. (SQLite's own `backup()` would be, and fails when its first step meets a
- * transaction of its connection.) Throws `StorageError` when there is no room; what was written is left.
+ * transaction of its connection.) Throws `StorageError` when the disk is full; what was written is
+ * left. The file is what `latchkey backup` hands on byte for byte: a backup of another form is made here.
  */
 export function backUp(databasePath: string, path: string): void {
   try {

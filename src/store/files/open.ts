@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeRoomToStart } from '../ballast.ts';
+import { freeSpaceToStart } from '../ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
@@ -51,7 +51,7 @@ export function takeDirectory(directory: string): Disposable {
   const intrusion = findIntrusion(directory, process.getuid?.() ?? null);
   if (intrusion !== null) throw new StateDirectoryRefused(directory, intrusion);
   accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-  makeRoomToStart(directory);
+  freeSpaceToStart(directory);
   return holdDirectory(directory);
 }
 

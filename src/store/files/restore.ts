@@ -1,7 +1,9 @@
 import { chmodSync, constants, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { findDatabase, syncDirectory } from './database-file.ts';
-import { DatabaseRefused, sqliteCode } from '../faults.ts';
+import { checkpoint } from '../connection.ts';
+import { DatabaseRefused } from '../faults.ts';
+import { findDamage } from './damage.ts';
 import { migrate } from './migrations.ts';
 import { databaseIn } from './state-directory.ts';
 
@@ -27,7 +29,9 @@ export function draftFrom(backup: string, directory: string): Draft {
   copyPrivately(backup, path);
   // A directory that was copied whole has what was written last in here.
   if (existsSync(`${backup}-wal`)) copyPrivately(`${backup}-wal`, `${path}-wal`);
-  checkSound(path, backup);
+  // Looked for in the copy: SQLite leaves files beside what it opens.
+  const damage = findDamage(path);
+  if (damage !== null) throw new DatabaseRefused(backup, `it is damaged: ${damage}`);
   migrate(path);
   const draft = drafting.move();
   return { path, [Symbol.dispose]: () => draft.dispose() };
@@ -41,7 +45,7 @@ export function putInPlace({ path: draft }: Draft, directory: string): string | 
   const path = databaseIn(directory);
   const kept = statSync(path, { throwIfNoEntry: false }) === undefined ? null : freeNameBeside(path);
   if (kept !== null) {
-    foldLog(path);
+    checkpointFile(path);
     renameSync(path, kept);
     if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`);
   }
@@ -56,17 +60,6 @@ function copyPrivately(from: string, to: string): void {
   chmodSync(to, 0o600);
 }
 
-/** Looks at the copy: SQLite leaves files beside what it opens. */
-function checkSound(copy: string, backup: string): void {
-  try {
-    using database = new DatabaseSync(copy);
-    const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
-    if (verdict !== 'ok') throw new DatabaseRefused(backup, `it is damaged: ${String(verdict)}`);
-  } catch (error) {
-    throw sqliteCode(error) === null ? error : new DatabaseRefused(backup, 'it is damaged.', error);
-  }
-}
-
 /** Changes that were answered may be in an earlier one alone, so none is ever overwritten. */
 function freeNameBeside(path: string): string {
   for (let count = 1; ; count += 1) {
@@ -75,12 +68,8 @@ function freeNameBeside(path: string): string {
   }
 }
 
-/** Brings what lies in the write-ahead log into the database, so that one file is all of it. */
-function foldLog(path: string): void {
-  try {
-    using database = new DatabaseSync(path);
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  } catch {
-    // A damaged database is what a backup is put back for; it is kept as it is, and its log with it.
-  }
+/** Closed again before the file is moved. */
+function checkpointFile(path: string): void {
+  using database = new DatabaseSync(path);
+  checkpoint({ database });
 }
