@@ -67,7 +67,7 @@ async function startOn(
   options: DaemonOptions,
 ): Promise<Daemon> {
   const { reader } = starting.use(openReading(databasePath));
-  const clock = new KeptClock(rememberedTime(reader));
+  const clock = new KeptClock(await rememberedTime(reader));
   const metrics = starting.use(new Metrics(configuration.role));
   const storeLog = logOf(options.log, 'store');
   const writer = starting.use(
@@ -78,7 +78,7 @@ async function startOn(
   );
   const instance = await startStore(configuration, reader, writer);
   const current = new LiveConfiguration(configuration);
-  const log = hashLicenseKeys(options.log, logKey(reader));
+  const log = hashLicenseKeys(options.log, await logKey(reader));
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
   const integrity = starting.use(new IntegrityCheck(databasePath));
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
@@ -150,7 +150,13 @@ export class Daemon {
     this.#running = Promise.all([
       this.#role.run(signal),
       runHousekeeping(
-        { writer, clock, random: systemRandom, onSleep: () => this.#role.upstream?.probeNow() },
+        {
+          writer,
+          clock,
+          random: systemRandom,
+          isAgent: this.#role.upstream !== null,
+          onSleep: () => this.#role.upstream?.probeNow(),
+        },
         signal,
       ),
     ]);
@@ -169,9 +175,9 @@ export class Daemon {
     return this.#failed.promise;
   }
 
-  status(): Status {
+  async status(): Promise<Status> {
     const { addresses } = this;
-    return statusOf({ ...this.#parts, addresses, role: this.#role, startedAt: this.#startedAt });
+    return await statusOf({ ...this.#parts, addresses, role: this.#role, startedAt: this.#startedAt });
   }
 
   /** Puts another configuration in force: secrets, products, rates, freshness. */
@@ -238,6 +244,7 @@ export class Daemon {
       ),
       configuredProducts: () => (current.configuration.role === 'agent' ? current.productKeys() : null),
       reader,
+      operations: current.configuration.role === 'agent' ? reader.operations : null,
       writer,
       sync,
       backup: (signal) => this.#backups.make(signal),
@@ -250,7 +257,7 @@ export class Daemon {
       liveness: () => this.#liveness(),
       metrics: {
         isOpen: () => current.configuration.metrics.open,
-        expose: () => metrics.expose(this.#measuredStatus(), writer.isFull),
+        expose: async () => await metrics.expose(await this.#measuredStatus(), writer.isFull),
         countUnrouted: (status) => metrics.countUnrouted(status),
       },
     };
@@ -268,14 +275,14 @@ export class Daemon {
     };
   }
 
-  #measuredStatus(): Status {
+  async #measuredStatus(): Promise<Status> {
     const { clock } = this.#parts;
     const parts = { ...this.#parts, role: this.#role };
     if (this.#counted === null || clock.steady() - this.#counted.at > countsAgeMs) {
-      this.#counted = { records: recordCounts(parts), at: clock.steady() };
+      this.#counted = { records: await recordCounts(parts), at: clock.steady() };
     }
     const { records } = this.#counted;
-    return statusOf({ ...parts, addresses: this.addresses, startedAt: this.#startedAt, records });
+    return await statusOf({ ...parts, addresses: this.addresses, startedAt: this.#startedAt, records });
   }
 
   #liveness(): readonly string[] {

@@ -14,6 +14,8 @@ export type HouseParts = {
   writer: Writer;
   clock: KeptClock;
   random: Random;
+  /** An agent has an outbox to prune. */
+  isAgent: boolean;
   /** Called some seconds after the machine has slept. */
   onSleep: () => void;
 };
@@ -29,7 +31,7 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
       await rest(clock, random.draw() * jitterMs, signal);
       onSleep();
     }
-    if (tick % ticksPerPrune === 0) await unlessFull(() => parts.writer.write('prune', {}));
+    if (tick % ticksPerPrune === 0) await prune(parts);
     await rest(clock, tickMs, signal);
   }
   // The next start may find the clock turned back.
@@ -38,6 +40,11 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
 
 async function markTime({ writer, clock }: HouseParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
+}
+
+async function prune({ writer, isAgent }: HouseParts): Promise<void> {
+  await unlessFull(() => writer.write('pruneIdempotency', {}));
+  if (isAgent) await unlessFull(() => writer.write('pruneOperations', {}));
 }
 
 /** A full disk passes; the next time tries again. */

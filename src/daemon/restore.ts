@@ -61,7 +61,7 @@ function storedRole(databasePath: string): StoreRole | null {
 
 async function makeOwn(path: string): Promise<RestoredStore> {
   using connection = openWriting(path);
-  const clock = new KeptClock(rememberedTime(connection.transaction));
+  const clock = new KeptClock(await rememberedTime(connection.transaction));
   const writer = localWriter(connection, {
     run: runUseCase,
     isRefusal,

@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
 import { roleOf } from '../service/lifecycle/role.ts';
 import type { Writer } from '../service/writer.ts';
-import type { Reader } from '../service/tables.ts';
+import type { AuthorityReader, Reader } from '../service/tables.ts';
 import { StateDirectoryRefused } from '../store/faults.ts';
 import { sha256 } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
@@ -18,16 +18,21 @@ export async function startStore(
   writer: Writer,
 ): Promise<string> {
   refuseOtherRole({ role, stateDir }, reader);
-  const isFirstOfAuthority = role === 'authority' && reader.accounts.count() === 0;
-  const started = await writer.write('start', {
-    role,
+  const store = {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    apiKeyDigest: isFirstOfAuthority ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api')) : null,
     place: placeOf(stateDir),
-    fenceMs: sync.fenceMs,
-  });
+  };
+  const started =
+    role === 'agent'
+      ? await writer.write('startAgent', { ...store, fenceMs: sync.fenceMs })
+      : await writer.write('startAuthority', { ...store, apiKeyDigest: await firstApiKey(stateDir, reader) });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;
+}
+
+/** The digest of the key in `api.key`, which only the first start makes; null later. */
+async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
+  return (await reader.accounts.count()) === 0 ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api')) : null;
 }
 
 /**

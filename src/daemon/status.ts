@@ -1,5 +1,5 @@
 import type { RecordCounts, Status } from '../service/status.ts';
-import type { Reader } from '../service/tables.ts';
+import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Addresses } from './listeners.ts';
@@ -19,7 +19,7 @@ export type StatusParts = {
 };
 
 /** How this process stands at this moment. */
-export function statusOf(parts: StatusParts): Status {
+export async function statusOf(parts: StatusParts): Promise<Status> {
   const { instance, startedAt, addresses, current, reader, clock, role } = parts;
   const oldestAt = reader.operations.oldestAt();
   return {
@@ -37,23 +37,25 @@ export function statusOf(parts: StatusParts): Status {
             held: reader.operations.heldCount(),
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
-    records: parts.records ?? recordCounts(parts),
+    records: parts.records ?? (await recordCounts(parts)),
     clock: clock.status(),
   };
 }
 
-/** An authority's own records are always fresh. */
-export function recordCounts({
+export async function recordCounts({
   role,
   reader,
   clock,
   current,
-}: Pick<StatusParts, 'role' | 'reader' | 'clock' | 'current'>): RecordCounts {
-  if (role.upstream === null) {
-    const fresh = reader.licenses.count({ enabled: true });
-    return { fresh, stale: 0, grace: 0, expired: 0, disabled: reader.licenses.count({ enabled: false }) };
-  }
+}: Pick<StatusParts, 'role' | 'reader' | 'clock' | 'current'>): Promise<RecordCounts> {
+  if (role.upstream === null) return await licenseCounts(reader);
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.observations.census({ fresh: now - freshMs, stale: now - staleMs, grace: now - graceMs });
+}
+
+/** An authority's own records are always fresh. */
+async function licenseCounts({ licenses }: AuthorityReader): Promise<RecordCounts> {
+  const fresh = await licenses.count({ enabled: true });
+  return { fresh, stale: 0, grace: 0, expired: 0, disabled: await licenses.count({ enabled: false }) };
 }

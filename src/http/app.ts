@@ -6,7 +6,7 @@ import type { Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
-import type { Reader } from '../service/tables.ts';
+import type { AuthorityReader, Awaitable, OperationReads } from '../service/tables.ts';
 import type { Rates } from './entry/rates.ts';
 
 /** Whether this process accepts requests; `reasons` are short codes for people and probes. */
@@ -26,7 +26,9 @@ export interface App {
   readonly instance: string;
   readonly licensing: Licensing;
   readonly couponing: Couponing;
-  readonly reader: Reader;
+  readonly reader: AuthorityReader;
+  /** The outbox of an agent; null on an authority. */
+  readonly operations: OperationReads | null;
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
@@ -42,7 +44,7 @@ export interface App {
   backup(signal: AbortSignal): Promise<Result<Backup>>;
   /** Epoch ms. */
   now(): number;
-  status(): Status;
+  status(): Awaitable<Status>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */
   liveness(): readonly string[];

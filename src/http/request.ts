@@ -17,11 +17,11 @@ import type { Principal } from '../domain/principal.ts';
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 
 /** Parses a request for its route; refuses with every fault of its parameters at once. */
-export function readRequest(
+export async function readRequest(
   route: Route,
   { app, routes }: { app: App; routes: readonly Route[] },
   reply: FastifyReply,
-): Result<AnyRequest> {
+): Promise<Result<AnyRequest>> {
   const { request } = reply;
   const state = stateOf(request);
   const query = read(route.query, state.query);
@@ -29,7 +29,7 @@ export function readRequest(
   const faults = [
     ...faultsOf(query),
     ...faultsOf(body),
-    ...(state.principal === null ? [] : (route.faults?.(app, state.principal, body.values) ?? [])),
+    ...(state.principal === null ? [] : ((await route.faults?.(app, state.principal, body.values)) ?? [])),
   ];
   if (faults.length > 0) return refuseParameters(faults);
   const path = pathOf(request.url);

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Principal } from '../domain/principal.ts';
 import type { ParameterFault, Result } from '../domain/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
+import type { Awaitable } from '../service/tables.ts';
 import type { Answer } from './answer.ts';
 import type { Access } from './entry/credential.ts';
 import type { App } from './app.ts';
@@ -54,7 +55,7 @@ type RouteFacts = {
   answers: Readonly<Record<number, z.ZodType | null>>;
 };
 
-type Handled = Result<Answer> | Promise<Result<Answer>>;
+type Handled = Awaitable<Result<Answer>>;
 
 /** A route as written in routes/; without an access rule it does not compile. */
 type RouteDefinition<Path extends string, Who extends Access, Query, Body> = RouteFacts & {
@@ -63,7 +64,7 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
   query?: ParameterSet<Query>;
   body?: ParameterSet<Body>;
   /** Faults that only the store can tell; `body` holds what could be parsed. */
-  faults?(app: App, principal: Principal, body: Partial<Body>): readonly ParameterFault[];
+  faults?(app: App, principal: Principal, body: Partial<Body>): Awaitable<readonly ParameterFault[]>;
   handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
 };
 
@@ -71,7 +72,7 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
 export type Route = RouteFacts & {
   query?: ParameterSet<unknown>;
   body?: ParameterSet<unknown>;
-  faults?(app: App, principal: Principal, body: unknown): readonly ParameterFault[];
+  faults?(app: App, principal: Principal, body: unknown): Awaitable<readonly ParameterFault[]>;
   handle(request: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 

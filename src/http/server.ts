@@ -1,11 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  fastify,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type onRequestHookHandler,
-} from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
 import type { Principal } from '../domain/principal.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
@@ -128,11 +122,9 @@ type Entrance = { app: App; socketPrincipal: Principal | null; broken: BrokenReq
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
   const { app } = entrance;
-  const onRequest: onRequestHookHandler = (_, reply, done) => {
-    done(errorOf(() => enter(entrance, route, reply)));
-  };
+  const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const parsed = readRequest(route, { app, routes }, reply);
+    const parsed = await readRequest(route, { app, routes }, reply);
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
     const { writeOptions } = parsed.value;
     const stored = route.answersSecret === true ? null : writeOptions.idempotency;
@@ -149,7 +141,11 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
-function enter({ app, socketPrincipal, broken }: Entrance, route: Route, reply: FastifyReply): void {
+async function enter(
+  { app, socketPrincipal, broken }: Entrance,
+  route: Route,
+  reply: FastifyReply,
+): Promise<void> {
   const requestState = stateOf(reply.request);
   const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
@@ -159,7 +155,7 @@ function enter({ app, socketPrincipal, broken }: Entrance, route: Route, reply: 
     // Connections are kept open for callers with a credential only.
     reply.header('Connection', 'close');
   } else {
-    requestState.principal = authorize(route.access, requestState.head, app, socketPrincipal);
+    requestState.principal = await authorize(route.access, requestState.head, app, socketPrincipal);
   }
   if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');

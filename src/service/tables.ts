@@ -189,7 +189,7 @@ export interface AuditTable {
   add(entry: AuditEntry): void;
 }
 
-/** Everything that can be read, outside or inside a transaction. */
+/** Everything that can be read of a store on this machine, outside or inside a transaction. */
 export interface Reader {
   accounts: AccountReads;
   products: ProductReads;
@@ -205,7 +205,7 @@ export interface Reader {
   settings: SettingReads;
 }
 
-/** The only handle that writes; the writer hands it to one use case at a time. */
+/** The only handle that writes to a store on this machine; the writer hands it to one use case at a time. */
 export interface Transaction extends Reader {
   accounts: AccountTable;
   products: ProductTable;
@@ -221,3 +221,26 @@ export interface Transaction extends Reader {
   settings: SettingTable;
   audit: AuditTable;
 }
+
+/** A value now, or a promise of it. */
+export type Awaitable<Value> = Value | Promise<Value>;
+
+/** A table of an authority: its engine may be a server, so that every call may have to be awaited. */
+export type AwaitableTable<Table> = {
+  readonly [Method in keyof Table]: Table[Method] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Awaitable<Value>
+    : never;
+};
+
+/** Tables that only an agent has; its store is always on this machine and answers at once. */
+type AgentTable = 'mirror' | 'observations' | 'operations';
+
+/** Everything that an authority reads. A reader of a store on this machine is one. */
+export type AuthorityReader = {
+  readonly [Name in Exclude<keyof Reader, AgentTable>]: AwaitableTable<Reader[Name]>;
+};
+
+/** The only handle by which an authority writes. A transaction of a store on this machine is one. */
+export type AuthorityTransaction = {
+  readonly [Name in Exclude<keyof Transaction, AgentTable>]: AwaitableTable<Transaction[Name]>;
+};

@@ -3,7 +3,7 @@
  * here cannot be written by; there is no other list.
  */
 export { issueToken, revokeToken } from './access/token.ts';
-export { keepAnswer } from './access/idempotency.ts';
+export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
 export { touchObservation } from './agent/observation.ts';
 export { confirmCoupon, forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
 export { addAccount, rollApiKey } from './authority/account.ts';
@@ -13,13 +13,13 @@ export { changeLicense } from './authority/license.ts';
 export { addProduct, rollProductSecret } from './authority/product.ts';
 export { addPurchase, refundPurchase } from './authority/purchase.ts';
 export { markTime } from './lifecycle/clock-mark.ts';
-export { prune } from './lifecycle/prune.ts';
 export { restore } from './lifecycle/restore.ts';
-export { start } from './lifecycle/start.ts';
+export { startAgent, startAuthority } from './lifecycle/start.ts';
 export { decideOperation } from './outbox/decide.ts';
 export { hurry, pauseSync } from './outbox/pause.ts';
 export { planStep } from './outbox/plan.ts';
 export { postpone } from './outbox/postpone.ts';
+export { pruneOperations } from './outbox/prune.ts';
 export { queueCoupon } from './outbox/queue-coupon.ts';
 export { queueChange } from './outbox/queue-license-change.ts';
 export { endOutage, recordAnswer } from './outbox/record-answer.ts';

@@ -1,23 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../service/ports.ts';
-import type { Transaction } from '../service/tables.ts';
+import type { Awaitable, Transaction } from '../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { storageFault } from './faults.ts';
+
+/** More than this many commands do not share a commit, so that the first of them is not kept waiting. */
+export const largestBatch = 512;
 
 /** What became of one command: its result is committed, unless it is a refusal; an error wrote nothing. */
 export type CommandOutcome = { result: unknown } | { error: unknown };
 
 /** How the commands of a batch are run. */
 export type CommandRun<Command> = {
-  run: (transaction: Transaction, command: Command) => unknown;
+  /** May wait for the promises of its own tables and for nothing else. */
+  run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
   /** Whether a result is a refusal: nothing that was written on the way to it is kept. */
   isRefusal: (result: unknown) => boolean;
 };
 
 /** Commits commands in batches. */
 export interface Committer<Command> {
-  /** Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each. */
-  commitBatch(commands: readonly Command[]): CommandOutcome[];
+  /**
+   * Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each.
+   * Nothing on the way waits for a timer or a message, so that no other batch can come in between: on one
+   * connection it would land in the same transaction. Throws while another batch is under way.
+   */
+  commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]>;
   /** Set once the storage failed: from then on every command is refused with it. */
   readonly broken: StorageError | null;
 }
@@ -35,6 +43,7 @@ class BatchCommitter<Command> implements Committer<Command> {
   readonly #scopes: Scopes;
   readonly #how: CommandRun<Command>;
   #broken: StorageError | null = null;
+  #isBusy = false;
 
   constructor(connection: WritingConnection, how: CommandRun<Command>) {
     this.#connection = connection;
@@ -46,23 +55,34 @@ class BatchCommitter<Command> implements Committer<Command> {
     return this.#broken;
   }
 
-  commitBatch(commands: readonly Command[]): CommandOutcome[] {
+  async commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]> {
+    if (this.#isBusy) throw new Error('another batch is under way on this connection');
+    this.#isBusy = true;
+    try {
+      return await this.#commit(commands);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #commit(commands: readonly Command[]): Promise<CommandOutcome[]> {
     if (this.#broken !== null) return refuseAll(commands, this.#broken);
     try {
       this.#scopes.begin();
-      const outcomes = commands.map((command) => this.#runOne(command));
+      const outcomes: CommandOutcome[] = [];
+      for (const command of commands) outcomes.push(await this.#runOne(command));
       this.#scopes.commit();
       return outcomes;
     } catch (error) {
-      return this.#recover(commands, error);
+      return await this.#recover(commands, error);
     }
   }
 
   /** Throws when the whole transaction is lost, not this command alone. */
-  #runOne(command: Command): CommandOutcome {
+  async #runOne(command: Command): Promise<CommandOutcome> {
     const { database, transaction } = this.#connection;
     this.#scopes.open();
-    const outcome = outcomeOf(() => this.#how.run(transaction, command));
+    const outcome = await outcomeOf(() => this.#how.run(transaction, command));
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // SQLite takes back the whole transaction at some errors, which a use case may even have caught.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
@@ -72,7 +92,7 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 
   /** Nothing of the batch was done. Each command gets a transaction of its own, if the storage can go on. */
-  #recover(commands: readonly Command[], error: unknown): CommandOutcome[] {
+  async #recover(commands: readonly Command[], error: unknown): Promise<CommandOutcome[]> {
     const fault = storageFault(error);
     if (fault === 'failed') return this.#fail(commands, error);
     try {
@@ -82,7 +102,11 @@ class BatchCommitter<Command> implements Committer<Command> {
     }
     // Another program holds the file: to wait again for each command would hold up everything.
     if (fault === 'busy') return refuseAll(commands, new StorageError('failed', error));
-    if (commands.length > 1) return commands.flatMap((command) => this.commitBatch([command]));
+    if (commands.length > 1) {
+      const outcomes: CommandOutcome[] = [];
+      for (const command of commands) outcomes.push(...(await this.#commit([command])));
+      return outcomes;
+    }
     return refuseAll(commands, fault === 'full' ? new StorageError('full', error) : error);
   }
 
@@ -112,9 +136,9 @@ function prepareScopes(database: DatabaseSync): Scopes {
   };
 }
 
-function outcomeOf(run: () => unknown): CommandOutcome {
+async function outcomeOf(run: () => Awaitable<unknown>): Promise<CommandOutcome> {
   try {
-    return { result: run() };
+    return { result: await run() };
   } catch (error) {
     return { error };
   }

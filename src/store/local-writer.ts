@@ -1,27 +1,30 @@
 import type { Context } from '../service/ports.ts';
-import type { Writer } from '../service/writer.ts';
-import type { Transaction } from '../service/tables.ts';
-import type { CommandResult, WriteRequest } from '../service/writer.ts';
-import { prepareCommitter } from './commit.ts';
+import type { Awaitable, Transaction } from '../service/tables.ts';
+import type { CommandResult, WriteRequest, Writer } from '../service/writer.ts';
+import { prepareCommitter, type CommandOutcome } from './commit.ts';
 import type { WritingConnection } from './connection.ts';
 
 /** The use cases, as a writer runs them. */
 export type UseCaseRun = {
-  run: (transaction: Transaction, request: WriteRequest, context: Context) => unknown;
+  run: (transaction: Transaction, request: WriteRequest, context: Context) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
-  /** WriteOptions anew for each write. */
+  /** Asked anew for each write. */
   context: () => Context;
 };
 
-/** Writes in the caller's own thread, one commit for each command: for tests and the simulation. */
+/** Writes in the caller's own thread, one commit for each command, one after the other. */
 export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
-  const committer = prepareCommitter<WriteRequest>(connection, {
-    run: (transaction, request) => run(transaction, request, context()),
+  type Posted = { request: WriteRequest; context: Context };
+  const committer = prepareCommitter<Posted>(connection, {
+    run: (transaction, posted) => run(transaction, posted.request, posted.context),
     isRefusal,
   });
+  let last: Promise<CommandOutcome[]> = Promise.resolve([]);
   return {
     async write(name, command, writeOptions = {}) {
-      const [outcome] = committer.commitBatch([{ name, command, writeOptions }]);
+      const posted = { request: { name, command, writeOptions }, context: context() };
+      last = last.then(() => committer.commitBatch([posted]));
+      const [outcome] = await last;
       if (outcome === undefined) throw new Error('the committer gave no outcome');
       if ('error' in outcome) throw outcome.error;
       // The name asked for decides what its use case gives back.

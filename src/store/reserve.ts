@@ -26,17 +26,17 @@ export class ReservedCommitter<Command> implements Committer<Command> {
     return !this.#ballast.isTaken;
   }
 
-  commitBatch(commands: readonly Command[]): CommandOutcome[] {
-    if (this.isFull) return this.#commitEssential(commands);
-    const outcomes = this.#committer.commitBatch(commands);
+  async commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]> {
+    if (this.isFull) return await this.#commitEssential(commands);
+    const outcomes = await this.#committer.commitBatch(commands);
     if (!outcomes.some(isFull)) return outcomes;
     this.#ballast.giveBack();
-    const again = this.#commitEssential(commands.filter((_, index) => isFull(outcomes[index])));
+    const again = await this.#commitEssential(commands.filter((_, index) => isFull(outcomes[index])));
     return outcomes.map((outcome) => (isFull(outcome) ? (again.shift() ?? outcome) : outcome));
   }
 
-  #commitEssential(commands: readonly Command[]): CommandOutcome[] {
-    const outcomes = this.#committer.commitBatch(commands.filter(this.#isEssential));
+  async #commitEssential(commands: readonly Command[]): Promise<CommandOutcome[]> {
+    const outcomes = await this.#committer.commitBatch(commands.filter(this.#isEssential));
     return commands.map(
       (command) =>
         (this.#isEssential(command) ? outcomes.shift() : undefined) ?? {

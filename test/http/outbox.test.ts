@@ -22,7 +22,7 @@ const operation = (id: string, progress: OperationProgress): Omit<Operation, 'se
 });
 
 test('the outbox shows what is not finished, and any state by name', async () => {
-  await using opened = await openApp();
+  await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
   operations.add(operation('a', { state: 'pending', doubtful: false }));
   operations.add({
@@ -69,7 +69,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
 });
 
 test('a person sends a dead operation again, which is the head of its lane then', async () => {
-  await using opened = await openApp();
+  await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
   operations.add({ ...operation('a', { state: 'dead' }), lastError: 'HTTP 422' });
   operations.add({ ...operation('b', { state: 'pending', doubtful: false }), nextAt: 7 });
@@ -83,7 +83,7 @@ test('a person sends a dead operation again, which is the head of its lane then'
 });
 
 test('a person gives an operation up, or says that it was applied, and that is its end', async () => {
-  await using opened = await openApp();
+  await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
   operations.add(operation('a', { state: 'conflicted' }));
   operations.add(operation('b', { state: 'uncertain', baseUses: 3, held: true }));
@@ -104,7 +104,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
 });
 
 test('what is in flight, or waits its turn, is not confirmed; what is not there cannot be decided', async () => {
-  await using opened = await openApp();
+  await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
   operations.add(operation('a', { state: 'pending', doubtful: false }));
   operations.add(operation('b', { state: 'in_flight', doubtful: false, baseUses: 0, sentAt: 1 }));
@@ -123,7 +123,7 @@ test('what is in flight, or waits its turn, is not confirmed; what is not there 
 });
 
 test('a decision that is asked for again under its idempotency key is the same answer, and one act', async () => {
-  await using opened = await openApp();
+  await using opened = await openApp({ role: 'agent' });
   opened.transaction.operations.add(operation('a', { state: 'dead' }));
   const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
   const second = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });

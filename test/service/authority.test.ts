@@ -20,8 +20,8 @@ const terms: CouponTerms = {
 /** An authority with the product `press` of the default account. */
 class Shop extends Stage {
   async open(): Promise<this> {
-    const start = { role: 'authority', adminTokenDigest: 'd', place: 'here', fenceMs: 1 } as const;
-    valueOf(await this.writer.write('start', { ...start, apiKeyDigest: 'digest' }));
+    const start = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
+    valueOf(await this.writer.write('startAuthority', start));
     await this.addProduct('press');
     return this;
   }

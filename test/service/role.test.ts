@@ -3,7 +3,7 @@ import { roleOf } from '../../src/service/lifecycle/role.ts';
 import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';
 import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
 
-const asAuthority = { role: 'authority', adminTokenDigest: 'd', place: 'here', fenceMs: 1 } as const;
+const asAuthority = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
 
 test('a store remembers the role that it was started for, also while it is empty', async () => {
   await using agent = new AgentStage();
@@ -11,7 +11,7 @@ test('a store remembers the role that it was started for, also while it is empty
   await agent.start();
   expect(roleOf(agent.store)).toBe('agent');
   await using authority = new Stage();
-  valueOf(await authority.writer.write('start', { ...asAuthority, apiKeyDigest: 'digest' }));
+  valueOf(await authority.writer.write('startAuthority', asAuthority));
   expect(roleOf(authority.store)).toBe('authority');
 });
 

@@ -44,7 +44,7 @@ function sqliteError(errcode: number): Error {
 
 test('the commands of a batch are committed together and answered in order', async () => {
   await using store = givenStore();
-  const outcomes = givenCommitter(store).commitBatch([set('a'), () => written(store, ['a']), set('b')]);
+  const outcomes = await givenCommitter(store).commitBatch([set('a'), () => written(store, ['a']), set('b')]);
   // The second command looked from outside, while nothing was committed.
   expect(outcomes).toEqual([{ result: done }, { result: [] }, { result: done }]);
   expect(written(store, ['a', 'b'])).toEqual(['a', 'b']);
@@ -56,7 +56,7 @@ test('a refusal writes nothing and harms no other', async () => {
     settings.set('b', 'set');
     return refused;
   };
-  const outcomes = givenCommitter(store).commitBatch([set('a'), refusing, set('c')]);
+  const outcomes = await givenCommitter(store).commitBatch([set('a'), refusing, set('c')]);
   expect(outcomes).toEqual([{ result: done }, { result: refused }, { result: done }]);
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
@@ -68,7 +68,7 @@ test('a command that throws writes nothing and harms no other', async () => {
     settings.set('b', 'set');
     throw error;
   };
-  const outcomes = givenCommitter(store).commitBatch([set('a'), throwing, set('c')]);
+  const outcomes = await givenCommitter(store).commitBatch([set('a'), throwing, set('c')]);
   expect(outcomes).toEqual([{ result: done }, { error }, { result: done }]);
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
@@ -86,7 +86,7 @@ test('a command that breaks a rule of the schema is only its own error', async (
       createdAt: 0,
     });
   };
-  expect(faults(committer.commitBatch([set('a'), breaking, set('c')]))).toEqual([
+  expect(faults(await committer.commitBatch([set('a'), breaking, set('c')]))).toEqual([
     null,
     expect.stringContaining('cannot store REAL value in INTEGER column'),
     null,
@@ -102,7 +102,7 @@ test('a batch that SQLite took back whole is done again one by one', async () =>
     store.writing.database.exec('ROLLBACK');
     throw sqliteError(13);
   };
-  const outcomes = committer.commitBatch([set('a'), filling, set('c')]);
+  const outcomes = await committer.commitBatch([set('a'), filling, set('c')]);
   expect(faults(outcomes)).toEqual([null, 'full', null]);
   expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
   expect(committer.broken).toBeNull();
@@ -114,7 +114,7 @@ test('a batch that was taken back behind the back of a command is done again one
     store.writing.database.exec('ROLLBACK');
     return done;
   };
-  const outcomes = givenCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
+  const outcomes = await givenCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
   expect(faults(outcomes)).toEqual([null, 'Error: the transaction was taken back', null]);
   expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
 });
@@ -125,14 +125,14 @@ test.for([10, 1034, 11, 26])('after the storage error %i nothing more is taken',
   const failing: Command = () => {
     throw sqliteError(errcode);
   };
-  expect(faults(committer.commitBatch([set('a'), failing, set('c')]))).toEqual([
+  expect(faults(await committer.commitBatch([set('a'), failing, set('c')]))).toEqual([
     'failed',
     'failed',
     'failed',
   ]);
   expect(committer.broken).toMatchObject({ fault: 'failed', cause: { errcode } });
   let ran = false;
-  const outcomes = committer.commitBatch([() => (ran = true)]);
+  const outcomes = await committer.commitBatch([() => (ran = true)]);
   expect(outcomes).toEqual([{ error: committer.broken }]);
   expect(ran).toBe(false);
   expect(written(store, ['a', 'c'])).toEqual([]);
@@ -143,10 +143,10 @@ test('while another program holds the file writes fail, and go on when it lets g
   const committer = givenCommitter(store);
   using other = new DatabaseSync(store.databasePath);
   other.exec('BEGIN IMMEDIATE');
-  expect(faults(committer.commitBatch([set('a'), set('b')]))).toEqual(['failed', 'failed']);
+  expect(faults(await committer.commitBatch([set('a'), set('b')]))).toEqual(['failed', 'failed']);
   other.exec('ROLLBACK');
   expect(committer.broken).toBeNull();
-  expect(faults(committer.commitBatch([set('a')]))).toEqual([null]);
+  expect(faults(await committer.commitBatch([set('a')]))).toEqual([null]);
 });
 
 const descriptors = '/proc/self/fd';

@@ -33,7 +33,7 @@ test.runIf(canMount).for([512, 6000])(
     using writing = openWriting(store.databasePath);
     using reading = openReading(store.databasePath);
     const committer = prepareCommitter<Write>(writing, { run: write, isRefusal: () => false });
-    expect(faults(committer.commitBatch([{ name: 'before', kib: 1 }]))).toEqual(['written']);
+    expect(faults(await committer.commitBatch([{ name: 'before', kib: 1 }]))).toEqual(['written']);
 
     disk.fill(256);
     const batch = [
@@ -41,16 +41,16 @@ test.runIf(canMount).for([512, 6000])(
       { name: 'large', kib },
       { name: 'b', kib: 1 },
     ];
-    expect(faults(committer.commitBatch(batch))).toEqual(['written', 'full', 'written']);
+    expect(faults(await committer.commitBatch(batch))).toEqual(['written', 'full', 'written']);
     disk.fill(0);
-    expect(faults(committer.commitBatch([{ name: 'large', kib }]))).toEqual(['full']);
+    expect(faults(await committer.commitBatch([{ name: 'large', kib }]))).toEqual(['full']);
     expect(reading.reader.settings.get('before')).toHaveLength(1024);
     expect(reading.reader.settings.get('b')).toHaveLength(1024);
     expect(reading.reader.settings.get('large')).toBeNull();
     expect(committer.broken).toBeNull();
 
     disk.clear();
-    expect(faults(committer.commitBatch([{ name: 'large', kib: 512 }]))).toEqual(['written']);
+    expect(faults(await committer.commitBatch([{ name: 'large', kib: 512 }]))).toEqual(['written']);
     expect(writing.database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
   },
 );

@@ -18,7 +18,7 @@ function committerOn(ballast: Ballast): Committer<string> & { readonly batches: 
   return {
     batches,
     broken: null,
-    commitBatch(commands) {
+    async commitBatch(commands) {
       batches.push([...commands]);
       return commands.map((command): CommandOutcome =>
         command.includes('large') && ballast.isTaken
@@ -40,17 +40,23 @@ test('on a full disk the ballast is given back, what is essential is done again,
   const inner = committerOn(ballast);
   const committer = new ReservedCommitter(inner, ballast, (command) => command.startsWith('essential'));
 
-  expect(toldBy(committer.commitBatch(['a', 'essential']))).toEqual(['a', 'essential']);
+  expect(toldBy(await committer.commitBatch(['a', 'essential']))).toEqual(['a', 'essential']);
   const mixed = ['a', 'large', 'essential large', 'essential', 'large'];
-  expect(toldBy(committer.commitBatch(mixed))).toEqual(['a', 'full', 'essential large', 'essential', 'full']);
+  expect(toldBy(await committer.commitBatch(mixed))).toEqual([
+    'a',
+    'full',
+    'essential large',
+    'essential',
+    'full',
+  ]);
   expect(committer.isFull).toBe(true);
   expect(existsSync(join(directory.path, 'latchkey.ballast'))).toBe(false);
 
   inner.batches.length = 0;
-  expect(toldBy(committer.commitBatch(['a', 'essential', 'b']))).toEqual(['full', 'essential', 'full']);
+  expect(toldBy(await committer.commitBatch(['a', 'essential', 'b']))).toEqual(['full', 'essential', 'full']);
   expect(inner.batches).toEqual([['essential']]);
   ballast.take();
-  expect(toldBy(committer.commitBatch(['a']))).toEqual(['a']);
+  expect(toldBy(await committer.commitBatch(['a']))).toEqual(['a']);
 });
 
 test('the ballast of a process before is taken over; one that was cut short is written anew', async () => {

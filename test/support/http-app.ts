@@ -67,6 +67,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
     reader,
+    operations: changes.role === 'agent' ? reader.operations : null,
     writer,
     sync: null,
     backup: (signal) => backups.make(signal),

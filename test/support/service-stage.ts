@@ -125,10 +125,8 @@ export class AgentStage extends Stage {
   /** A start of the process on this store. */
   async start(): Promise<void> {
     valueOf(
-      await this.writer.write('start', {
-        role: 'agent',
+      await this.writer.write('startAgent', {
         adminTokenDigest: 'd',
-        apiKeyDigest: null,
         place: 'here',
         fenceMs: this.policy.fenceMs,
       }),

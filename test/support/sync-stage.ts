@@ -132,10 +132,9 @@ export class SyncStage implements Disposable {
 
   /** A start of the process: the store is taken into use, the loops run. */
   async start(): Promise<void> {
-    await this.writer.write('start', {
-      role: 'agent',
+    await this.writer.write('startAgent', {
       adminTokenDigest: 'd',
-      apiKeyDigest: null,
+
       place: 'here',
       fenceMs: this.#options.policy.fenceMs,
     });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { newSecret, shortestSecret } from '../../service/access/secret.ts';
+import { newSecret, shortestSecret, type SecretPrefix } from '../../service/access/secret.ts';
 import { StateDirectoryRefused } from '../../store/faults.ts';
 import { readOwnFile, replaceFile } from '../../store/files/private-file.ts';
 import { stateFiles } from '../../store/files/state-directory.ts';
@@ -12,7 +12,7 @@ import { systemRandom } from './random.ts';
 export function keepSecretFile(
   directory: string,
   file: 'adminToken' | 'apiKey',
-  prefix: Parameters<typeof newSecret>[0],
+  prefix: SecretPrefix,
 ): string {
   const path = join(directory, stateFiles[file]);
   const kept = readOwnFile(path)?.trim() ?? '';

@@ -4,7 +4,7 @@ import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
 import { runUseCase } from '../../service/run.ts';
 import { Ballast } from '../../store/ballast.ts';
-import { prepareCommitter, type Committer } from '../../store/commit.ts';
+import { largestBatch, prepareCommitter, type Committer } from '../../store/commit.ts';
 import { checkpoint, openWriting } from '../../store/connection.ts';
 import { ReservedCommitter } from '../../store/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
@@ -17,9 +17,6 @@ import {
 } from './writer-message.ts';
 
 type Port = NonNullable<typeof parentPort>;
-
-/** More than this many writes do not share a commit, so that the first of them is not kept waiting. */
-const largestBatch = 512;
 
 /** What the ballast is made of: random, and longer than file systems look back to compress it, in bytes. */
 const fillingBytes = 1024 * 1024;
@@ -38,7 +35,7 @@ function work(port: Port, databasePath: string): void {
   const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
   const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
   const room = new DiskSpaceWatch(port, ballast);
-  const receive = (message: WriterMessage): void => {
+  const receive = async (message: WriterMessage): Promise<void> => {
     if (message === 'close') {
       room[Symbol.dispose]();
       if (committer.broken === null) checkpoint(connection);
@@ -46,12 +43,13 @@ function work(port: Port, databasePath: string): void {
       port.close();
     } else {
       const { batch, isClosed } = gather(port, message);
-      port.postMessage(commit(committer, batch));
+      port.postMessage(await commit(committer, batch));
       room.look();
-      if (isClosed) receive('close');
+      if (isClosed) await receive('close');
     }
   };
-  port.on('message', receive);
+  // What it rejects with ends the thread, as what it threw would.
+  port.on('message', (message: WriterMessage) => void receive(message));
   room.begin();
 }
 
@@ -67,9 +65,12 @@ function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; isClo
   return { batch, isClosed: false };
 }
 
-function commit(committer: Committer<WriteMessage>, batch: readonly WriteMessage[]): BatchMessage {
+async function commit(
+  committer: Committer<WriteMessage>,
+  batch: readonly WriteMessage[],
+): Promise<BatchMessage> {
   const startedAt = performance.now();
-  const outcomes = committer.commitBatch(batch);
+  const outcomes = await committer.commitBatch(batch);
   const measure = { durationMs: performance.now() - startedAt, size: batch.length };
   return {
     outcomes: batch.map(({ id }, index) =>

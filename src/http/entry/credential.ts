@@ -17,18 +17,18 @@ type Rule = Exclude<Access, 'anyone'>;
  * Authorizes a request: the principal of its credential, or of its socket when it sends none. Throws when that
  * lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
-export function authorize(
+export async function authorize(
   { credential, scope }: Rule,
   head: Head,
   { credentials, rates }: Pick<App, 'credentials' | 'rates'>,
   socketPrincipal: Principal | null,
-): Principal {
+): Promise<Principal> {
   const [sent, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   if (sent === undefined && socketPrincipal === null) {
     throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
   }
-  const principal = sent === undefined ? socketPrincipal : credentials.find(sent.kind, sent.secret);
+  const principal = sent === undefined ? socketPrincipal : await credentials.find(sent.kind, sent.secret);
   if (principal === null) throw rates.wrongCredential();
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);

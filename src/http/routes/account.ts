@@ -38,9 +38,10 @@ export const accountRoutes: readonly Route[] = [
     authorityOnly,
     query: pageQuery,
     answers: { 200: enveloped(accountList) },
-    handle({ app: { reader }, query, sentTo }) {
-      const list = reader.accounts.list(query).map(presentAccount);
-      return found({ accounts: list }, listHeaders(reader.accounts.count(), query, sentTo));
+    async handle({ app: { reader }, query, sentTo }) {
+      const accounts = await reader.accounts.list(query);
+      const headers = listHeaders(await reader.accounts.count(), query, sentTo);
+      return found({ accounts: accounts.map(presentAccount) }, headers);
     },
   }),
   route({

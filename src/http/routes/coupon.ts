@@ -16,10 +16,10 @@ const create = route({
   access: { credential: 'api_key', scope: 'coupons:write' },
   body: couponCreation,
   answers: { 201: enveloped(couponObject) },
-  faults({ role, reader }, { reach }, { scope }) {
+  async faults({ role, reader }, { reach }, { scope }) {
     // An agent has no catalogue: its upstream checks the scope.
     if (role === 'agent' || scope === undefined) return [];
-    return couponScopeFaults(reader, reach.accountId, scope);
+    return await couponScopeFaults(reader, reach.accountId, scope);
   },
   async handle({ app, principal, body, writeOptions: { idempotency }, signal }) {
     const created = await app.couponing.create(principal.reach.accountId, body, idempotency, signal);

@@ -23,10 +23,10 @@ const ready = route({
   always: true,
   query: readinessQuery,
   answers: healthAnswers,
-  handle({ app, query }) {
+  async handle({ app, query }) {
     const readiness = app.readiness();
     if (readiness.state !== 'ready') return health(reasonsOf(readiness));
-    const upstream = query.require === 'fresh' ? app.status().upstream : null;
+    const upstream = query.require === 'fresh' ? (await app.status()).upstream : null;
     return health(upstream === null || upstream.state === 'up' ? [] : [`upstream_${upstream.state}`]);
   },
 });

@@ -84,9 +84,10 @@ const list = route({
   authorityOnly: true,
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
-  handle({ app: { reader }, query, sentTo }) {
-    const licenses = reader.licenses.list(query, query).map(presentLicense);
-    return found({ licenses }, listHeaders(reader.licenses.count(query), query, sentTo));
+  async handle({ app: { reader }, query, sentTo }) {
+    const licenses = await reader.licenses.list(query, query);
+    const headers = listHeaders(await reader.licenses.count(query), query, sentTo);
+    return found({ licenses: licenses.map(presentLicense) }, headers);
   },
 });
 

@@ -18,10 +18,11 @@ const list = route({
   access,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  handle({ app: { reader }, query, sentTo }) {
+  handle({ app: { operations }, query, sentTo }) {
+    if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
     const state = query.state ?? null;
-    const operations = reader.operations.list(state, query).map(presentOperation);
-    return found({ operations }, listHeaders(countOperations(reader.operations, state), query, sentTo));
+    const headers = listHeaders(countOperations(operations, state), query, sentTo);
+    return found({ operations: operations.list(state, query).map(presentOperation) }, headers);
   },
 });
 
@@ -39,8 +40,9 @@ const show = route({
   access,
   answers: { 200: enveloped(operationObject) },
   handle({ app, path: { id } }) {
-    const operation = app.reader.operations.get(id);
-    if (operation === null) return refuse('operation_not_found', 'There is no operation with this id.');
+    const operation = app.operations?.get(id);
+    if (operation === undefined || operation === null)
+      return refuse('operation_not_found', 'There is no operation with this id.');
     return found(presentOperation(operation));
   },
 });

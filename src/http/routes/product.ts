@@ -47,9 +47,10 @@ export const productRoutes: readonly Route[] = [
     authorityOnly,
     query: pageQuery,
     answers: { 200: enveloped(productList) },
-    handle({ app: { reader }, query, sentTo }) {
-      const list = reader.products.list(query).map(presentProduct);
-      return found({ products: list }, listHeaders(reader.products.count(), query, sentTo));
+    async handle({ app: { reader }, query, sentTo }) {
+      const products = await reader.products.list(query);
+      const headers = listHeaders(await reader.products.count(), query, sentTo);
+      return found({ products: products.map(presentProduct) }, headers);
     },
   }),
   route({

@@ -8,7 +8,7 @@ const status = route({
   summary: 'How this process, its upstream, its outbox and its records stand',
   access: { credential: 'any', scope: 'ops' },
   answers: { 200: statusObject },
-  handle: ({ app }) => bare(200, presentStatus(app.status())),
+  handle: async ({ app }) => bare(200, presentStatus(await app.status())),
 });
 
 /** Status (src/http/README.md, Health and status). */

@@ -17,7 +17,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
       if (!acted.ok) return acted;
       // A repeated request gets the first answer, stored under its idempotency key.
       if (acted.value !== null) return found(acted.value);
-      const value = presentSync(app.status());
+      const value = presentSync(await app.status());
       const { idempotency } = writeOptions;
       if (idempotency !== null) await app.writer.write('keepAnswer', { idempotency, value });
       return found(value);

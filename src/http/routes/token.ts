@@ -31,9 +31,10 @@ const list = route({
   access,
   query: pageQuery,
   answers: { 200: enveloped(tokenList) },
-  handle({ app: { reader }, query, sentTo }) {
-    const tokens = reader.tokens.list(query).map(presentToken);
-    return found({ tokens }, listHeaders(reader.tokens.count(), query, sentTo));
+  async handle({ app: { reader }, query, sentTo }) {
+    const tokens = await reader.tokens.list(query);
+    const headers = listHeaders(await reader.tokens.count(), query, sentTo);
+    return found({ tokens: tokens.map(presentToken) }, headers);
   },
 });
 

@@ -1,7 +1,7 @@
 import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import type { AuthorityTransaction } from '../tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
 /** What the record says of an act: never a secret, never a whole license key. */
@@ -54,15 +54,15 @@ function powersOf({ scopes, productKey }: Token): string {
 const ourselves = 'latchkey';
 
 /** Puts a write that was done on record, for ever, if it is an act of a person. */
-export function recordAct<Name extends UseCaseName>(
-  transaction: Transaction,
+export async function recordAct<Name extends UseCaseName>(
+  transaction: AuthorityTransaction,
   { name, command, writeOptions }: WriteRequest<Name>,
   result: CommandResult<Name>,
   { now }: Context,
-): void {
+): Promise<void> {
   // A name, its command and its value belong together, which the compiler cannot follow through the table.
   const describe = acts[name] as ((value: unknown, command: CommandOf<Name>) => Act) | undefined;
   if (describe === undefined || !result.ok) return;
   const { act, subject, detail = '' } = describe(result.value, command);
-  transaction.audit.add({ at: now, actor: writeOptions.actor ?? ourselves, act, subject, detail });
+  await transaction.audit.add({ at: now, actor: writeOptions.actor ?? ourselves, act, subject, detail });
 }

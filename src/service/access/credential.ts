@@ -6,8 +6,9 @@ import {
   type Principal,
   type Scope,
 } from '../../domain/principal.ts';
+import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
-import type { Reader } from '../tables.ts';
+import type { AuthorityReader, Awaitable } from '../tables.ts';
 
 /** Which header a credential came in: the endpoint's kind decides. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
@@ -15,27 +16,19 @@ export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 /** Knows which secrets are accepted, and what they stand for. */
 export interface Credentials {
   /** Null when the secret is not accepted. A token is accepted under every kind. */
-  find(kind: CredentialKind, secret: string): Principal | null;
+  find(kind: CredentialKind, secret: string): Promise<Principal | null>;
 }
 
 /** On the authority: its own accounts and products. */
-export function authorityCredentials(reader: Reader, digest: Digest): Credentials {
-  return {
-    find(kind, secret) {
-      const hashed = digest(secret);
-      const token = tokenPrincipal(reader, hashed);
-      if (token !== null) return token;
-      if (kind === 'api_key') {
-        const account = reader.accounts.byKeyDigest(hashed);
-        return account === null ? null : accountPrincipal(account.accountId);
-      }
-      if (kind === 'product_secret') {
-        const product = reader.products.bySecretDigest(hashed);
-        return product === null ? null : productPrincipal(product.accountId, product.productKey);
-      }
-      return null;
-    },
-  };
+export function authorityCredentials(reader: AuthorityReader, digest: Digest): Credentials {
+  return credentials(reader, digest, async (kind, hashed) => {
+    if (kind === 'api_key') {
+      const account = await reader.accounts.byKeyDigest(hashed);
+      return account === null ? null : accountPrincipal(account.accountId);
+    }
+    const product = await reader.products.bySecretDigest(hashed);
+    return product === null ? null : productPrincipal(product.accountId, product.productKey);
+  });
 }
 
 /** The upstream's credentials as an agent is configured with them, by their digests. */
@@ -46,26 +39,34 @@ export type UpstreamCredentials = {
 
 /** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
 export function agentCredentials(
-  reader: Reader,
+  reader: AuthorityReader,
   { digest, isSame }: { digest: Digest; isSame: SameDigest },
   configured: () => UpstreamCredentials,
 ): Credentials {
+  return credentials(reader, digest, (kind, hashed) => {
+    const { apiKeyDigest, products } = configured();
+    if (kind === 'api_key') {
+      return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
+        ? accountPrincipal(defaultAccountId)
+        : null;
+    }
+    const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
+    return product === undefined ? null : productPrincipal(defaultAccountId, product.productKey);
+  });
+}
+
+/** Accepts tokens, and what the role itself knows under a header of its kind. */
+function credentials(
+  reader: AuthorityReader,
+  digest: Digest,
+  find: (kind: Exclude<CredentialKind, 'bearer'>, hashed: string) => Awaitable<Principal | null>,
+): Credentials {
   return {
-    find(kind, secret) {
+    async find(kind, secret) {
       const hashed = digest(secret);
-      const token = tokenPrincipal(reader, hashed);
-      if (token !== null) return token;
-      const { apiKeyDigest, products } = configured();
-      if (kind === 'api_key') {
-        return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
-          ? accountPrincipal(defaultAccountId)
-          : null;
-      }
-      if (kind === 'product_secret') {
-        const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
-        return product === undefined ? null : productPrincipal(defaultAccountId, product.productKey);
-      }
-      return null;
+      const token = await reader.tokens.byDigest(hashed);
+      if (token !== null) return tokenPrincipal(token);
+      return kind === 'bearer' ? null : await find(kind, hashed);
     },
   };
 }
@@ -98,9 +99,7 @@ function productPrincipal(accountId: string, productKey: string): Principal {
   };
 }
 
-function tokenPrincipal(reader: Reader, hashed: string): Principal | null {
-  const token = reader.tokens.byDigest(hashed);
-  if (token === null) return null;
+function tokenPrincipal(token: Token): Principal {
   return {
     credential: `token:${token.tokenId}`,
     scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),

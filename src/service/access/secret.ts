@@ -1,11 +1,23 @@
-import type { Random } from '../ports.ts';
+import type { Context, Random } from '../ports.ts';
 
 /** A shorter one can be guessed: an authority takes none. An agent takes what its store gave. */
 export const shortestSecret = 16;
 
-/** Makes a secret of 256 bits; the prefix tells people, and secret scanners, what it is. */
-export function newSecret(prefix: 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log', random: Random): string {
+/** Tells people, and secret scanners, what a secret is. */
+export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
+
+/** Makes a secret of 256 bits. */
+export function newSecret(prefix: SecretPrefix, random: Random): string {
   return `${prefix}_${hexadecimal(random.bytes(32))}`;
+}
+
+/** Makes a secret that callers are told once, and the digest of it, which is kept. */
+export function newCredential(
+  prefix: SecretPrefix,
+  { random, digest }: Pick<Context, 'random' | 'digest'>,
+): { secret: string; digest: string } {
+  const secret = newSecret(prefix, random);
+  return { secret, digest: digest(secret) };
 }
 
 /** Makes a short identifier for something that was not given one. */

@@ -2,8 +2,8 @@ import type { Token } from '../../domain/token.ts';
 import { adminTokenId, defaultAccountId, scopesOfOneProduct, type Scope } from '../../domain/principal.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import { newSecret } from './secret.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import { newCredential } from './secret.ts';
+import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
 /** A token with its secret, which is shown only this once. */
 export type TokenWithSecret = { token: Token; secret: string };
@@ -20,44 +20,66 @@ export type NewToken = {
 };
 
 /** Issues a token; its secret is kept as a digest alone. */
-export function issueToken(
-  transaction: Transaction,
+export async function issueToken(
+  transaction: AuthorityTransaction,
   command: NewToken,
   context: Context,
-): Result<TokenWithSecret> {
-  const faults = tokenFaults(transaction, command);
+): Promise<Result<TokenWithSecret>> {
+  const faults = await tokenFaults(transaction, command);
   if (faults.length > 0) return refuseParameters(faults);
-  const secret = newSecret('lk_tok', context.random);
+  const { secret, digest } = newCredential('lk_tok', context);
   const token: Token = {
     tokenId: context.random.uuid(context.now),
     scopes: command.scopes,
     productKey: command.productKey,
-    accountId: accountOf(transaction, command),
+    accountId: await accountOf(transaction, command),
     label: command.label,
     createdAt: context.now,
   };
-  transaction.tokens.add(token, context.digest(secret));
+  await transaction.tokens.add(token, digest);
   return done({ token, secret });
 }
 
+/** Accepts the token in the file `admin.token`, and only that one, as the admin's. */
+export async function acceptAdminToken(
+  { tokens }: AuthorityTransaction,
+  digest: string,
+  { now }: Context,
+): Promise<void> {
+  if ((await tokens.byDigest(digest)) !== null) return;
+  // Whoever removed or replaced the file wants the old one to stop.
+  await tokens.remove(adminTokenId);
+  const reach = { productKey: null, accountId: null };
+  await tokens.add(
+    { tokenId: adminTokenId, scopes: ['admin'], ...reach, label: null, createdAt: now },
+    digest,
+  );
+}
+
 /** Revokes a token; it stops at once. */
-export function revokeToken(transaction: Transaction, { tokenId }: { tokenId: string }): Result<Token> {
-  const token = transaction.tokens.get(tokenId);
+export async function revokeToken(
+  transaction: AuthorityTransaction,
+  { tokenId }: { tokenId: string },
+): Promise<Result<Token>> {
+  const token = await transaction.tokens.get(tokenId);
   if (token === null) return refuse('token_not_found', 'There is no token with this id.');
   if (tokenId === adminTokenId) {
     // The next start would accept it again, because the file is still there.
     return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');
   }
-  transaction.tokens.remove(tokenId);
+  await transaction.tokens.remove(tokenId);
   return done(token);
 }
 
-function accountOf({ products }: Reader, { accountId, productKey }: NewToken): string {
-  const product = productKey === null ? null : products.get(productKey);
+async function accountOf(
+  { products }: AuthorityReader,
+  { accountId, productKey }: NewToken,
+): Promise<string> {
+  const product = productKey === null ? null : await products.get(productKey);
   return accountId ?? product?.accountId ?? defaultAccountId;
 }
 
-function tokenFaults(reader: Reader, command: NewToken): ParameterFault[] {
+async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<ParameterFault[]> {
   const { scopes, productKey, accountId, configuredProducts } = command;
   const faults: ParameterFault[] = [];
   const add = (parameter: string, code: string, detail: string): void => {
@@ -66,7 +88,7 @@ function tokenFaults(reader: Reader, command: NewToken): ParameterFault[] {
   if (productKey !== null && !scopes.every((scope) => scopesOfOneProduct.includes(scope))) {
     add('scopes', 'excluded', 'A token for one product carries neither coupon scopes nor admin.');
   }
-  if (accountId !== null && !hasAccount(reader, command, accountId)) {
+  if (accountId !== null && !(await hasAccount(reader, command, accountId))) {
     add('account_id', 'account_not_found', 'There is no such account.');
   }
   if (productKey === null) return faults;
@@ -74,14 +96,21 @@ function tokenFaults(reader: Reader, command: NewToken): ParameterFault[] {
     if (!configuredProducts.includes(productKey)) {
       add('product_key', 'product_not_found', 'This agent is not configured with such a product.');
     }
-  } else if (reader.products.get(productKey)?.accountId !== accountOf(reader, command)) {
+    return faults;
+  }
+  const product = await reader.products.get(productKey);
+  if (product?.accountId !== (await accountOf(reader, command))) {
     add('product_key', 'product_not_found', 'The account has no such product.');
   }
   return faults;
 }
 
 /** An agent has the one account of its upstream. */
-function hasAccount(reader: Reader, { configuredProducts }: NewToken, accountId: string): boolean {
+async function hasAccount(
+  reader: AuthorityReader,
+  { configuredProducts }: NewToken,
+  accountId: string,
+): Promise<boolean> {
   if (configuredProducts !== null) return accountId === defaultAccountId;
-  return reader.accounts.get(accountId) !== null;
+  return (await reader.accounts.get(accountId)) !== null;
 }

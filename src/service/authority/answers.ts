@@ -1,17 +1,17 @@
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { CouponAnswer, Couponing, LicenseAnswer, Licensing } from '../answers.ts';
+import type { CouponAnswer, Couponing, CouponList, LicenseAnswer, Licensing } from '../answers.ts';
 import type { Writer } from '../writer.ts';
 import { licenseNotFound, reachableLicense } from '../access/reach.ts';
-import type { Reader } from '../tables.ts';
+import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
 /** Licenses on the authority: the store is the truth. */
-export function authorityLicensing(reader: Reader, writer: Writer): Licensing {
+export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return {
-    verify: (reach, licenseKey) => {
-      const license = reachableLicense(reader, reach, licenseKey);
-      return Promise.resolve(license === null ? licenseNotFound() : done({ license, provenance }));
+    async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
+      const license = await reachableLicense(reader, reach, licenseKey);
+      return license === null ? licenseNotFound() : done({ license, provenance });
     },
     async change({ reach, licenseKey, trigger, idempotency }): Promise<Result<LicenseAnswer>> {
       const changed = await writer.write('changeLicense', { reach, licenseKey, trigger }, { idempotency });
@@ -21,23 +21,20 @@ export function authorityLicensing(reader: Reader, writer: Writer): Licensing {
 }
 
 /** Coupons on the authority. */
-export function authorityCouponing(reader: Reader, writer: Writer): Couponing {
+export function authorityCouponing(reader: AuthorityReader, writer: Writer): Couponing {
   return {
     async create(accountId, terms, idempotency): Promise<Result<CouponAnswer>> {
       const created = await writer.write('createCoupon', { accountId, terms }, { idempotency });
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
-    list: (accountId, page) => {
-      const coupons = reader.coupons.list(accountId, page);
-      return Promise.resolve(done({ coupons, total: reader.coupons.count(accountId), provenance }));
+    async list(accountId, page): Promise<Result<CouponList>> {
+      const coupons = await reader.coupons.list(accountId, page);
+      return done({ coupons, total: await reader.coupons.count(accountId), provenance });
     },
-    get: (accountId, id) => {
-      const coupon = reader.coupons.get(accountId, id);
-      return Promise.resolve(coupon === null ? couponNotFound() : done({ coupon, provenance }));
+    async get(accountId, id): Promise<Result<CouponAnswer>> {
+      const coupon = await reader.coupons.get(accountId, id);
+      if (coupon === null) return refuse('coupon_not_found', 'There is no coupon with this id.');
+      return done({ coupon, provenance });
     },
   };
-}
-
-function couponNotFound(): Result<never> {
-  return refuse('coupon_not_found', 'There is no coupon with this id.');
 }

@@ -1,8 +1,8 @@
 import type { Product } from '../../domain/product.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import { newIdentifier, newSecret } from '../access/secret.ts';
-import type { Transaction } from '../tables.ts';
+import { newCredential, newIdentifier, newSecret } from '../access/secret.ts';
+import type { AuthorityTransaction } from '../tables.ts';
 
 /** A product with its secret, which is shown only this once. */
 export type ProductWithSecret = { product: Product; secret: string };
@@ -18,40 +18,40 @@ export type NewProduct = {
 };
 
 /** Adds a product and its secret. */
-export function addProduct(
-  transaction: Transaction,
+export async function addProduct(
+  transaction: AuthorityTransaction,
   command: NewProduct,
   context: Context,
-): Result<ProductWithSecret> {
+): Promise<Result<ProductWithSecret>> {
   const { accountId, name, recurring } = command;
-  if (transaction.accounts.get(accountId) === null) {
+  if ((await transaction.accounts.get(accountId)) === null) {
     const detail = 'There is no such account.';
     return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
   }
   const productKey = command.productKey ?? newIdentifier(context.random);
-  if (transaction.products.get(productKey) !== null) {
+  if ((await transaction.products.get(productKey)) !== null) {
     return refuse('product_key_taken', 'There already is a product with this key.');
   }
   const secret = command.secret ?? newSecret('lk_prod', context.random);
   const digest = context.digest(secret);
-  if (transaction.products.bySecretDigest(digest) !== null) {
+  if ((await transaction.products.bySecretDigest(digest)) !== null) {
     const detail = 'The secret belongs to another product.';
     return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
   }
   const product = { productKey, accountId, name, recurring, createdAt: context.now };
-  transaction.products.add(product, digest);
+  await transaction.products.add(product, digest);
   return done({ product, secret });
 }
 
 /** Gives a product a new secret; the old one stops at once. */
-export function rollProductSecret(
-  transaction: Transaction,
+export async function rollProductSecret(
+  transaction: AuthorityTransaction,
   { productKey }: { productKey: string },
   context: Context,
-): Result<ProductWithSecret> {
-  const product = transaction.products.get(productKey);
+): Promise<Result<ProductWithSecret>> {
+  const product = await transaction.products.get(productKey);
   if (product === null) return refuse('product_not_found', 'There is no such product.');
-  const secret = newSecret('lk_prod', context.random);
-  transaction.products.setSecretDigest(productKey, context.digest(secret));
+  const { secret, digest } = newCredential('lk_prod', context);
+  await transaction.products.setSecretDigest(productKey, digest);
   return done({ product, secret });
 }

@@ -1,26 +1,26 @@
 import { done, type Result } from '../../domain/problem.ts';
 import { shiftRetryAfter } from '../outbox/retry-after.ts';
 import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 
 const highWater = 'high_water';
 const steadyMark = 'steady_mark';
 
 /** The time (epoch ms) that this store remembers having reached; null on a new one. */
-export function rememberedTime(reader: Reader): number | null {
-  const mark = reader.settings.get(highWater);
+export async function rememberedTime(reader: AuthorityReader): Promise<number | null> {
+  const mark = await reader.settings.get(highWater);
   return mark === null ? null : Number(mark);
 }
 
 /** Remembers the time reached, so that turning the clock back wins nothing after a restart either. */
-export function markTime(
-  transaction: Transaction,
+export async function markTime(
+  transaction: AuthorityTransaction,
   { mark }: { mark: number },
   { steady }: Context,
-): Result<null> {
-  const before = rememberedTime(transaction);
-  if (before === null || mark > before) transaction.settings.set(highWater, String(mark));
-  transaction.settings.set(steadyMark, String(steady));
+): Promise<Result<null>> {
+  const before = await rememberedTime(transaction);
+  if (before === null || mark > before) await transaction.settings.set(highWater, String(mark));
+  await transaction.settings.set(steadyMark, String(steady));
   return done(null);
 }
 

@@ -5,9 +5,11 @@ import type { UseCaseName } from '../writer.ts';
  * what follows from it, and what makes room. Changes that callers ask for are not among them.
  */
 const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
-  'start',
+  'startAuthority',
+  'startAgent',
   'markTime',
-  'prune',
+  'pruneIdempotency',
+  'pruneOperations',
   'planStep',
   'postpone',
   'endOutage',

@@ -1,4 +1,4 @@
-import type { Reader, Transaction } from '../tables.ts';
+import type { AuthorityTransaction, Reader } from '../tables.ts';
 
 const setting = 'role';
 
@@ -12,8 +12,8 @@ export function roleOf(reader: Reader): StoreRole | null {
 }
 
 /** Remembers what the store is from now on. */
-export function keepRole({ settings }: Transaction, role: StoreRole): void {
-  settings.set(setting, role);
+export async function keepRole({ settings }: AuthorityTransaction, role: StoreRole): Promise<void> {
+  await settings.set(setting, role);
 }
 
 /**

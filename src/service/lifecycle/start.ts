@@ -1,67 +1,88 @@
-import { adminTokenId, defaultAccountId } from '../../domain/principal.ts';
+import { defaultAccountId } from '../../domain/principal.ts';
 import { done, type Result } from '../../domain/problem.ts';
-import type { Context } from '../ports.ts';
-import { startOfBoot } from './boot.ts';
+import { acceptAdminToken } from '../access/token.ts';
 import { doubtAll, doubtInFlight, fenceDoubt } from '../outbox/doubt.ts';
-import { keepLogKey } from './log-key.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction, Transaction } from '../tables.ts';
+import { startOfBoot } from './boot.ts';
 import { resumeWaits } from './clock-mark.ts';
+import { keepLogKey } from './log-key.ts';
 import { keepRole, type StoreRole } from './role.ts';
-import type { Transaction } from '../tables.ts';
 
-export type StartCommand = {
-  role: StoreRole;
+/** What a start needs in either role. */
+export type StartStore = {
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
-  /** The digest of `api.key` on the first start of an authority; null later. */
-  apiKeyDigest: string | null;
   /** The machine and the path of the state directory: a copy of it is told by them. */
   place: string;
+};
+
+export type StartAuthority = StartStore & {
+  /** The digest of `api.key` on the first start; null later. */
+  apiKeyDigest: string | null;
+};
+
+export type StartAgent = StartStore & {
   /** `sync.fence`: what was in flight when the process ended may still be on its way. */
   fenceMs: number;
 };
 
-/** What this store is, and which start of the process this is. */
-export type Started = { instance: string; boot: number };
+/** What this store is. */
+export type StartedStore = { instance: string };
 
-/** Takes the store into use: counts the start, accepts the admin token, doubts what was in flight. */
-export function start(transaction: Transaction, command: StartCommand, context: Context): Result<Started> {
-  const { tokens, accounts } = transaction;
-  const instance = takePlace(transaction, command.place, context);
-  const boot = startOfBoot(transaction);
-  if (tokens.byDigest(command.adminTokenDigest) === null) {
-    // Whoever removed or replaced the file wants the old one to stop.
-    tokens.remove(adminTokenId);
-    const token = {
-      tokenId: adminTokenId,
-      scopes: ['admin'],
-      productKey: null,
-      accountId: null,
-      label: null,
-      createdAt: context.now,
-    };
-    tokens.add(token, command.adminTokenDigest);
-  }
-  if (command.apiKeyDigest !== null && accounts.get(defaultAccountId) === null) {
+/** Takes the store of an authority into use; on its first start with the default account. */
+export async function startAuthority(
+  transaction: AuthorityTransaction,
+  command: StartAuthority,
+  context: Context,
+): Promise<Result<StartedStore>> {
+  const { instance } = await takeIntoUse(transaction, 'authority', command, context);
+  const { accounts } = transaction;
+  if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
-    accounts.add(account, command.apiKeyDigest);
+    await accounts.add(account, command.apiKeyDigest);
   }
-  keepRole(transaction, command.role);
-  keepLogKey(transaction, context.random);
+  return done({ instance });
+}
+
+/** Takes the store of an agent into use: counts the start, and makes what was in flight uncertain. */
+export async function startAgent(
+  transaction: Transaction,
+  command: StartAgent,
+  context: Context,
+): Promise<Result<StartedStore>> {
+  const { instance, isCopy } = await takeIntoUse(transaction, 'agent', command, context);
+  startOfBoot(transaction);
+  if (isCopy) doubtAll(transaction);
   resumeWaits(transaction, context.steady);
   doubtInFlight(transaction);
   fenceDoubt(transaction, context.steady + command.fenceMs);
-  return done({ instance, boot });
+  return done({ instance });
 }
 
-/** A store that is found elsewhere than it was left is another one, and nothing in it is certain. */
-function takePlace(transaction: Transaction, place: string, { now, random }: Context): string {
-  const { settings } = transaction;
-  const instance = settings.get('instance');
-  const before = settings.get('place');
-  settings.set('place', place);
-  if (instance !== null && (before === null || before === place)) return instance;
-  if (instance !== null) doubtAll(transaction);
-  const made = random.uuid(now);
-  settings.set('instance', made);
-  return made;
+async function takeIntoUse(
+  transaction: AuthorityTransaction,
+  role: StoreRole,
+  { place, adminTokenDigest }: StartStore,
+  context: Context,
+): Promise<StartedStore & { isCopy: boolean }> {
+  await keepRole(transaction, role);
+  await acceptAdminToken(transaction, adminTokenDigest, context);
+  await keepLogKey(transaction, context.random);
+  return await takePlace(transaction, place, context);
+}
+
+/** A store that is found elsewhere than it was left is another one: a copy, in which nothing is certain. */
+async function takePlace(
+  { settings }: AuthorityTransaction,
+  place: string,
+  { now, random }: Context,
+): Promise<StartedStore & { isCopy: boolean }> {
+  const known = await settings.get('instance');
+  const before = await settings.get('place');
+  await settings.set('place', place);
+  if (known !== null && (before === null || before === place)) return { instance: known, isCopy: false };
+  const instance = random.uuid(now);
+  await settings.set('instance', instance);
+  return { instance, isCopy: known !== null };
 }

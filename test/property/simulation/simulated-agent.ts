@@ -5,9 +5,9 @@ import { agentLicensing } from '../../../src/service/agent/license.ts';
 import type { Couponing, Licensing } from '../../../src/service/answers.ts';
 import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
-import { StorageError, type Log, type SyncControl } from '../../../src/service/ports.ts';
+import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import type { Writer } from '../../../src/service/writer.ts';
+import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/local-writer.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
@@ -89,11 +89,9 @@ export class SimulatedAgent implements Sender {
   /** Starts the process; resolves when its store is in use, or never if it dies on the way. */
   async start(): Promise<void> {
     this.#spoiling.beforeStart(this.#parts.machine);
-    await this.writer.write('start', {
-      role: 'agent',
+    await this.writer.write('startAgent', {
       adminTokenDigest: 'token',
       place: this.#parts.place,
-      apiKeyDigest: null,
       fenceMs: this.#spoiling.settings(settingsOf(this.#parts.configuration)).policy.fenceMs,
     });
     // Of a dead process nothing is heard any more: what it awaits never comes.
@@ -115,8 +113,8 @@ export class SimulatedAgent implements Sender {
     await this.writer.write('markTime', { mark: this.#parts.clock.mark() });
   }
 
-  remembered(): number | null {
-    return rememberedTime(this.#parts.machine.transaction);
+  async remembered(): Promise<number | null> {
+    return await rememberedTime(this.#parts.machine.transaction);
   }
 
   #transport(): Transport {
@@ -147,11 +145,15 @@ export class SimulatedAgent implements Sender {
       context: () => ({ now: clock.now(), steady: clock.steady(), random, digest: (secret) => secret }),
     });
     return {
-      write: async (name, command, writeOptions = {}) => {
+      write: async <Name extends UseCaseName>(
+        name: Name,
+        command: CommandOf<Name>,
+        writeOptions: Partial<WriteOptions> = {},
+      ): Promise<CommandResult<Name>> => {
         const dies = !this.isDead && random.chance(faults.crashes);
         if (dies && random.chance(0.5)) this.die();
         if (this.isDead) return await never();
-        if (faults.isFull && name !== 'start' && (!isEssential(name) || random.chance(0.3))) {
+        if (faults.isFull && name !== 'startAgent' && (!isEssential(name) || random.chance(0.3))) {
           throw new StorageError('full', new Error('no room'));
         }
         const result = await writer.write(name, command, writeOptions);

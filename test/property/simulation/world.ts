@@ -111,7 +111,7 @@ export class World implements Disposable {
       this.machine = new Machine(before.incarnation + 1, backup);
       before[Symbol.dispose]();
     }
-    this.#clock = this.#clock.restarted(this.agent.remembered());
+    this.#clock = this.#clock.restarted(await this.agent.remembered());
     this.agent = this.#process();
     await this.start();
   }
