@@ -166,9 +166,9 @@ test.runIf(existsSync(descriptors))(
       return done;
     };
     const committer = givenCommitter(store);
-    committer.commitBatch([large]);
+    await committer.commitBatch([large]);
     expect(during).toEqual([]);
-    committer.commitBatch([large]);
+    await committer.commitBatch([large]);
     expect(during).toEqual([expect.stringMatching(/ \(deleted\)$/)]);
     expect(temporaryFiles()).toEqual([]);
   },
