@@ -1,5 +1,10 @@
 import { BlockList, isIP } from 'node:net';
-import type { Address } from './configuration.ts';
+
+/** Where to listen on TCP; an IPv6 host has no brackets, port 0 is any free one. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
 
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');

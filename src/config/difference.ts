@@ -1,6 +1,8 @@
 import type { Configuration } from './configuration.ts';
+import { kindOf } from './description.ts';
 import { formatKey } from './fault.ts';
-import { effective } from './show.ts';
+import { Secret } from './secret.ts';
+import { writeWith } from './show.ts';
 import { leavesOf } from './tree.ts';
 
 /** The keys, as an operator writes them, whose values differ; a secret counts by its value, and is not told. */
@@ -10,17 +12,8 @@ export function changedKeys(before: Configuration, after: Configuration): string
 }
 
 function valuesOf(configuration: Configuration): Map<string, string> {
-  const { upstream, products } = configuration;
-  return new Map([
-    ...leavesOf(effective(configuration)).map(([path, value]): [string, string] => [
-      formatKey(path),
-      String(value),
-    ]),
-    ['upstream.api_key', upstream?.apiKey?.reveal() ?? ''],
-    ['upstream.proxy', upstream?.proxy?.reveal() ?? ''],
-    ...products.map(({ secret }, index): [string, string] => [
-      formatKey(['products', index, 'secret']),
-      secret.reveal(),
-    ]),
-  ]);
+  const plain = writeWith(configuration, (setting, value) =>
+    value instanceof Secret ? value.reveal() : kindOf(setting).show(value),
+  );
+  return new Map(leavesOf(plain).map(([path, value]) => [formatKey(path), String(value)]));
 }

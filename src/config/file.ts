@@ -1,7 +1,8 @@
 import { dirname, resolve } from 'node:path';
+import { anchorPaths } from './anchor.ts';
 import { type Fault, formatReason, type KeyPath } from './fault.ts';
 import { findConfigurationFiles, type Machine } from './place.ts';
-import { anchorPaths, isTree } from './tree.ts';
+import { isTree } from './tree.ts';
 import { parseYaml } from './yaml.ts';
 
 /** What decides which file is read, and how; `readFile` throws the file system's error. */

@@ -43,7 +43,7 @@ export function locateDaemon(options: LoadOptions = {}): LocationResult {
 }
 
 /**
- * Makes a configuration of what was given (configuration contract).
+ * Makes a configuration of what was given (src/config/README.md, Where a value comes from).
  *
  * All faults come together, except that a text which is not YAML is told before anything in it.
  */

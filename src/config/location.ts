@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import type { Address } from './configuration.ts';
+import type { Address } from './address.ts';
 import type { Fault } from './fault.ts';
 import { findPlaces } from './place.ts';
-import { collectFaults, key, section } from './section.ts';
+import { schemaOf } from './schema.ts';
+import { collectFaults, section } from './section.ts';
+import { root } from './settings/root.ts';
 import { readSources, type Sources } from './source.ts';
-import { address, orFalse, path, socketPath } from './value.ts';
 
 /** Where a running daemon is to be found. */
 export interface Location {
@@ -28,14 +29,11 @@ export function parseLocation(sources: Sources): LocationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
   const places = findPlaces(sources, raw.tree['state_dir']);
+  const { state_dir, listen } = root.keys;
+  const { tcp, socket } = listen.keys;
   const schema = z.object({
-    state_dir: key(path, places.stateDir),
-    listen: section(
-      z.object({
-        tcp: key(orFalse(address), '127.0.0.1:8787'),
-        socket: key(orFalse(socketPath), places.socket),
-      }),
-    ),
+    state_dir: schemaOf(state_dir, places),
+    listen: section(z.object({ tcp: schemaOf(tcp, places), socket: schemaOf(socket, places) })),
   });
   const parsed = schema.safeParse(raw.tree);
   return parsed.success

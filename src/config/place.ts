@@ -25,7 +25,7 @@ export interface Places {
 }
 
 /**
- * Finds where state and socket are, and how the log is written, when that is not configured (outside contract, listeners).
+ * Finds where state and socket are, and how the log is written, when that is not configured (src/config/README.md, state_dir, listen, log).
  *
  * State is in the service manager's directory, else in the user's; the socket in the runtime
  * directory of either, else beside the state, for which the configured directory counts. The log is

@@ -1,11 +1,13 @@
+import { type Description, fileKeyOf } from './description.ts';
 import { type Fault, formatKey, formatReason, type KeyPath } from './fault.ts';
+import { isCredential } from './kind.ts';
 import { mask } from './secret.ts';
+import { root } from './settings/root.ts';
 import type { Raw } from './source.ts';
 import { isTree, listOf, type Tree } from './tree.ts';
-import { isCredential } from './value.ts';
 
 /**
- * Puts the content of `…_file` keys where the secret itself would stand (second step of three).
+ * Puts the content of `…_file` keys where the secret itself would stand.
  *
  * A trailing newline is not part of the secret. It comes before the types are looked at, so that
  * an unreadable file and a typing error are told in one go; after a fault a mask stands in.
@@ -17,21 +19,32 @@ export function readSecretFiles(
   const files: string[] = [];
   const faults: Fault[] = [];
 
-  function open(value: unknown, name: string, at: KeyPath): unknown {
-    if (!isTree(value)) return value;
-    const fileKey = `${name}_file`;
-    const path = value[fileKey] ?? undefined;
-    if (path === undefined) return value;
-    const read = readSecret(value[name] ?? undefined, path, name);
-    if ('fault' in read) {
-      const key = [...at, fileKey];
-      faults.push({ key: formatKey(key), text: read.fault, origin: raw.originOf(key) });
-    }
-    return { ...value, [name]: 'secret' in read ? read.secret : mask };
+  function fill(description: Description, value: unknown, at: KeyPath): unknown {
+    if (description.kind === 'list')
+      return listOf(value)?.map((item, index) => fill(description.items, item, [...at, index])) ?? value;
+    if (description.kind !== 'section' || !isTree(value)) return value;
+    return Object.entries(description.keys).reduce<Tree>(
+      (tree, [key, each]) =>
+        each.kind === 'secret'
+          ? fillSecret(tree, key, at)
+          : fillPart(tree, key, fill(each, tree[key], [...at, key])),
+      value,
+    );
   }
 
-  function readSecret(given: unknown, path: unknown, name: string): { secret: string } | { fault: string } {
-    if (given !== undefined) return { fault: `is given beside ${name}: take one of them out` };
+  function fillSecret(tree: Tree, key: string, at: KeyPath): Tree {
+    const fileKey = fileKeyOf(key);
+    const path = tree[fileKey] ?? undefined;
+    if (path === undefined) return tree;
+    const read = readSecret(tree[key] ?? undefined, path, key);
+    if ('secret' in read) return { ...tree, [key]: read.secret };
+    const filePath = [...at, fileKey];
+    faults.push({ key: formatKey(filePath), text: read.fault, origin: raw.originOf(filePath) });
+    return { ...tree, [key]: mask };
+  }
+
+  function readSecret(given: unknown, path: unknown, key: string): { secret: string } | { fault: string } {
+    if (given !== undefined) return { fault: `is given beside ${key}: take one of them out` };
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
       const secret = readFile(path).replace(/[\r\n]+$/, '');
@@ -43,11 +56,9 @@ export function readSecretFiles(
     }
   }
 
-  const { upstream, products } = raw.tree;
-  const tree = {
-    ...raw.tree,
-    upstream: open(upstream, 'api_key', ['upstream']),
-    products: listOf(products)?.map((item, index) => open(item, 'secret', ['products', index])) ?? products,
-  };
-  return { tree, files, faults };
+  return { tree: fill(root, raw.tree, []) as Tree, files, faults };
+}
+
+function fillPart(tree: Tree, key: string, value: unknown): Tree {
+  return value === tree[key] ? tree : { ...tree, [key]: value };
 }

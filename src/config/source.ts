@@ -1,7 +1,8 @@
+import { anchorPaths } from './anchor.ts';
 import { readEnvironment } from './environment.ts';
 import type { Fault, KeyPath } from './fault.ts';
 import { type FileSources, readConfigurationFile } from './file.ts';
-import { anchorPaths, isTree, overlay, type Tree, valueAt } from './tree.ts';
+import { isTree, overlay, type Tree, valueAt } from './tree.ts';
 
 /** Everything that a configuration can come from. */
 export interface Sources extends FileSources {
@@ -24,7 +25,7 @@ interface Layer {
 }
 
 /**
- * Lays flags over environment over file (configuration contract, first step of three).
+ * Lays flags over environment over file (src/config/README.md, Where a value comes from).
  *
  * Relative paths of flags and environment are made absolute from the working directory.
  */

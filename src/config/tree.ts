@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import type { KeyPath } from './fault.ts';
 
 /** A mapping as it was written, nothing about it known yet. */
@@ -50,18 +49,6 @@ export function leavesOf(value: unknown, path: KeyPath = []): readonly (readonly
   );
 }
 
-const pathKeys = new Set(['state_dir', 'socket', 'path', 'api_key_file', 'secret_file', 'ca_file']);
-
-/** Makes the relative paths in a value absolute, from the folder that they are relative to. */
-export function anchorPaths(value: unknown, folder: string): unknown {
-  if (Array.isArray(value)) return value.map((item) => anchorPaths(item, folder));
-  if (!isTree(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [
-      key,
-      pathKeys.has(key) && typeof item === 'string' && item !== ''
-        ? resolve(folder, item)
-        : anchorPaths(item, folder),
-    ]),
-  );
+export function isDistinct(names: readonly unknown[]): boolean {
+  return new Set(names).size === names.length;
 }

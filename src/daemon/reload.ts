@@ -1,29 +1,32 @@
-import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
+import type { Configuration } from '../config/configuration.ts';
+import { type Description, nameOf, type Reload } from '../config/description.ts';
+import { root } from '../config/settings/root.ts';
+import type { Tree } from '../config/tree.ts';
 
 /**
- * What of another configuration a running process can take on; the rest stays as it is until a restart:
- * its role, where it keeps its state and listens, and the way that its connections upward are made.
+ * What a running process makes of another configuration: the settings whose descriptions say that they
+ * apply at SIGHUP are taken over, the others stay as they are until a restart. So does its role.
  */
 export function takenOver(running: Configuration, wanted: Configuration): Configuration {
-  const { role, stateDir, listen, limits, log, upstream, products } = running;
-  const { rate, misses, failedRate } = wanted.limits;
-  return {
-    ...wanted,
-    role,
-    stateDir,
-    listen,
-    limits: { ...limits, rate, misses, failedRate },
-    log: { ...wanted.log, format: log.format },
-    upstream: takenOverUpstream(upstream, wanted.upstream),
-    products: role === wanted.role ? wanted.products : products,
-  };
+  const { role, upstream, products } = running;
+  const ofThisRole = wanted.role === role ? wanted : { ...wanted, upstream, products };
+  const values = takePart(root, 'applies', { running, wanted: ofThisRole });
+  return { ...(values as Configuration), role };
 }
 
-function takenOverUpstream(
-  running: UpstreamSettings | null,
-  wanted: UpstreamSettings | null,
-): UpstreamSettings | null {
-  if (running === null || wanted === null) return running;
-  const { apiKey, probeMs } = wanted;
-  return { ...running, apiKey, probeMs };
+function takePart(
+  description: Description,
+  inherited: Reload,
+  { running, wanted }: { running: unknown; wanted: unknown },
+): unknown {
+  const reload = description.reload ?? inherited;
+  if (description.kind !== 'section' || running === null || wanted === null)
+    return reload === 'applies' ? wanted : running;
+  return Object.fromEntries(
+    Object.entries(description.keys).map(([key, each]) => {
+      const name = nameOf(key, each);
+      const values = { running: (running as Tree)[name], wanted: (wanted as Tree)[name] };
+      return [name, takePart(each, reload, values)];
+    }),
+  );
 }

@@ -1,0 +1,50 @@
+import { defaultFreshnessPolicy } from '../../domain/freshness.ts';
+import type { SectionOf } from '../description.ts';
+
+const keys = {
+  fresh: {
+    kind: 'duration',
+    default: defaultFreshnessPolicy.freshMs as number,
+    purpose: 'Up to this age an answer is `fresh`.',
+  },
+  stale: {
+    kind: 'duration',
+    default: defaultFreshnessPolicy.staleMs as number,
+    purpose: 'Up to this age an answer is `stale`.',
+  },
+  grace: {
+    kind: 'duration',
+    default: defaultFreshnessPolicy.graceMs as number,
+    purpose: 'Up to this age an answer is `grace`; beyond it an enabled key is no longer answered for.',
+  },
+  refresh: { kind: 'wait', default: '6h', purpose: 'How often a known key is read from the upstream again.' },
+  unknown: {
+    kind: 'duration',
+    default: '60s',
+    purpose: 'How long the upstream’s 404 for a key that was never seen is remembered.',
+  },
+  gone: {
+    kind: 'duration',
+    default: '60s',
+    purpose: 'How long reads of a known key must have been answered with 404 before it is refused as gone.',
+  },
+} as const;
+
+export const freshness: SectionOf<typeof keys> = {
+  kind: 'section',
+  purpose:
+    'How long an agent relies on what the upstream last said of a key. The age counts from that answer.',
+  keys,
+  rules: [
+    {
+      about: ['fresh', 'stale'],
+      text: 'must not be longer than stale',
+      holds: ({ fresh, stale }) => fresh <= stale,
+    },
+    {
+      about: ['stale', 'grace'],
+      text: 'must not be longer than grace',
+      holds: ({ stale, grace }) => stale <= grace,
+    },
+  ],
+};

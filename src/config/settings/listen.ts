@@ -1,0 +1,129 @@
+import { credentialHeaders } from '../../domain/header-names.ts';
+import { isLoopback } from '../address.ts';
+import type { Rule, SectionOf, Written } from '../description.ts';
+import { isDistinct } from '../tree.ts';
+
+const grantKeys = {
+  scopes: {
+    kind: 'list',
+    purpose: 'What a caller may do.',
+    items: {
+      kind: 'word',
+      words: ['verify', 'use', 'manage', 'coupons:read', 'coupons:write'],
+      purpose: 'One scope.',
+    },
+  },
+  product: {
+    kind: 'text',
+    default: null,
+    purpose: 'The key of the one product whose license keys can be reached; without it, all of them can.',
+  },
+} as const;
+
+const grant: SectionOf<typeof grantKeys> & { readonly optional: true } = {
+  kind: 'section',
+  purpose: 'What every caller of this socket may do without a credential. Left out, one is needed.',
+  optional: true,
+  keys: grantKeys,
+  rules: [
+    { about: ['scopes'], text: 'must name a scope', holds: ({ scopes }) => scopes.length > 0 },
+    {
+      about: ['product', 'scopes'],
+      text: 'cannot be given with a coupon scope: coupons belong to the account',
+      holds: ({ product, scopes }) =>
+        product === null || !scopes.some((scope) => scope.startsWith('coupons:')),
+    },
+  ],
+};
+
+const socketKeys = {
+  path: { kind: 'socketPath', purpose: 'Where the socket is.' },
+  mode: { kind: 'mode', default: '0600', purpose: 'Its permission bits.' },
+  group: { kind: 'text', default: null, purpose: 'The group that owns it, by name or number.' },
+  grant: grant as typeof grant,
+} as const;
+
+const headerAliasKeys = {
+  api_key: {
+    kind: 'list',
+    purpose: 'Further names of the header `service-api-key`.',
+    items: { kind: 'headerName', purpose: 'One name.' },
+  },
+  product_secret: {
+    kind: 'list',
+    purpose: 'Further names of the header `product-secret-key`.',
+    items: { kind: 'headerName', purpose: 'One name.' },
+  },
+} as const;
+
+const headerAliases: SectionOf<typeof headerAliasKeys> = {
+  kind: 'section',
+  purpose: 'Further names of the headers that carry credentials, for software that sends others.',
+  keys: headerAliasKeys,
+  rules: [
+    {
+      about: ['api_key', 'product_secret'],
+      text: 'names a header that already has a meaning, or one twice',
+      holds: (names) =>
+        isDistinct([
+          ...Object.values(credentialHeaders),
+          'authorization',
+          ...names.api_key,
+          ...names.product_secret,
+        ]),
+    },
+  ],
+};
+
+export const listenKeys = {
+  tcp: {
+    kind: 'address',
+    orFalse: true,
+    default: '127.0.0.1:8787',
+    purpose: 'Address and port of the TCP listener; port 0 is any free one.',
+  },
+  socket: {
+    kind: 'socketPath',
+    orFalse: true,
+    default: {
+      place: 'socket',
+      text: '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on Windows `\\\\.\\pipe\\latchkey`',
+    },
+    purpose: 'Path of the Unix socket, or on Windows of the named pipe.',
+  },
+  socket_mode: { kind: 'mode', default: '0600', purpose: 'Permission bits of `listen.socket`.' },
+  sockets: {
+    kind: 'list',
+    purpose: 'Further Unix sockets.',
+    items: { kind: 'section', purpose: 'One socket.', keys: socketKeys as typeof socketKeys },
+  },
+  header_aliases: headerAliases as typeof headerAliases,
+  allow_remote: {
+    kind: 'boolean',
+    default: false,
+    purpose: 'Must be true before `listen.tcp` may be an address that other machines can reach.',
+  },
+  allowed_hosts: {
+    kind: 'list',
+    purpose: 'Names and addresses that a request may have in `Host`, beside those of this machine.',
+    items: { kind: 'host', purpose: 'One name or address.' },
+  },
+} as const;
+
+export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
+  {
+    about: ['tcp', 'allow_remote'],
+    text: 'is not a loopback address: set listen.allow_remote to true to be reached from other machines',
+    holds: ({ tcp, allow_remote }) => tcp === null || allow_remote || isLoopback(tcp.host),
+  },
+  {
+    about: ['tcp', 'socket', 'sockets'],
+    text: 'is switched off, and so is listen.socket: nobody could call',
+    holds: ({ tcp, socket, sockets }) => tcp !== null || socket !== null || sockets.length > 0,
+  },
+  {
+    about: ['sockets', 'socket'],
+    text: 'has a path that is given twice',
+    holds: ({ socket, sockets }) => isDistinct([socket ?? '', ...sockets.map(({ path }) => path)]),
+  },
+];

@@ -1,0 +1,89 @@
+import { defaultBackoffPolicy } from '../../domain/backoff.ts';
+import { defaultBreakerPolicy } from '../../domain/breaker.ts';
+import type { SectionOf } from '../description.ts';
+
+const backoffKeys = {
+  first: {
+    kind: 'wait',
+    default: defaultBackoffPolicy.firstMs as number,
+    purpose: 'The longest wait after the first failure; it doubles with each further one.',
+  },
+  max: { kind: 'wait', default: defaultBackoffPolicy.maxMs as number, purpose: 'The longest wait of all.' },
+} as const;
+
+const backoff: SectionOf<typeof backoffKeys> = {
+  kind: 'section',
+  purpose: 'How long an operation that was not applied waits before it is sent again.',
+  keys: backoffKeys,
+  rules: [
+    {
+      about: ['first', 'max'],
+      text: 'must not be longer than max',
+      holds: ({ first, max }) => first <= max,
+    },
+  ],
+};
+
+export const sync = {
+  kind: 'section',
+  purpose: 'How an agent carries changes to the upstream and reads keys from it.',
+  keys: {
+    rate: {
+      kind: 'rate',
+      default: 5,
+      unit: 'requests a second',
+      purpose: 'The most that is sent to the upstream; a burst may be two seconds’ worth.',
+    },
+    lanes: {
+      kind: 'count',
+      default: 4,
+      unit: 'license keys',
+      purpose:
+        'How many keys are worked on at the same time. The most connections, twice as many and two, follow at the next start.',
+    },
+    fence: {
+      kind: 'wait',
+      default: '60s',
+      purpose:
+        'How long to wait after a lost answer before the key is read back; it must exceed the longest time that a request can live on the way.',
+    },
+    writers: {
+      kind: 'word',
+      words: ['many', 'single'],
+      default: 'many',
+      purpose:
+        '`single` promises that this agent alone changes the uses of its keys, which settles lost answers for certain.',
+    },
+    on_doubt: {
+      kind: 'word',
+      words: ['infer', 'hold'],
+      default: 'infer',
+      purpose:
+        'What becomes of a lost answer that another writer could explain: it is settled as the count suggests, or held for a person.',
+    },
+    max_pending: {
+      kind: 'count',
+      default: 1_000_000,
+      unit: 'operations',
+      purpose: 'When as many wait for the upstream, further changes are refused with 507.',
+    },
+    backoff: backoff as typeof backoff,
+    breaker: {
+      kind: 'section',
+      purpose: 'When the upstream counts as away.',
+      keys: {
+        failures: {
+          kind: 'count',
+          default: defaultBreakerPolicy.failures as number,
+          unit: 'failures',
+          purpose: 'After as many in a row nothing is sent but a probe.',
+        },
+        open: {
+          kind: 'wait',
+          default: defaultBreakerPolicy.openMs as number,
+          purpose: 'How long until the probe is sent.',
+        },
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import { changedKeys } from '../../src/config/difference.ts';
+import { takenOver } from '../../src/daemon/reload.ts';
+import { configurationOf } from '../support/config-given.ts';
+
+const running = configurationOf({
+  flags: {
+    upstream: { base_url: 'https://a.example', api_key: 'one' },
+    products: [{ key: 'A', secret: 'one' }],
+  },
+});
+
+/** Every setting has another value than in `running`. */
+const wanted = configurationOf({
+  flags: {
+    state_dir: '/other',
+    listen: {
+      tcp: '0.0.0.0:1',
+      socket: '/other/latchkey.sock',
+      socket_mode: '0660',
+      sockets: [
+        { path: '/other/shop.sock', mode: '0660', group: 'shop', grant: { scopes: ['use'], product: 'B' } },
+      ],
+      header_aliases: { api_key: ['x-key'], product_secret: ['x-secret'] },
+      allow_remote: true,
+      allowed_hosts: ['b.example'],
+    },
+    upstream: {
+      base_url: 'https://b.example',
+      api_key: 'two',
+      headers: { api_key: 'x-key', product_secret: 'x-secret' },
+      timeout: '1s',
+      probe: '1s',
+      ca_file: '/etc/ca.pem',
+      proxy: 'http://me:hush@proxy:3128',
+    },
+    products: [
+      { key: 'A', secret: 'two' },
+      { key: 'B', secret: 'three' },
+    ],
+    freshness: { fresh: '1s', stale: '2s', grace: '3s', refresh: '1s', unknown: '1s', gone: '1s' },
+    sync: {
+      rate: 1,
+      lanes: 1,
+      fence: '1s',
+      writers: 'single',
+      on_doubt: 'hold',
+      max_pending: 1,
+      backoff: { first: '2s', max: '2s' },
+      breaker: { failures: 1, open: '1s' },
+    },
+    limits: {
+      header_timeout: '1s',
+      header_count: 1,
+      header_bytes: 1,
+      request_timeout: '1s',
+      body_bytes: 1,
+      parameters: 1,
+      connections: 1,
+      rate: 1,
+      misses: 1,
+      failed_rate: 1,
+    },
+    metrics: { open: true },
+    log: { level: 'debug', format: 'pretty' },
+  },
+});
+
+test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, metrics and the level of the log', () => {
+  expect(changedKeys(running, takenOver(running, wanted))).toEqual([
+    'upstream.api_key',
+    'upstream.probe',
+    'products[0].secret',
+    ...['fresh', 'stale', 'grace', 'refresh', 'unknown', 'gone'].map((key) => `freshness.${key}`),
+    ...['rate', 'lanes', 'fence', 'writers', 'on_doubt', 'max_pending'].map((key) => `sync.${key}`),
+    'sync.backoff.first',
+    'sync.backoff.max',
+    'sync.breaker.failures',
+    'sync.breaker.open',
+    'limits.rate',
+    'limits.misses',
+    'limits.failed_rate',
+    'metrics.open',
+    'log.level',
+    'products[1].key',
+    'products[1].secret',
+  ]);
+});
+
+test('where state is kept, who can call, and how the upstream is reached wait for a restart', () => {
+  expect(changedKeys(takenOver(running, wanted), wanted)).toEqual([
+    'state_dir',
+    'listen.tcp',
+    'listen.socket',
+    'listen.socket_mode',
+    'listen.sockets',
+    'listen.header_aliases.api_key',
+    'listen.header_aliases.product_secret',
+    'listen.allow_remote',
+    'listen.allowed_hosts',
+    'upstream.base_url',
+    'upstream.headers.api_key',
+    'upstream.headers.product_secret',
+    'upstream.timeout',
+    'upstream.ca_file',
+    'upstream.proxy',
+    ...['header_timeout', 'header_count', 'header_bytes', 'request_timeout', 'body_bytes'].map(
+      (key) => `limits.${key}`,
+    ),
+    'limits.parameters',
+    'limits.connections',
+    'log.format',
+    ...['path', 'mode', 'group', 'grant.scopes[0]', 'grant.product'].map((key) => `listen.sockets[0].${key}`),
+    'listen.header_aliases.api_key[0]',
+    'listen.header_aliases.product_secret[0]',
+    'listen.allowed_hosts[0]',
+  ]);
+});
+
+test('a role is never changed: upstream and products stay with the rest taken over', () => {
+  const authority = configurationOf({ flags: { sync: { rate: 9 } } });
+  const agent = takenOver(running, authority);
+  expect(agent).toEqual({ ...running, sync: authority.sync });
+  expect(takenOver(authority, running)).toEqual({ ...authority, sync: running.sync });
+});
