@@ -35,7 +35,6 @@ test('without any configuration this is an authority with the defaults of the co
       header_bytes: '8KiB',
       request_timeout: '10s',
       body_bytes: '16KiB',
-      import_bytes: '64MiB',
       parameters: 32,
       connections: 256,
       rate: 0,

@@ -155,7 +155,7 @@ test('what looks wrong and is not is taken', () => {
     'listen: { tcp: "0.0.0.0:80", allow_remote: true }',
     'listen: { tcp: false, socket: false, sockets: [{ path: /x }] }',
     'freshness: { fresh: 1ms, stale: 1ms, grace: 1ms, refresh: 1ms, unknown: 0, gone: 0s }',
-    'limits: { body_bytes: 1000, import_bytes: 1GiB, rate: 0.5 }',
+    'limits: { body_bytes: 1000, header_bytes: 1GiB, rate: 0.5 }',
     'sync: { max_pending: 1e6 }',
     agent,
     '',

@@ -76,7 +76,6 @@ const rest = fc.record(
       {
         header_timeout: duration,
         body_bytes: count,
-        import_bytes: count.map((mib) => `${mib}MiB`),
         rate: count,
       },
       optional,

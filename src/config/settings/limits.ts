@@ -16,7 +16,6 @@ export const limits = {
       purpose: 'How long a whole request may take to arrive; its answer may take longer.',
     },
     body_bytes: { kind: 'size', default: '16KiB', purpose: 'The most bytes of a body.' },
-    import_bytes: { kind: 'size', default: '64MiB', purpose: '' },
     parameters: {
       kind: 'count',
       default: 32,
