@@ -18,7 +18,7 @@ test('without any configuration this is an authority with the defaults of the co
     },
     upstream: null,
     products: [],
-    freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '6h', unknown: '1m', gone: '1m' },
+    freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '6h', unknown: '1m', gone: '1d' },
     sync: {
       rate: 5,
       lanes: 4,
@@ -81,7 +81,7 @@ upstream:
 products:
   - key: RGsF
     secret_file: /etc/latchkey/rgsf.secret
-freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone: 60s }
+freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone: 24h }
 `,
     files: { '/etc/latchkey/api-key': 'key-1\n', '/etc/latchkey/rgsf.secret': 'secret-1\r\n' },
   });

@@ -25,7 +25,7 @@ const keys = {
   },
   gone: {
     kind: 'duration',
-    default: '60s',
+    default: '24h',
     purpose: 'How long reads of a known key must have been answered with 404 before it is refused as gone.',
   },
 } as const;
