@@ -19,6 +19,8 @@ export interface FileValues {
   readonly tree: unknown;
   /** The file that was read; `null` when none is there. */
   readonly file: string | null;
+  /** What named it: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
+  readonly origin: string;
   readonly faults: readonly Fault[];
   readonly originOf: (path: KeyPath) => string;
 }
@@ -38,7 +40,7 @@ export function readConfigurationFile(sources: FileSources): FileValues {
 
 type Opened = { readonly path: string } & ({ readonly text: string } | { readonly error: unknown });
 
-const none: FileValues = { tree: {}, file: null, faults: [], originOf: () => 'default' };
+const none: FileValues = { tree: {}, file: null, origin: 'default', faults: [], originOf: () => 'default' };
 
 function open(sources: FileSources, path: string): Opened {
   try {
@@ -70,6 +72,7 @@ function parseFile(opened: Opened, origin: string): FileValues {
   return {
     tree: anchorPaths(tree, dirname(path)),
     file: path,
+    origin,
     faults: [],
     originOf: (at) => atLine(yaml.lineOf(at)),
   };

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
@@ -10,6 +10,7 @@ import { readSecretFiles } from './secret-file.ts';
 import { collectFaults } from './section.ts';
 import { type Raw, readSources, type Sources } from './source.ts';
 import type { Tree } from './tree.ts';
+import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warning.ts';
 
 /** What the command line gives; the rest is this process's own surroundings. */
 export interface LoadOptions {
@@ -21,16 +22,22 @@ export interface LoadOptions {
   readonly environment?: Environment | undefined;
 }
 
-/** A whole configuration and the file it came from, or everything that is wrong with it. */
+/** A whole configuration, and what there is to say of where it came from. */
+export interface LoadedConfiguration {
+  readonly ok: true;
+  readonly configuration: Configuration;
+  readonly file: string | null;
+  /** The files that secrets were read from. */
+  readonly secretFiles: readonly string[];
+  /** The configuration file, if a secret stands in it. */
+  readonly fileWithSecrets: string | null;
+  /** What a start works with, but should not; written like a fault. */
+  readonly warnings: readonly Fault[];
+}
+
+/** A configuration, or everything that is wrong with it. */
 export type ConfigurationResult =
-  | {
-      readonly ok: true;
-      readonly configuration: Configuration;
-      readonly file: string | null;
-      /** The files that secrets were read from. */
-      readonly secretFiles: readonly string[];
-    }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  LoadedConfiguration | { readonly ok: false; readonly faults: readonly Fault[] };
 
 /** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
 export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
@@ -58,9 +65,19 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ...secrets.faults,
     ...checkCaFile(parsed.data?.upstream?.caFile ?? null, raw, sources),
   ];
-  return parsed.success && found.length === 0
-    ? { ok: true, configuration: parsed.data, file: raw.file, secretFiles: secrets.files }
-    : { ok: false, faults: found };
+  if (!parsed.success || found.length > 0) return { ok: false, faults: found };
+  const fileWithSecrets = holdsSecret(raw.fileTree) ? raw.file : null;
+  return {
+    ok: true,
+    configuration: parsed.data,
+    file: raw.file,
+    secretFiles: secrets.files.map(({ path }) => path),
+    fileWithSecrets,
+    warnings: [
+      ...warnOfPlainHttp(parsed.data, raw),
+      ...warnOfReadableFiles({ fileWithSecrets, secretFiles: secrets.files }, raw, sources),
+    ],
+  };
 }
 
 /** It is read when the way up is built; that it cannot be is told with everything else. */
@@ -85,6 +102,7 @@ function surround({ file, flags, environment }: LoadOptions): Sources {
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
     readFile: (path) => readFileSync(path, 'utf8'),
+    isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
   };
 }
 

@@ -6,6 +6,12 @@ import { root } from './settings/root.ts';
 import type { Raw } from './source.ts';
 import { isTree, listOf, type Tree } from './tree.ts';
 
+/** A file that a secret was read from, and the key that names it. */
+export interface SecretFile {
+  readonly key: KeyPath;
+  readonly path: string;
+}
+
 /**
  * Puts the content of `…_file` keys where the secret itself would stand.
  *
@@ -15,8 +21,8 @@ import { isTree, listOf, type Tree } from './tree.ts';
 export function readSecretFiles(
   raw: Raw,
   readFile: (path: string) => string,
-): { readonly tree: Tree; readonly files: readonly string[]; readonly faults: readonly Fault[] } {
-  const files: string[] = [];
+): { readonly tree: Tree; readonly files: readonly SecretFile[]; readonly faults: readonly Fault[] } {
+  const files: SecretFile[] = [];
   const faults: Fault[] = [];
 
   function fill(description: Description, value: unknown, at: KeyPath): unknown {
@@ -36,19 +42,22 @@ export function readSecretFiles(
     const fileKey = fileKeyOf(key);
     const path = tree[fileKey] ?? undefined;
     if (path === undefined) return tree;
-    const read = readSecret(tree[key] ?? undefined, path, key);
+    const pathAt = [...at, fileKey];
+    const read = readSecret({ given: tree[key] ?? undefined, path, key }, pathAt);
     if ('secret' in read) return { ...tree, [key]: read.secret };
-    const filePath = [...at, fileKey];
-    faults.push({ key: formatKey(filePath), text: read.fault, origin: raw.originOf(filePath) });
+    faults.push({ key: formatKey(pathAt), text: read.fault, origin: raw.originOf(pathAt) });
     return { ...tree, [key]: mask };
   }
 
-  function readSecret(given: unknown, path: unknown, key: string): { secret: string } | { fault: string } {
+  function readSecret(
+    { given, path, key }: { given: unknown; path: unknown; key: string },
+    at: KeyPath,
+  ): { secret: string } | { fault: string } {
     if (given !== undefined) return { fault: `is given beside ${key}: take one of them out` };
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
       const secret = readFile(path).replace(/[\r\n]+$/, '');
-      files.push(path);
+      files.push({ key: at, path });
       if (secret === '') return { fault: `${path} is empty` };
       return isCredential(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };
     } catch (error) {

@@ -8,6 +8,8 @@ import { isTree, overlay, type Tree, valueAt } from './tree.ts';
 export interface Sources extends FileSources {
   /** What the command line sets, in the file's own names and shape; `undefined` is not set. */
   readonly flags?: Tree | undefined;
+  /** Whether every user of the machine may read a file that is there; not asked on Windows. */
+  readonly isWorldReadable?: (path: string) => boolean;
 }
 
 /** All that was given, before anything is known about it. */
@@ -15,6 +17,10 @@ export interface Raw {
   readonly tree: Tree;
   /** The file that was read. */
   readonly file: string | null;
+  /** What stands in that file. */
+  readonly fileTree: unknown;
+  /** Says where the file was named, as far as `file` is not null. */
+  readonly fileOrigin: string;
   /** Says where the value at a path comes from. */
   readonly originOf: (path: KeyPath) => string;
 }
@@ -43,6 +49,8 @@ export function readSources(sources: Sources): { readonly raw: Raw; readonly fau
     raw: {
       tree: isTree(tree) ? tree : {},
       file: file.file,
+      fileTree: file.tree,
+      fileOrigin: file.origin,
       originOf: (path) => findOrigin(layers, path),
     },
     faults: [...file.faults, ...environment.faults],

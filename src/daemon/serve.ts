@@ -1,7 +1,6 @@
 import closeWithGrace from 'close-with-grace';
-import type { Configuration } from '../config/configuration.ts';
 import { formatFault } from '../config/fault.ts';
-import type { ConfigurationResult } from '../config/load.ts';
+import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError } from '../service/ports.ts';
 import {
@@ -25,11 +24,12 @@ const closeMs = 15_000;
  * answered. Resolves, with the exit code, only when it could not start (1) or its storage failed (74).
  */
 export async function serve(
-  configuration: Configuration,
+  { configuration, warnings }: LoadedConfiguration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
   const root = makeLog(configuration.log);
   const log = logOf(root, 'daemon');
+  if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   const starting = startDaemon(configuration, { log: root });
   const rereads = (): void => {
     // Also a signal that comes while it starts, which would end the process if nobody listened.

@@ -108,6 +108,16 @@ test.each([
   expect(linesOf(found, 'fail').join('\n')).toMatch(message);
 });
 
+test('an upstream elsewhere that is asked without encryption is told', async () => {
+  await using directory = temporaryDirectory();
+  const found = await examine(directory.path, { base_url: 'http://nowhere.invalid' });
+  expect(linesOf(found, 'warn')).toContain(
+    'http://nowhere.invalid is plain http to another machine  →  use https: whoever is on the way can read the secrets',
+  );
+  const encrypted = await examine(directory.path, { base_url: 'https://nowhere.invalid' });
+  expect(encrypted.out).not.toContain('plain http');
+});
+
 test('a clock that is wrong is told by the upstream’s', async () => {
   await using directory = temporaryDirectory();
   const server = createServer((_, response) => {

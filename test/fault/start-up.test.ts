@@ -50,6 +50,30 @@ const configurationFaults: [string, object, string[]][] = [
   ],
 ];
 
+test('a start warns, in one line, of plain http to another machine and of secrets that every user can read', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'config.yaml');
+  writeFileSync(file, '');
+  chmodSync(file, 0o644);
+  const upstream = { base_url: 'http://nowhere.invalid' };
+  await using daemon = await startDaemonProcess(directory.path, { ...agent, upstream });
+  expect(await daemon.said('the configuration is not safe')).toMatchObject({
+    level: 40,
+    part: 'daemon',
+    warnings: [
+      expect.stringMatching(/^upstream\.base_url: is plain http to another machine/),
+      expect.stringMatching(/^file: .*config\.yaml holds a secret and can be read by every user/),
+    ],
+  });
+  expect(daemon.lines.filter(({ warnings }) => warnings !== undefined)).toHaveLength(1);
+});
+
+test('a start on loopback with a file of its own user has nothing to warn of', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startDaemonProcess(directory.path, agent);
+  expect(daemon.lines.filter(({ level }) => level === 40)).toEqual([]);
+});
+
 for (const [what, configuration, faults] of configurationFaults) {
   test.concurrent(`${what} stops the start with a line and exit code 78`, async () => {
     await using directory = temporaryDirectory();

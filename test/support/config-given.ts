@@ -15,13 +15,17 @@ export interface Given {
   readonly files?: Readonly<Record<string, string | Error>>;
   /** The file that the command line names. */
   readonly file?: string;
+  /** The files that every user of the machine may read. */
+  readonly worldReadable?: readonly string[];
+  readonly platform?: NodeJS.Platform;
 }
 
 /** Where every machine here has certificates. */
 const certificates = { '/etc/ca.pem': 'PEM', '/srv/ca.pem': 'PEM' };
 
 /** Sources on a machine that has these files and no others. */
-export function given({ text, flags, environment = {}, files = {}, file }: Given = {}): Sources {
+export function given(what: Given = {}): Sources {
+  const { text, flags, environment = {}, files = {}, file, worldReadable = [], platform = 'linux' } = what;
   const path = `${folder}/config.yaml`;
   const all: Given['files'] = { ...certificates, ...files, ...(text !== undefined && { [path]: text }) };
   return {
@@ -29,8 +33,9 @@ export function given({ text, flags, environment = {}, files = {}, file }: Given
     flags,
     environment,
     home: '/home/ada',
-    platform: 'linux',
+    platform,
     directory: '/work',
+    isWorldReadable: (name) => worldReadable.includes(name),
     readFile: (name) => {
       const content = all[name] ?? absent();
       if (typeof content === 'string') return content;
@@ -60,4 +65,11 @@ export function configurationOf(what: Given = {}): Configuration {
 export function faultsOf(what: Given): readonly string[] {
   const result = parseConfiguration(given(what));
   return result.ok ? [] : result.faults.map(formatFault);
+}
+
+/** The warnings that a start would log; throws when the sources are not sound. */
+export function warningsOf(what: Given): readonly string[] {
+  const result = parseConfiguration(given(what));
+  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
+  return result.warnings.map(formatFault);
 }

@@ -58,7 +58,8 @@ export function spawnDaemon(
   environment: Record<string, string> = {},
 ): DaemonProcess {
   const file = join(directory, 'config.yaml');
-  writeFileSync(file, JSON.stringify({ state_dir: join(directory, 'state'), ...configuration }));
+  const text = JSON.stringify({ state_dir: join(directory, 'state'), ...configuration });
+  writeFileSync(file, text, { mode: 0o600 });
   const child = spawn(process.execPath, [program, 'serve', '--config', file], {
     env: { PATH: process.env['PATH'], HOME: directory, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,7 +1,6 @@
-import type { Configuration } from '../../config/configuration.ts';
 import { formatFault } from '../../config/fault.ts';
 import { fail, type Finding, ok, warn } from '../../config/finding.ts';
-import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
+import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
@@ -34,23 +33,11 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const others = await examine({
     configuration,
     secretFiles: loaded.secretFiles,
-    fileWithSecrets: hasInlineSecrets(loaded) ? file : null,
+    fileWithSecrets: loaded.fileWithSecrets,
     isRunning: daemon.isRunning,
   });
   const source = file ?? 'no file, defaults';
   return [ok(`the configuration is sound: ${source} (${configuration.role})`), ...daemon.findings, ...others];
-}
-
-function hasInlineSecrets({
-  configuration,
-  secretFiles,
-}: Extract<ConfigurationResult, { ok: true }>): boolean {
-  return countSecrets(configuration) > secretFiles.length;
-}
-
-function countSecrets({ upstream, products }: Configuration): number {
-  const hasApiKey = (upstream?.apiKey ?? null) !== null;
-  return products.length + (hasApiKey ? 1 : 0);
 }
 
 async function examineDaemon(

@@ -24,7 +24,7 @@ export const serveCommand: Command = defineCommand(
     const loaded = loadConfiguration(options);
     if (!loaded.ok) return reportFaults(loaded.faults, output);
     const { serve } = await import('../../daemon/serve.ts');
-    return serve(loaded.configuration, async () => loadConfiguration(options));
+    return serve(loaded, async () => loadConfiguration(options));
   },
 );
 

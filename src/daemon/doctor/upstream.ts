@@ -10,6 +10,7 @@ import { Connections, type ConnectionSettings } from '../../upstream/connections
 import { exchange, type Exchange } from '../../upstream/exchange.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { isPlainToOthers } from '../../config/warning.ts';
 import { systemRandom } from '../system/random.ts';
 
 /** Beyond this the clock is called suspect, in ms; from `noticeableMs` on it is worth a word. */
@@ -21,7 +22,7 @@ export async function examineUpstream(configuration: Configuration): Promise<Fin
   const { upstream } = configuration;
   if (upstream === null) return [];
   const { pem, areUsable, findings } = readCertificates(upstream);
-  const way = [...findings, ...(await examineName(upstream))];
+  const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
   if (!areUsable) return way;
   const settings = connectionSettings(upstream, pem);
   const came = await askWithoutCredential(settings);
@@ -54,6 +55,12 @@ function readCertificates({ caFile }: UpstreamSettings): Certificates {
     const finding = fail(`${caFile} is no certificate: ${formatReason(error)}`, advice);
     return { pem: null, areUsable: false, findings: [finding] };
   }
+}
+
+function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
+  if (!isPlainToOthers(baseUrl)) return [];
+  const advice = 'use https: whoever is on the way can read the secrets';
+  return [warn(`${baseUrl} is plain http to another machine`, advice)];
 }
 
 /** A proxy looks up the name itself, so that this machine need not be able to. */

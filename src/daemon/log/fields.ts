@@ -19,6 +19,7 @@ const allowed: ReadonlySet<string> = new Set([
   'signal',
   'level',
   'faults',
+  'warnings',
   'changed',
   'restart',
   // of the way up
