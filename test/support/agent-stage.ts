@@ -13,7 +13,7 @@ import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } fro
 import { temporaryDirectory, type TemporaryDirectory } from './temporary.ts';
 
 export const productKey = 'product';
-export const secret = 'product-secret';
+export const secret = 'secret-of-the-product';
 export const apiKey = 'api-key';
 
 /** The headers that existing software sends: both credentials at once. */
