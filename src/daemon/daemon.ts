@@ -140,6 +140,7 @@ export class Daemon {
   /** Listens and runs. `owned` is disposed of by `stop`, or here if it cannot listen. */
   async open(prepare: (server: FastifyInstance) => void, owned: AsyncDisposableStack): Promise<void> {
     await using opening = owned;
+    await this.#role.bind();
     const { current, log, writer, clock } = this.#parts;
     this.#listeners = await openListeners(current.configuration, this.#app(), (server) => {
       this.#parts.metrics.watch(server);
@@ -187,6 +188,7 @@ export class Daemon {
     const configuration = takenOver(before, wanted);
     current.replace(configuration);
     this.#role.upstream?.retryCredentials();
+    this.#role.bind().catch((error: unknown) => this.#fail(error));
     return {
       changed: changedKeys(before, configuration),
       restart: changedKeys(configuration, wanted),

@@ -42,9 +42,11 @@ async function markTime({ writer, clock }: HouseParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
 }
 
-async function prune({ writer, isAgent }: HouseParts): Promise<void> {
-  await unlessFull(() => writer.write('pruneIdempotency', {}));
-  if (isAgent) await unlessFull(() => writer.write('pruneOperations', {}));
+async function prune({ writer, clock, isAgent }: HouseParts): Promise<void> {
+  // A wall clock that jumped ahead, and is not believed, removes nothing.
+  const believedNow = clock.mark().at;
+  await unlessFull(() => writer.write('pruneIdempotency', { believedNow }));
+  if (isAgent) await unlessFull(() => writer.write('pruneOperations', { believedNow }));
 }
 
 /** A full disk passes; the next time tries again. */

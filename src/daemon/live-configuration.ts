@@ -79,7 +79,7 @@ export class LiveConfiguration {
 
   couponing(): ReturnType<AgentCouponingParts['settings']> {
     const { sync, freshness } = this.#configuration;
-    return { freshness, maxPending: sync.maxPending, fenceMs: sync.fenceMs };
+    return { freshness, maxPending: sync.maxPending };
   }
 }
 

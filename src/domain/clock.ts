@@ -20,11 +20,22 @@ export type TimeKeeping = {
   unbelieved: number | null;
   /** By how much the upstream's `Date` showed the wall clock to run ahead, in ms. */
   aheadMs: number;
+  /** Whether anything but the wall clock of this machine has ever said what time it is. */
+  isConfirmed: boolean;
 };
 
+/** The time that a store remembers having reached, in epoch ms. */
+export type TimeMark = { at: number; isConfirmed: boolean };
+
 /** Starts from the mark kept in the store; null on a new one. */
-export function startTimeKeeping(mark: number | null, reading: ClockReading): TimeKeeping {
-  const start = { takenAt: reading.monotonic, base: mark ?? reading.wall, unbelieved: null, aheadMs: 0 };
+export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): TimeKeeping {
+  const start: TimeKeeping = {
+    takenAt: reading.monotonic,
+    base: mark?.at ?? reading.wall,
+    unbelieved: null,
+    aheadMs: 0,
+    isConfirmed: mark?.isConfirmed ?? false,
+  };
   return keepTime(start, reading);
 }
 
@@ -44,6 +55,7 @@ export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading
     unbelieved: isBelieved ? null : shown,
     // A wall clock that was ahead and has come back is right again.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
+    isConfirmed: keeping.isConfirmed,
   };
 }
 
@@ -54,20 +66,22 @@ export function timeOf({ base, unbelieved }: TimeKeeping): number {
 
 /**
  * Learns from the `Date` of a parsed upstream answer: time has reached it, and a wall clock far ahead of
- * it is known to be wrong by that much. Only such an answer takes time back.
+ * it is known to be wrong by that much. Only such an answer takes time back: a jump that was not believed, and
+ * whatever the wall clock showed before the first answer of all, when it may have been ahead from the start.
  */
 export function learnDate(
   keeping: TimeKeeping,
   date: number,
   { wall, monotonic }: ClockReading,
 ): TimeKeeping {
-  const base = Math.max(date, keeping.base + monotonic - keeping.takenAt);
+  const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
     takenAt: monotonic,
     base,
     unbelieved: null,
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
+    isConfirmed: true,
   };
 }
 

@@ -14,12 +14,12 @@ export type Observation = {
   boot: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
-  /** Since when the upstream has answered 404, without an answer in between. */
+  /** Since when reads have been answered 404, without an answer in between. */
   missingSince: number | null;
-  /** It has said so twice, far enough apart: the key does not exist any more. */
+  /** Reads were answered so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
-  /** Until when an attempt of a disable may still be on its way (`Clock.steady`): no enable is sent before. */
-  lingersUntil: number | null;
+  /** A write was answered 404, which alone proves nothing: the next step is a read. */
+  readFirst: boolean;
   /** When a caller last asked for it. */
   askedAt: number;
   /** When it is to be asked for behind the callers (`Clock.steady`); null when nobody asks for it any more. */
@@ -37,8 +37,8 @@ export function localLicense({ license, local }: Pick<Observation, 'license' | '
 /**
  * What callers here see: the last confirmed `uses` with the unfinished changes applied one by one, and
  * the last confirmed `enabled` unless a disable waits. A waiting enable never shows.
- * Held operations are left out of the count: their read-back may already contain them. A disable that
- * the upstream refused, or that a person must decide, still holds here.
+ * Held operations are left out of the count: the count that was read may already contain them. A disable
+ * that the upstream refused, or that a person must decide, still holds here.
  */
 export function localState(license: License, operations: readonly Operation[]): LocalState {
   return operations.reduce<LocalState>(addLocalChange, {
@@ -62,22 +62,58 @@ export function addLocalChange(local: LocalState, { kind, progress }: Operation)
   };
 }
 
-/** The observation after the upstream answered 404 at `now`; two such answers `goneMs` apart make the key gone. */
+/** How many operations of a key there are of each sort that `localState` tells apart. */
+export type Backlog = {
+  /** Uses and decreases that count: unfinished, not held. */
+  usages: number;
+  decreases: number;
+  /** Disables that hold here. */
+  disables: number;
+  unfinished: number;
+};
+
+/**
+ * The same as `localState` by their numbers alone, so that a key with a long queue costs no more than
+ * another. Null where the order of the operations matters: the count could touch 0 on the way.
+ */
+export function localStateByBacklog(license: License, backlog: Backlog): LocalState | null {
+  const uses = Math.max(license.uses, 0);
+  if (backlog.decreases > uses) return null;
+  return {
+    uses: uses + backlog.usages - backlog.decreases,
+    enabled: license.enabled && backlog.disables === 0,
+    pending: backlog.unfinished,
+  };
+}
+
+/** The observation after a read was answered 404 at `now`; two such answers `goneMs` apart make the key gone. */
 export function observeMissing(observation: Observation, now: number, goneMs: number): Observation {
   const missingSince = observation.missingSince ?? now;
-  return { ...observation, missingSince, gone: observation.gone || now - missingSince >= goneMs };
+  const gone = observation.gone || now - missingSince >= goneMs;
+  return { ...observation, missingSince, gone, readFirst: false };
 }
 
 /** When a key is refreshed: `refresh` after its observation, ±20 %, as long as it was asked for within `grace`. */
 export type RefreshPolicy = { refreshMs: number; graceMs: number };
 
-/** `Observation.refreshAt` after a read; one that failed is tried again after a tenth of the time. */
+/** What a read has brought: an answer, nothing, or that the key is gone. */
+export type RefreshedAs = 'known' | 'unanswered' | 'gone';
+
+/**
+ * `Observation.refreshAt` after a read. One that failed is repeated after a tenth of the time; a key that is
+ * gone is still read, rarely: it may come back.
+ */
 export function nextRefreshAt(
   { askedAt }: Pick<Observation, 'askedAt'>,
-  { refreshMs, graceMs }: RefreshPolicy,
-  at: { now: number; steady: number; draw: number; isKnown: boolean },
+  { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
+  at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
 ): number | null {
   if (at.now - askedAt > graceMs) return null;
-  const waitMs = refreshMs * (0.8 + 0.4 * at.draw) * (at.isKnown ? 1 : 0.1);
-  return at.steady + Math.max(1, Math.round(waitMs));
+  const jitter = 0.8 + 0.4 * at.draw;
+  const intervalMs: Record<RefreshedAs, number> = {
+    known: refreshMs,
+    unanswered: refreshMs * 0.1,
+    gone: Math.max(refreshMs, goneMs),
+  };
+  return at.steady + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
 }

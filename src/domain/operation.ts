@@ -17,17 +17,37 @@ export const laneOf: Record<OperationKind, LaneName> = {
   void: 'redemption',
 };
 
-/** Where an operation stands (sync design, section 1). Times are epoch ms. */
+/*
+ * The way of an operation (src/sync/README.md, Operation states):
+ *
+ *             send            applied
+ *   pending ────────▶ in_flight ────────▶ delivered        (inferred, if it was doubtful)
+ *     ▲ ▲  not_applied │   │ ambiguous
+ *     │ └──────────────┘   ▼        read_applied
+ *     └─────────────── uncertain ───────▶ delivered        (inferred, if another writer could explain it)
+ *        read_absent       │ hold, refused
+ *                          ▼
+ *                   uncertain, held ───▶ a person: retry, drop, confirm
+ *
+ *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
+ *   A person may also retry, drop or confirm what is dead or conflicted.
+ */
+
+/** Why an operation is dead: the upstream refused it, or does not know the license key any more. */
+export type DeathCause = 'refused' | 'missing';
+
+/** Where an operation stands. Times are epoch ms. `doubtful`: it may have been applied, and no read can rule that out. */
 export type OperationProgress =
-  /** `doubtful`: an earlier attempt may have counted, though a read did not show it. */
   | { state: 'pending'; doubtful: boolean }
   /** Committed as such before the first byte left. `baseUses` is the count it was sent on. */
   | { state: 'in_flight'; doubtful: boolean; baseUses: number | null; sentAt: number }
-  /** `held`: reading cannot decide it, a person must. Otherwise it waits for its fence. */
-  | { state: 'uncertain'; baseUses: number | null; held: boolean }
+  /** `held`: reading cannot decide it, a person must. Otherwise it waits for its fence, and is read back. */
+  | { state: 'uncertain'; doubtful: boolean; baseUses: number | null; held: boolean }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
-  /** Not sent, or refused for good; `lastError` says why. */
-  | { state: 'conflicted' | 'dead' };
+  /** Not applied; `lastError` says why. */
+  | { state: 'dead'; cause: DeathCause }
+  /** Not applied, because the upstream moved on. */
+  | { state: 'conflicted' };
 
 export type OperationState = OperationProgress['state'];
 
@@ -43,7 +63,7 @@ export const operationStates: readonly OperationState[] = [
   'dropped',
 ];
 
-/** The states in which an operation still has a way to go by itself, or waits for a person in `uncertain`. */
+/** The states in which an operation is still to be delivered, or waits for a person in `uncertain`. */
 export type UnfinishedState = Extract<OperationState, 'pending' | 'in_flight' | 'uncertain'>;
 
 /** What an operation is, apart from where it stands. */
@@ -66,9 +86,13 @@ export type OperationIdentity = {
   nextAt: number | null;
   /** `nextAt` was set by an outage: the first success after it clears the wait. */
   outage: boolean;
+  /** Until when an attempt of it may still be on its way (`Clock.steady`); null when there was no such attempt. */
+  fencedUntil: number | null;
+  /** The upstream to which it was first sent: only that one can settle its doubt. Null before. */
+  upstream: string | null;
   lastError: string | null;
-  /** What the caller had seen, sent along to a Latchkey. */
-  revision: string | null;
+  /** Of an enable: what callers here saw when it was asked for. */
+  seenEnabled: boolean | null;
   /** What is sent, where the kind and subject do not say it all. */
   payload: string | null;
 };
@@ -81,17 +105,19 @@ export type OperationEvent =
   | { type: 'applied'; at: number }
   | { type: 'not_applied' }
   | { type: 'ambiguous' }
-  | { type: 'refused' }
+  | { type: 'refused'; cause: DeathCause }
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
-  /** Something outside (a restore, an unexplained movement) makes its fate unknown. */
-  | { type: 'doubt'; baseUses: number | null }
-  /** It may have been delivered in a past that this store does not remember; it is sent all the same. */
+  /** It may have been delivered without this store knowing; `lasting`: no read can make that certain. */
+  | { type: 'doubt'; baseUses: number | null; lasting: boolean }
+  /** It may have been delivered before this start, but is sent all the same. */
   | { type: 'suspect' }
   /** Read-back shows it applied; `certain` when no other writer could have made it look so. */
   | { type: 'read_applied'; certain: boolean; at: number }
   /** Read-back shows it not applied; `certain` as above. */
   | { type: 'read_absent'; certain: boolean }
+  /** The license key that it died with is known to the upstream again. */
+  | { type: 'revive' }
   | { type: 'hold' }
   | { type: 'conflict' }
   | { type: 'cancel'; at: number }
@@ -122,6 +148,7 @@ const nothing = {
   read_applied: null,
   read_absent: null,
   hold: null,
+  revive: null,
   conflict: null,
   cancel: null,
   retry: null,
@@ -134,13 +161,19 @@ const finish =
   (_: OperationProgress, { at }: { at: number }): OperationProgress => ({ state, finishedAt: at });
 const delivered = finish('delivered');
 const dropped = finish('dropped');
-const dead = (): OperationProgress => ({ state: 'dead' });
+const cancelled = finish('cancelled');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
 const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
-const doubted = (_: OperationProgress, { baseUses }: EventOf<'doubt'>): OperationProgress => ({
+const held = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
   state: 'uncertain',
+  doubtful,
   baseUses,
-  held: false,
+  held: true,
+});
+/** The answer to this attempt is clear; an earlier one may have been applied as well. */
+const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): OperationProgress => ({
+  state: doubtful ? 'inferred' : 'delivered',
+  finishedAt: at,
 });
 
 /** The machine of one outbox entry: state × event. A missing cell does not compile. */
@@ -148,46 +181,68 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   pending: {
     ...nothing,
     send: ({ doubtful }, { baseUses, at }) => ({ state: 'in_flight', doubtful, baseUses, sentAt: at }),
-    needless: ({ doubtful }, { at }) => ({ state: doubtful ? 'inferred' : 'delivered', finishedAt: at }),
-    refused: dead,
-    doubt: doubted,
+    needless: applied,
+    refused: ({ doubtful }, { cause }) => (doubtful ? held(null, true) : { state: 'dead', cause }),
+    doubt: ({ doubtful }, { baseUses, lasting }) => ({
+      state: 'uncertain',
+      doubtful: doubtful || lasting,
+      baseUses,
+      held: false,
+    }),
     suspect: () => ({ state: 'pending', doubtful: true }),
+    hold: ({ doubtful }) => held(null, doubtful),
     conflict: conflicted,
-    cancel: finish('cancelled'),
+    cancel: cancelled,
     retry: (progress) => progress,
     drop: dropped,
   },
   in_flight: {
     ...nothing,
-    applied: ({ doubtful }, { at }) => ({ state: doubtful ? 'inferred' : 'delivered', finishedAt: at }),
+    applied,
     not_applied: ({ doubtful }) => ({ state: 'pending', doubtful }),
-    ambiguous: ({ baseUses }) => ({ state: 'uncertain', baseUses, held: false }),
-    refused: dead,
-    doubt: ({ baseUses }, event) => ({
+    ambiguous: ({ doubtful, baseUses }) => ({ state: 'uncertain', doubtful, baseUses, held: false }),
+    refused: ({ doubtful, baseUses }, { cause }) =>
+      doubtful ? held(baseUses, true) : { state: 'dead', cause },
+    doubt: ({ doubtful, baseUses }, event) => ({
       state: 'uncertain',
+      doubtful: doubtful || event.lasting,
       baseUses: baseUses ?? event.baseUses,
       held: false,
     }),
     conflict: conflicted,
+    cancel: cancelled,
   },
   uncertain: {
     ...nothing,
-    refused: dead,
-    doubt: ({ baseUses }, event) => ({
+    // What may have been applied is never called dead, which says that it was not.
+    refused: ({ doubtful, baseUses }) => held(baseUses, doubtful),
+    doubt: ({ doubtful, baseUses, held: isHeld }, event) => ({
       state: 'uncertain',
+      doubtful: doubtful || event.lasting,
       baseUses: baseUses ?? event.baseUses,
-      held: false,
+      held: isHeld,
     }),
-    read_applied: (_, { certain, at }) => ({ state: certain ? 'delivered' : 'inferred', finishedAt: at }),
-    read_absent: (_, { certain }) => ({ state: 'pending', doubtful: !certain }),
-    hold: ({ baseUses }) => ({ state: 'uncertain', baseUses, held: true }),
+    read_applied: ({ doubtful }, { certain, at }) => ({
+      state: certain && !doubtful ? 'delivered' : 'inferred',
+      finishedAt: at,
+    }),
+    read_absent: ({ doubtful }, { certain }) => ({ state: 'pending', doubtful: doubtful || !certain }),
+    hold: ({ doubtful, baseUses }) => held(baseUses, doubtful),
     conflict: conflicted,
+    // A person sends again what may have been applied before: nothing can make that certain any more.
+    retry: () => ({ state: 'pending', doubtful: true }),
+    drop: dropped,
+    confirm: delivered,
+  },
+  conflicted: { ...nothing, cancel: cancelled, retry: pending, drop: dropped, confirm: delivered },
+  dead: {
+    ...nothing,
+    revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
+    cancel: cancelled,
     retry: pending,
     drop: dropped,
     confirm: delivered,
   },
-  conflicted: { ...nothing, retry: pending, drop: dropped, confirm: delivered },
-  dead: { ...nothing, retry: pending, drop: dropped, confirm: delivered },
   delivered: nothing,
   inferred: nothing,
   cancelled: nothing,
@@ -210,4 +265,10 @@ export function advance(operation: Operation, event: OperationEvent): Operation 
   }
   const attempts = event.type === 'send' ? operation.attempts + 1 : operation.attempts;
   return { ...operation, attempts, progress };
+}
+
+/** Whether an operation may have been applied upstream although no answer said so. */
+export function isDoubtful({ progress }: Pick<Operation, 'progress'>): boolean {
+  if (progress.state === 'uncertain') return true;
+  return (progress.state === 'pending' || progress.state === 'in_flight') && progress.doubtful;
 }

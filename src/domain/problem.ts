@@ -252,7 +252,14 @@ export type Problem = {
 };
 
 /** What a use case gives back: the value, or the problem that stands in its way. */
-export type Result<Value> = { ok: true; value: Value } | { ok: false; problem: Problem };
+export type Result<Value> =
+  | {
+      ok: true;
+      value: Value;
+      /** Everything was already as asked for. */
+      unchanged?: true;
+    }
+  | { ok: false; problem: Problem };
 
 /** Wraps a value as a successful result. */
 export function done<Value>(value: Value): { ok: true; value: Value } {

@@ -122,8 +122,12 @@ export interface CouponPull {
   list(signal: AbortSignal): Promise<Found>;
   /** Brings one coupon. */
   get(id: number, signal: AbortSignal): Promise<Found>;
-  /** Creates one: a single attempt, whose outcome is for the caller to record. */
-  create(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>>;
+  /** Waits for the turn of a creation. */
+  admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
+  /** Gives back a turn that was not used. */
+  giveBack(): void;
+  /** Sends a creation that is committed as in flight: a single attempt, whose outcome is recorded when it resolves. */
+  create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>>;
   /** Brings the whole list behind an answer, some time soon. */
   refresh(): void;
 }

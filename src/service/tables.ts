@@ -5,7 +5,7 @@ import type { Purchase } from '../domain/purchase.ts';
 import type { Token } from '../domain/token.ts';
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
-import type { Observation } from '../domain/observation.ts';
+import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
 
@@ -102,9 +102,11 @@ export interface TokenReads {
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;
   remove(tokenId: string): void;
+  renameProduct(from: string, to: string): void;
 }
 
 export interface ObservationReads {
+  /** Under any spelling that the upstream has answered; the observation has its own one. */
   get(licenseKey: string): Observation | null;
   /** License keys of a product, those that the upstream confirmed last before the others. */
   latest(productKey: string, limit: number): string[];
@@ -117,8 +119,10 @@ export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
-  /** Whatever may still be on its way may be so until then: nobody knows better after a start. */
-  lingerUntil(until: number): void;
+  /** From now on `alias` means the key that the upstream spells `licenseKey`. */
+  addAlias(alias: string, licenseKey: string): void;
+  remove(licenseKey: string): void;
+  renameProduct(from: string, to: string): void;
   /** Moves the time of every refresh, when `Clock.steady` has begun anew. */
   shiftRefreshes(byMs: number): void;
 }
@@ -126,18 +130,37 @@ export interface ObservationTable extends ObservationReads {
 /** A lane that has something to do: the subject, and which of its lanes. */
 export type LaneKey = { subject: string; lane: LaneName; productKey: string | null };
 
-export interface OperationReads {
-  get(id: string): Operation | null;
-  /** The first operation of a lane that is unfinished and not held. */
+/** The reads of one lane; each costs the same however long the lane is, where nothing else is said. */
+export interface LaneReads {
+  /** The first operation that is unfinished and not held. */
   head(subject: string, lane: LaneName): Operation | null;
-  /** Of a license key: unfinished, and disables that are conflicted or dead. In order. */
+  /** The last operation that is unfinished, held ones included. */
+  tail(subject: string, lane: LaneName): Operation | null;
+  /** Those that wait to be read back, in order. */
+  uncertain(subject: string, lane: LaneName): Operation[];
+  /**
+   * Until when a request of the lane, also one whose operation was dropped since, may still be on its way;
+   * null when that is before `now`. `asDisable`: without disables, which set a value and may be repeated.
+   */
+  fencedUntil(subject: string, lane: LaneName, now: number, asDisable: boolean): number | null;
+  /** What the unfinished operations of a license key add up to. */
+  backlog(licenseKey: string): Backlog;
+  /** Of a license key, in order and as many as there are: unfinished, and disables that are conflicted or dead. */
   shown(licenseKey: string): Operation[];
+  /** Of a subject: conflicted and dead ones, in order. */
+  dead(subject: string): Operation[];
+}
+
+export interface OperationReads extends LaneReads {
+  get(id: string): Operation | null;
   /** In order; all that is not finished when no state is given. */
   list(state: OperationState | null, page: Page): Operation[];
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
   /** How many are held for a person to decide. */
   heldCount(): number;
+  /** How many of a product are unfinished. */
+  unfinishedOf(productKey: string): number;
   /** The highest `seq` so far; 0 when there is none. */
   lastSeq(): number;
   /** Epoch ms of the oldest that is unfinished. */
@@ -150,14 +173,19 @@ export interface OperationReads {
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   put(operation: Operation): void;
-  /** The last operation of a lane that is unfinished, held ones included. */
-  tail(subject: string, lane: LaneName): Operation | null;
-  /** Unfinished operations of a lane in order, held ones left out. */
+  /** Unfinished operations of a lane in order, held ones left out; as many as there are. */
   lane(subject: string, lane: LaneName): Operation[];
   withState(state: OperationState): Operation[];
+  /** Those in doubt that were first sent to another upstream and are not held yet. */
+  inDoubtElsewhere(upstream: string): Operation[];
+  /** Fences that had not passed at `reached` hold until then: after a start nobody knows how much of them is left. */
+  extendFences(reached: number, until: number): void;
+  /** Puts the operations of one spelling of a license key into the lanes of another; their heads are to be scheduled. */
+  moveToSubject(from: string, to: string): void;
+  renameProduct(from: string, to: string): void;
   /** Lets every lane that waits because of an outage go on at `now`. */
   endOutage(now: number): void;
-  /** Lets every waiting lane go on at `now`, but for those whose head waits for a fence. */
+  /** Lets every waiting lane go on at `now`, but for those that wait for a fence. */
   hurry(now: number): void;
   /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
@@ -169,9 +197,14 @@ export interface OperationTable extends OperationReads {
 export type StoredAnswer = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {
   get(credential: string, key: string): StoredAnswer | null;
+  /** How many of changes that changed nothing. */
+  unchangedCount(): number;
 }
 export interface IdempotencyTable extends IdempotencyReads {
-  put(credential: string, key: string, record: StoredAnswer & { at: number }): void;
+  put(credential: string, key: string, record: StoredAnswer & { at: number; unchanged: boolean }): void;
+  remove(credential: string, key: string): void;
+  /** What was kept for one credential is kept for another. */
+  renameCredential(from: string, to: string): void;
   prune(before: number): void;
 }
 

@@ -5,7 +5,7 @@
 export { issueToken, revokeToken } from './access/token.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
 export { touchObservation } from './agent/observation.ts';
-export { confirmCoupon, forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
+export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
 export { addAccount, rollApiKey } from './authority/account.ts';
 export { addCollection } from './authority/collection.ts';
 export { createCoupon } from './authority/coupon.ts';
@@ -24,5 +24,6 @@ export { queueCoupon } from './outbox/queue-coupon.ts';
 export { queueChange } from './outbox/queue-license-change.ts';
 export { endOutage, recordAnswer } from './outbox/record-answer.ts';
 export { recordCouponAnswer, recordCouponListing } from './outbox/record-coupon.ts';
+export { bindUpstream } from './outbox/upstream-binding.ts';
 export { recordRead } from './outbox/record-read.ts';
 export { keepRetryAfter } from './outbox/retry-after.ts';

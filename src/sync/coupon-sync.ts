@@ -1,8 +1,8 @@
-import { foldCouponCode, type Coupon, type CouponTerms } from '../domain/coupon.ts';
+import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/coupon-payload.ts';
-import type { Clock, CouponPull, Found, Log, Upstream } from '../service/ports.ts';
+import type { Clock, CouponPull, Found, Idempotency, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
@@ -51,19 +51,40 @@ export class CouponSync implements CouponPull {
     return found(outcome);
   }
 
-  create(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>> {
-    const { upstream, lifetime } = this.#parts;
-    // Once it is sent it is followed to its end, also when the caller has gone.
-    return this.#ask('caller', signal, () => upstream.createCoupon(terms, lifetime));
+  async admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'> {
+    const { uplink } = this.#parts;
+    const admission = await uplink.admit('caller', signal);
+    if (!admission.admitted) return 'away';
+    if (!uplink.refusedCredentials().includes(null)) return 'admitted';
+    uplink.giveBack();
+    return 'unauthorized';
+  }
+
+  giveBack(): void {
+    this.#parts.uplink.giveBack();
+  }
+
+  async create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>> {
+    const operation = this.#parts.reader.operations.get(operationId);
+    if (operation === null) throw new Error(`there is no operation ${operationId}`);
+    return await this.#send(operation, caller);
   }
 
   /** Sends a queued creation that is committed as in flight. */
   async send(operation: Operation): Promise<void> {
+    await this.#send(operation, null);
+  }
+
+  async #send(
+    operation: Operation,
+    caller: { idempotency: Idempotency | null } | null,
+  ): Promise<Outcome<Coupon>> {
     const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
+    // Once it is sent it is followed to its end, also when the caller has gone.
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), lifetime);
     uplink.observe(outcome, { owner: null, subject: 'coupons' });
     const recorded = await persist(clock, lifetime, () =>
-      writer.write('recordCouponAnswer', { operationId: operation.id, outcome, policy: policy() }),
+      writer.write('recordCouponAnswer', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
     if (recorded.ok && recorded.value.progress.state !== 'delivered') {
       const { progress, lastError } = recorded.value;
@@ -72,6 +93,7 @@ export class CouponSync implements CouponPull {
         'a coupon was not delivered',
       );
     }
+    return outcome;
   }
 
   /** Settles a creation whose answer was lost. The caller holds its lane and was admitted once. */
@@ -110,19 +132,25 @@ export class CouponSync implements CouponPull {
     const { upstream, clock, lifetime } = this.#parts;
     let confirmedAt = clock.now();
     let isCached = false;
-    const coupons: Coupon[] = [];
-    for (let page = 0; page < mostPages; page += 1) {
-      const span = { limit: pageSize, offset: page * pageSize };
-      const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
-      if (outcome.outcome !== 'applied') return outcome;
-      coupons.push(...outcome.value);
-      confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
-      isCached ||= outcome.isCached;
-      if (outcome.value.length < pageSize) break;
+    const coupons = new Map<number, Coupon>();
+    let pages = 0;
+    // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
+    for (let reading = 1; reading === 1 || (reading === 2 && pages > 1); reading += 1) {
+      pages = 0;
+      for (let isMore = true; isMore && pages < mostPages; pages += 1) {
+        const span = { limit: pageSize, offset: pages * pageSize };
+        const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
+        if (outcome.outcome !== 'applied') return outcome;
+        for (const coupon of outcome.value) coupons.set(coupon.id, coupon);
+        confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
+        isCached ||= outcome.isCached;
+        isMore = outcome.value.length === pageSize;
+      }
     }
-    await this.#keep(coupons, confirmedAt, true);
-    await this.#dropMissing(coupons, priority);
-    return { outcome: 'applied', value: coupons, confirmedAt, isCached };
+    const listed = [...coupons.values()];
+    await this.#keep(listed, confirmedAt, true);
+    await this.#dropMissing(listed, priority);
+    return { outcome: 'applied', value: listed, confirmedAt, isCached };
   }
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */

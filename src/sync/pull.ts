@@ -4,15 +4,21 @@ import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Found, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './rate.ts';
 import type { Uplink } from './uplink.ts';
 
+/** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
+const disbeliefMs = 60_000;
+/** How many of the keys confirmed last are looked through for a witness. */
+const witnesses = 10;
 /** How many unknown keys are remembered at most. */
 const unknownKeys = 10_000;
 
-export type ReaderParts = {
+export type LicensePullParts = {
+  reader: Reader;
   writer: Writer;
   upstream: Upstream;
   clock: Clock;
@@ -27,15 +33,22 @@ export type ReaderParts = {
   lifetime: AbortSignal;
 };
 
-type Read = { productKey: string; licenseKey: string; outcome: Outcome<License>; sentAt: number };
+type Read = {
+  productKey: string;
+  licenseKey: string;
+  outcome: Outcome<License>;
+  sentAt: number;
+  isMissingBelieved: boolean;
+};
 
 /** Reads license keys from the upstream into the store, one request for all who ask for the same key. */
 export class LicensePull implements Pull {
-  readonly #parts: ReaderParts;
+  readonly #parts: LicensePullParts;
   readonly #underWay = new Map<string, Promise<Outcome<License>>>();
+  #disbelievedUntil = 0;
   readonly #unknown = new LRUCache<string, number>({ max: unknownKeys });
 
-  constructor(parts: ReaderParts) {
+  constructor(parts: LicensePullParts) {
     this.#parts = parts;
   }
 
@@ -62,8 +75,7 @@ export class LicensePull implements Pull {
         lookups?.giveBack(charged);
         return { found: 'known' };
       }
-      if (outcome.outcome === 'not_applied' && outcome.reason === 'missing')
-        this.#remember(productKey, licenseKey);
+      if (isMissing(outcome)) this.#remember(productKey, licenseKey);
       else found = { found: 'unreachable', detail: outcome.detail };
     }
     return found;
@@ -113,7 +125,7 @@ export class LicensePull implements Pull {
     const isRefused = uplink.refusedCredentials().includes(productKey);
     if (isRefused) uplink.giveBack();
     const read = isRefused
-      ? { productKey, licenseKey, outcome: refusedSecret, sentAt: clock.steady() }
+      ? { productKey, licenseKey, outcome: refusedSecret, sentAt: clock.steady(), isMissingBelieved: false }
       : await this.#ask(productKey, licenseKey);
     // It can be made again: nobody is kept waiting for room on a full disk.
     await this.#record(read);
@@ -121,11 +133,44 @@ export class LicensePull implements Pull {
   }
 
   async #ask(productKey: string, licenseKey: string): Promise<Read> {
-    const { upstream, clock, uplink, lifetime } = this.#parts;
+    const { clock } = this.#parts;
     const sentAt = clock.steady();
+    const outcome = await this.#verify(productKey, licenseKey);
+    const isMissingBelieved = !isMissing(outcome) || (await this.#isBelieved(productKey, licenseKey));
+    return { productKey, licenseKey, outcome, sentAt, isMissingBelieved };
+  }
+
+  async #verify(productKey: string, licenseKey: string): Promise<Outcome<License>> {
+    const { upstream, uplink, lifetime } = this.#parts;
     const outcome = await upstream.verify(productKey, licenseKey, lifetime);
     uplink.observe(outcome, { owner: productKey, subject: licenseKey });
-    return { productKey, licenseKey, outcome, sentAt };
+    return outcome;
+  }
+
+  /**
+   * A 404 about a known key is believed when another known key of the product is still answered, or when
+   * there is none: a gateway that has lost its routes answers 404 to everything.
+   */
+  async #isBelieved(productKey: string, licenseKey: string): Promise<boolean> {
+    const { reader, clock, uplink, lifetime } = this.#parts;
+    const known = reader.observations.get(licenseKey);
+    if (known === null) return true;
+    if (clock.steady() < this.#disbelievedUntil) return false;
+    const witness = this.#witnessFor(productKey, known.license.licenseKey);
+    if (witness === null) return true;
+    const admission = await uplink.admit('push', lifetime);
+    if (!admission.admitted) return false;
+    const outcome = await this.#verify(productKey, witness);
+    if (outcome.outcome === 'applied') return true;
+    this.#disbelievedUntil = clock.steady() + disbeliefMs;
+    return false;
+  }
+
+  /** Another key of the product, which the upstream confirmed lately and has not answered 404 since. */
+  #witnessFor(productKey: string, licenseKey: string): string | null {
+    const { observations } = this.#parts.reader;
+    const others = observations.latest(productKey, witnesses).filter((other) => other !== licenseKey);
+    return others.find((other) => observations.get(other)?.missingSince === null) ?? null;
   }
 
   async #record(read: Read): Promise<void> {
@@ -163,6 +208,10 @@ function nameOf(productKey: string, licenseKey: string): string {
 /** Whether certainly nothing went up: nobody can guess by that. */
 function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
+}
+
+function isMissing(outcome: Outcome<License>): boolean {
+  return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 
 function unreachable(detail: string): Outcome<License> {

@@ -128,11 +128,11 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const isRead = question.method === 'GET';
     const outcome = classify(came, { read: question.read, isRead, hidden, now: this.#clock.now() });
     if (outcome.outcome === 'ambiguous') leave();
-    if (outcome.outcome === 'applied' && !outcome.isCached && came.type === 'answered') {
-      const sentAt = sentAtOf(came);
-      if (sentAt !== null) this.#settings.onDate?.(sentAt);
-    }
-    return outcome;
+    if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
+    const sentAt = sentAtOf(came);
+    if (sentAt !== null) this.#settings.onDate?.(sentAt);
+    // The answer may just have shown that the clock was ahead: nothing is confirmed in the future.
+    return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, this.#clock.now()) };
   }
 
   #requestOf({

@@ -69,7 +69,7 @@ const licenseAnswer = z.object({ data: license });
 const couponAnswer = z.object({ data: coupon });
 const couponListAnswer = z.object({ data: z.object({ coupons: z.array(coupon) }) });
 
-/** Reads the answer to a license operation; one about another key is a fault. */
+/** Reads the answer to a license operation, with the key as the upstream spells it; one about another key is a fault. */
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
   const reading = read(licenseAnswer, body);
   if ('fault' in reading) return reading;
@@ -79,7 +79,7 @@ export function readLicense(body: unknown, licenseKey: string): Parsed<License> 
   }
   return {
     value: {
-      licenseKey,
+      licenseKey: data.license_key.trim(),
       productKey: data.product_link,
       buyerEmail: data.buyer_email,
       uses: data.uses,

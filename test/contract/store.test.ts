@@ -216,14 +216,14 @@ test('keys are refreshed when their time has come, longest due first, until nobo
   known('FORGOTTEN', null);
   known('GONE', 5, true);
   const keys = (limit: number) => observations.toRefresh(30, limit).map(({ license }) => license.licenseKey);
-  expect(keys(10)).toEqual(['OVERDUE', 'SOON']);
-  expect(keys(1)).toEqual(['OVERDUE']);
+  expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'SOON']);
+  expect(keys(1)).toEqual(['GONE']);
   observations.touch('FORGOTTEN', 101, 15);
   observations.touch('SOON', 102, 5);
-  expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON']);
+  expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON']);
   expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
   observations.shiftRefreshes(-10);
-  expect(keys(10)).toEqual(['OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
+  expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
 });
 
 test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {
@@ -246,7 +246,7 @@ test('the census counts enabled keys by their age, disabled ones apart, and none
 test('the head of a lane is its first unfinished operation that nobody must decide', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
-  const held = { state: 'uncertain', baseUses: 4, held: true } as const;
+  const held = { state: 'uncertain', doubtful: false, baseUses: 4, held: true } as const;
   operations.add(givenOperation({ progress: { state: 'delivered', finishedAt: at } }));
   operations.add(givenOperation({ progress: held }));
   const head = operations.add(givenOperation({ kind: 'decrease' }));
@@ -263,7 +263,7 @@ test('the head of a lane is its first unfinished operation that nobody must deci
 test('a key shows its unfinished operations and the disables that stand, in order', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
-  const dead = { state: 'dead' } as const;
+  const dead = { state: 'dead', cause: 'refused' } as const;
   const shown: Operation[] = [];
   shown.push(operations.add(givenOperation({ kind: 'disable', progress: dead })));
   operations.add(givenOperation({ kind: 'usage', progress: dead }));
@@ -312,10 +312,12 @@ test('the end of an outage lets only the lanes that it held up go on', async () 
 test('hurrying ends every wait but that for a fence', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
-  const uncertain = { state: 'uncertain', baseUses: null, held: false } as const;
+  const uncertain = { state: 'uncertain', doubtful: false, baseUses: null, held: false } as const;
   const waiting = operations.add(givenOperation({ subject: 'A', nextAt: 90, outage: true }));
   const due = operations.add(givenOperation({ subject: 'B', nextAt: 5 }));
-  const fenced = operations.add(givenOperation({ subject: 'C', nextAt: 80, progress: uncertain }));
+  const fenced = operations.add(
+    givenOperation({ subject: 'C', nextAt: 80, fencedUntil: 80, progress: uncertain }),
+  );
   operations.hurry(10);
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual(due);
@@ -335,7 +337,9 @@ test('waits move along with a clock that began anew', async () => {
 test('operations are listed by state, and all that are not finished without one', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
-  const dead = operations.add(givenOperation({ createdAt: 10, progress: { state: 'dead' } }));
+  const dead = operations.add(
+    givenOperation({ createdAt: 10, progress: { state: 'dead', cause: 'refused' } }),
+  );
   const old = operations.add(
     givenOperation({ createdAt: 20, progress: { state: 'delivered', finishedAt: 25 } }),
   );
@@ -362,10 +366,11 @@ test('an operation that is not in the outbox cannot be put', async () => {
 test('a stored answer is given again until it is pruned', async () => {
   await using store = givenStore();
   const { idempotency } = store.writing.transaction;
-  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: null }, at });
-  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: [1] }, at });
+  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: null }, at, unchanged: true });
+  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: [1] }, at, unchanged: false });
   expect(idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
   expect(idempotency.get('d', 'k')).toBeNull();
+  expect(idempotency.unchangedCount()).toBe(0);
   idempotency.prune(at + 1);
   expect(idempotency.get('c', 'k')).toBeNull();
 });

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { KeptClock } from '../../src/daemon/system/clock.ts';
-import type { ClockReading } from '../../src/domain/clock.ts';
+import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 
-function clockOf(machine: ClockReading, mark: number | null = null): KeptClock {
+function clockOf(machine: ClockReading, mark: TimeMark | null = null): KeptClock {
   return new KeptClock(mark, () => ({ ...machine }));
 }
 
@@ -46,5 +46,5 @@ test('the mark that the store remembers is where the next process begins', () =>
   machine.wall += 3_600_000;
   const mark = first.mark();
   const second = clockOf({ wall: start.wall, monotonic: 0 }, mark);
-  expect(second.now()).toBe(mark);
+  expect(second.now()).toBe(mark.at);
 });

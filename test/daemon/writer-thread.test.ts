@@ -22,7 +22,7 @@ function startSilentWriter(): {
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
   const { writer, thread, turnTo } = startSilentWriter();
-  const write = writer.write('pruneIdempotency', {});
+  const write = writer.write('pruneIdempotency', { believedNow: 0 });
   turnTo(60_000);
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
@@ -43,6 +43,6 @@ test('a full disk and room on it are told as they come', () => {
 test('what is refused writes nothing any more, and is no loss of the thread', async () => {
   const { writer } = startSilentWriter();
   writer.refuse(new Error('damaged'));
-  await expect(writer.write('pruneIdempotency', {})).rejects.toBeInstanceOf(StorageError);
+  await expect(writer.write('pruneIdempotency', { believedNow: 0 })).rejects.toBeInstanceOf(StorageError);
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });

@@ -27,7 +27,7 @@ type Row = {
 };
 
 const started = startTimeKeeping(null, after(0));
-const startedLate = startTimeKeeping(noon + day, after(0));
+const startedLate = startTimeKeeping({ at: noon + day, isConfirmed: true }, after(0));
 
 const rows: Row[] = [
   { name: 'a right clock', keeping: started, reading: after(minute), now: noon + minute, suspect: false },
@@ -95,10 +95,28 @@ const rows: Row[] = [
     suspect: true,
   },
   {
-    name: 'an answer dated before the time reached',
-    keeping: learnDate(started, noon - day, after(minute)),
+    name: 'an answer dated before the time reached, which an earlier one had confirmed',
+    keeping: learnDate(learnDate(started, noon, after(0)), noon - day, after(minute)),
     reading: after(2 * minute),
     now: noon + 2 * minute,
+    suspect: false,
+  },
+  {
+    name: 'the first answer to a machine whose clock was ahead from the start',
+    keeping: learnDate(started, noon - day, after(minute)),
+    reading: after(2 * minute),
+    now: noon - day + minute,
+    suspect: true,
+  },
+  {
+    name: 'the first answer after a start from a mark that nothing had confirmed',
+    keeping: learnDate(
+      startTimeKeeping({ at: noon + day, isConfirmed: false }, after(0)),
+      noon,
+      after(minute),
+    ),
+    reading: after(2 * minute),
+    now: noon + minute + minute,
     suspect: false,
   },
 ];
@@ -153,7 +171,7 @@ describe('what the store remembers of the time', () => {
   });
 
   it('is kept from a jump over a time when the machine was off, too', () => {
-    const kept = startTimeKeeping(noon - 31 * day, after(0));
+    const kept = startTimeKeeping({ at: noon - 31 * day, isConfirmed: true }, after(0));
     expect(kept.base).toBe(noon - 31 * day);
     expect(timeOf(kept)).toBe(noon);
   });

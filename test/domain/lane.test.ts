@@ -16,7 +16,9 @@ const operation: Operation = {
   nextAt: 5,
   outage: false,
   lastError: null,
-  revision: null,
+  fencedUntil: null,
+  upstream: null,
+  seenEnabled: null,
   payload: null,
   progress: { state: 'pending', doubtful: false },
 };
@@ -38,7 +40,7 @@ function seen(uses: number, inBoot: number = boot): Observation {
     manyWriters: false,
     missingSince: null,
     gone: false,
-    lingersUntil: null,
+    readFirst: false,
     askedAt: 1,
     refreshAt: null,
   };
@@ -106,7 +108,7 @@ const cells = Object.entries(table).flatMap(([kind, row]) =>
 );
 
 function stepOf(head: Operation | null, view: View): Step {
-  return nextStep({ head, boot, ...views[view] });
+  return nextStep({ head, boot, now: 1000, fencedUntil: null, hasDoubt: false, ...views[view] });
 }
 
 describe('the head of a lane', () => {
@@ -118,7 +120,7 @@ describe('the head of a lane', () => {
   });
 
   it.each(Object.keys(views) as View[])('in doubt is read back, whatever else is known: %s', (view) => {
-    const progress = { state: 'uncertain', baseUses: 3, held: false } as const;
+    const progress = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
     expect(stepOf({ ...operation, progress }, view)).toEqual({ step: 'read' });
   });
 

@@ -37,7 +37,9 @@ function operation(kind: LicenseOperationKind, progress: OperationProgress): Ope
     nextAt: null,
     outage: false,
     lastError: null,
-    revision: null,
+    fencedUntil: null,
+    upstream: null,
+    seenEnabled: null,
     payload: null,
     progress,
   };
@@ -47,12 +49,12 @@ type Provenance = OperationState | 'held';
 const standings: Record<Provenance, OperationProgress> = {
   pending: { state: 'pending', doubtful: false },
   in_flight: { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
-  uncertain: { state: 'uncertain', baseUses: 3, held: false },
-  held: { state: 'uncertain', baseUses: 3, held: true },
+  uncertain: { state: 'uncertain', doubtful: false, baseUses: 3, held: false },
+  held: { state: 'uncertain', doubtful: false, baseUses: 3, held: true },
   delivered: { state: 'delivered', finishedAt: 1 },
   inferred: { state: 'inferred', finishedAt: 1 },
   conflicted: { state: 'conflicted' },
-  dead: { state: 'dead' },
+  dead: { state: 'dead', cause: 'refused' },
   cancelled: { state: 'cancelled', finishedAt: 1 },
   dropped: { state: 'dropped', finishedAt: 1 },
 };
@@ -123,7 +125,7 @@ describe('a key that the upstream does not know', () => {
     manyWriters: false,
     missingSince: null,
     gone: false,
-    lingersUntil: null,
+    readFirst: false,
     askedAt: 1,
     refreshAt: null,
   };
@@ -142,8 +144,8 @@ describe('a key that the upstream does not know', () => {
 });
 
 describe('the refresh of a key', () => {
-  const policy = { refreshMs: 1000, graceMs: 5000 };
-  const at = { now: 10_000, steady: 500, draw: 0.5, isKnown: true };
+  const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
+  const at = { now: 10_000, steady: 500, draw: 0.5, readAs: 'known' } as const;
 
   it('comes a refresh time after its observation, a fifth sooner or later', () => {
     const asked = { askedAt: 10_000 };
@@ -153,7 +155,11 @@ describe('the refresh of a key', () => {
   });
 
   it('comes sooner again when the read brought nothing', () => {
-    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, isKnown: false })).toBe(600);
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'unanswered' })).toBe(600);
+  });
+
+  it('comes rarely, but comes, when the key is gone', () => {
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'gone' })).toBe(3500);
   });
 
   it('comes no more when nobody has asked for it within grace', () => {

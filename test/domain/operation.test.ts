@@ -16,29 +16,18 @@ import {
 
 const at = 1000;
 
-const given: Record<OperationState, OperationProgress> = {
-  pending: { state: 'pending', doubtful: false },
-  in_flight: { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: 900 },
-  uncertain: { state: 'uncertain', baseUses: 5, held: false },
-  delivered: { state: 'delivered', finishedAt: 900 },
-  inferred: { state: 'inferred', finishedAt: 900 },
-  conflicted: { state: 'conflicted' },
-  dead: { state: 'dead' },
-  cancelled: { state: 'cancelled', finishedAt: 900 },
-  dropped: { state: 'dropped', finishedAt: 900 },
-};
-
 const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Type }> } = {
   send: { type: 'send', baseUses: 7, at },
   applied: { type: 'applied', at },
   not_applied: { type: 'not_applied' },
   ambiguous: { type: 'ambiguous' },
-  refused: { type: 'refused' },
+  refused: { type: 'refused', cause: 'refused' },
   needless: { type: 'needless', at },
-  doubt: { type: 'doubt', baseUses: 3 },
+  doubt: { type: 'doubt', baseUses: 3, lasting: false },
   suspect: { type: 'suspect' },
   read_applied: { type: 'read_applied', certain: true, at },
   read_absent: { type: 'read_absent', certain: true },
+  revive: { type: 'revive' },
   hold: { type: 'hold' },
   conflict: { type: 'conflict' },
   cancel: { type: 'cancel', at },
@@ -47,105 +36,94 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   confirm: { type: 'confirm', at },
 };
 
+const pending = { state: 'pending', doubtful: false } as const;
+const inDoubt = { state: 'pending', doubtful: true } as const;
+const inFlight = { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: 900 } as const;
+const uncertain = { state: 'uncertain', doubtful: false, baseUses: 5, held: false } as const;
+const held = { ...uncertain, held: true } as const;
 const delivered = { state: 'delivered', finishedAt: at } as const;
 const dropped = { state: 'dropped', finishedAt: at } as const;
 const cancelled = { state: 'cancelled', finishedAt: at } as const;
-const pending = { state: 'pending', doubtful: false } as const;
-const dead = { state: 'dead' } as const;
+const dead = { state: 'dead', cause: 'refused' } as const;
 const conflicted = { state: 'conflicted' } as const;
-const never = null;
 
-/** Where each event leads from each state: sync.md, sections 1, 3 and 4. */
-const table: Record<OperationState, Record<OperationEventType, OperationProgress | null>> = {
-  pending: {
-    send: { state: 'in_flight', doubtful: false, baseUses: 7, sentAt: at },
-    applied: never,
-    not_applied: never,
-    ambiguous: never,
-    refused: dead,
-    needless: delivered,
-    doubt: { state: 'uncertain', baseUses: 3, held: false },
-    suspect: { state: 'pending', doubtful: true },
-    read_applied: never,
-    read_absent: never,
-    hold: never,
-    conflict: conflicted,
-    cancel: cancelled,
-    retry: pending,
-    drop: dropped,
-    confirm: never,
-  },
-  in_flight: {
-    send: never,
-    applied: delivered,
-    not_applied: pending,
-    ambiguous: { state: 'uncertain', baseUses: 5, held: false },
-    refused: dead,
-    needless: never,
-    doubt: { state: 'uncertain', baseUses: 5, held: false },
-    suspect: null,
-    read_applied: never,
-    read_absent: never,
-    hold: never,
-    conflict: conflicted,
-    cancel: never,
-    retry: never,
-    drop: never,
-    confirm: never,
-  },
-  uncertain: {
-    send: never,
-    applied: never,
-    not_applied: never,
-    ambiguous: never,
-    refused: dead,
-    needless: never,
-    doubt: { state: 'uncertain', baseUses: 5, held: false },
-    suspect: null,
-    read_applied: delivered,
-    read_absent: pending,
-    hold: { state: 'uncertain', baseUses: 5, held: true },
-    conflict: conflicted,
-    cancel: never,
-    retry: pending,
-    drop: dropped,
-    confirm: delivered,
-  },
-  conflicted: { ...withoutWay(), retry: pending, drop: dropped, confirm: delivered },
-  dead: { ...withoutWay(), retry: pending, drop: dropped, confirm: delivered },
-  delivered: withoutWay(),
-  inferred: withoutWay(),
-  cancelled: withoutWay(),
-  dropped: withoutWay(),
+const given: Record<OperationState, OperationProgress> = {
+  pending,
+  in_flight: inFlight,
+  uncertain,
+  delivered: { state: 'delivered', finishedAt: 900 },
+  inferred: { state: 'inferred', finishedAt: 900 },
+  conflicted,
+  dead,
+  cancelled: { state: 'cancelled', finishedAt: 900 },
+  dropped: { state: 'dropped', finishedAt: 900 },
 };
 
-function withoutWay(): Record<OperationEventType, null> {
-  return {
-    send: null,
-    applied: null,
-    not_applied: null,
-    ambiguous: null,
-    refused: null,
-    needless: null,
-    doubt: null,
-    suspect: null,
-    read_applied: null,
-    read_absent: null,
-    hold: null,
-    conflict: null,
-    cancel: null,
-    retry: null,
-    drop: null,
-    confirm: null,
-  };
-}
+/** What can happen in each state, where it leads, and in words; whatever is not here cannot happen. */
+const table: Record<
+  OperationState,
+  Partial<Record<OperationEventType, readonly [to: OperationProgress, inWords: string]>>
+> = {
+  pending: {
+    send: [{ ...inFlight, baseUses: 7, sentAt: at }, 'its turn comes: it is in flight before a byte leaves'],
+    refused: [dead, 'the key is gone: it will never be taken, and was never sent'],
+    needless: [delivered, 'a read shows that there is nothing left to do'],
+    doubt: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
+    suspect: [inDoubt, 'it may have been delivered before, but is sent all the same'],
+    hold: [{ ...held, baseUses: null }, 'nobody but a person can say what became of it'],
+    conflict: [conflicted, 'the upstream moved on'],
+    cancel: [cancelled, 'it is undone here before it was sent'],
+    retry: [pending, 'a person does not want to wait any longer'],
+    drop: [dropped, 'a person gives it up'],
+  },
+  in_flight: {
+    applied: [delivered, 'the upstream says that it was applied'],
+    not_applied: [pending, 'it certainly was not applied: it is sent again later'],
+    ambiguous: [uncertain, 'the answer was lost: it is read back after the fence'],
+    refused: [dead, 'the upstream will never take it'],
+    doubt: [uncertain, 'the store was copied while it was in flight'],
+    conflict: [conflicted, 'the upstream moved on'],
+    cancel: [cancelled, 'it was refused to the caller who waits for it'],
+  },
+  uncertain: {
+    refused: [held, 'the key is gone, and it may have been applied before: a person must say'],
+    doubt: [uncertain, 'it was in doubt before'],
+    read_applied: [delivered, 'reading it back shows that it was applied'],
+    read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
+    hold: [held, 'reading cannot decide it'],
+    conflict: [conflicted, 'the upstream has something else in its place'],
+    retry: [inDoubt, 'a person sends again what may have been applied'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  conflicted: {
+    cancel: [cancelled, 'a later change has replaced it'],
+    retry: [pending, 'a person sends it all the same'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  dead: {
+    revive: [dead, 'it was refused, which no key that comes back changes'],
+    cancel: [cancelled, 'a later change has replaced it'],
+    retry: [pending, 'a person sends it again'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  delivered: {},
+  inferred: {},
+  cancelled: {},
+  dropped: {},
+};
 
 const cells = operationStates.flatMap((state) =>
-  Object.values(events).map((event) => ({ state, type: event.type, event, to: table[state][event.type] })),
+  Object.values(events).map((event) => {
+    const [to, inWords] = table[state][event.type] ?? [null, 'cannot happen'];
+    return { state, event, type: event.type, to, inWords };
+  }),
 );
 
 describe('an operation', () => {
-  it.each(cells)('that is $state: $type leads to $to', ({ state, event, to }) => {
+  it.each(cells)('that is $state, $type: $inWords', ({ state, event, to }) => {
     expect(nextProgress(given[state], event)).toEqual(to);
   });
 
@@ -156,17 +134,21 @@ describe('an operation', () => {
     }
     expect([...operationStates].toSorted()).toEqual(Object.keys(table).toSorted());
   });
+
+  it('that died because its key was missing lives again when the key does', () => {
+    expect(nextProgress({ state: 'dead', cause: 'missing' }, events.revive)).toEqual(pending);
+  });
 });
 
 describe('doubt', () => {
-  const inDoubt: OperationProgress = { state: 'pending', doubtful: true };
-  const sentInDoubt: OperationProgress = { state: 'in_flight', doubtful: true, baseUses: 7, sentAt: at };
+  const sentInDoubt: OperationProgress = { ...inFlight, doubtful: true, baseUses: 7, sentAt: at };
   const inferred = { state: 'inferred', finishedAt: at };
 
   it('that a read could not take away stays through another attempt', () => {
-    expect(nextProgress(given.uncertain, { type: 'read_absent', certain: false })).toEqual(inDoubt);
+    expect(nextProgress(uncertain, { type: 'read_absent', certain: false })).toEqual(inDoubt);
     expect(nextProgress(inDoubt, events.send)).toEqual(sentInDoubt);
     expect(nextProgress(sentInDoubt, events.not_applied)).toEqual(inDoubt);
+    expect(nextProgress(sentInDoubt, events.ambiguous)).toMatchObject({ state: 'uncertain', doubtful: true });
   });
 
   it('makes even a clean answer an inference', () => {
@@ -175,20 +157,31 @@ describe('doubt', () => {
   });
 
   it('makes what a read shows an inference where another writer could have caused it', () => {
-    expect(nextProgress(given.uncertain, { type: 'read_applied', certain: false, at })).toEqual(inferred);
+    expect(nextProgress(uncertain, { type: 'read_applied', certain: false, at })).toEqual(inferred);
   });
 
-  it('is over when a person asks for another attempt', () => {
-    const held: OperationProgress = { state: 'uncertain', baseUses: 5, held: true };
-    expect(nextProgress(held, events.retry)).toEqual({ state: 'pending', doubtful: false });
+  it('that lasts makes whatever a read shows an inference', () => {
+    const lasting = nextProgress(pending, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
+    expect(nextProgress(lasting, events.read_applied)).toEqual(inferred);
+    expect(nextProgress(lasting, events.read_absent)).toEqual(inDoubt);
+  });
+
+  it('is never called dead, which says that it was not applied', () => {
+    for (const progress of [inDoubt, sentInDoubt, uncertain]) {
+      expect(nextProgress(progress, events.refused)).toMatchObject({ state: 'uncertain', held: true });
+    }
+  });
+
+  it('stays when a person sends it again, and is over when a person says what became of it', () => {
+    expect(nextProgress(held, events.retry)).toEqual(inDoubt);
     expect(nextProgress(held, events.confirm)).toEqual(delivered);
     expect(nextProgress(held, events.drop)).toEqual(dropped);
   });
 
   it('takes the base that is told only where it has none', () => {
-    const sent: OperationProgress = { state: 'in_flight', doubtful: false, baseUses: null, sentAt: 900 };
-    const baseless: OperationProgress = { state: 'uncertain', baseUses: null, held: false };
-    const based = { state: 'uncertain', baseUses: 3, held: false };
+    const sent: OperationProgress = { ...inFlight, baseUses: null };
+    const baseless: OperationProgress = { ...uncertain, baseUses: null };
+    const based = { ...uncertain, baseUses: 3 };
     expect(nextProgress(sent, events.ambiguous)).toEqual(baseless);
     expect(nextProgress(sent, events.doubt)).toEqual(based);
     expect(nextProgress(baseless, events.doubt)).toEqual(based);
@@ -207,15 +200,17 @@ describe('advancing an operation', () => {
     failures: 1,
     nextAt: 5,
     outage: true,
+    fencedUntil: null,
+    upstream: null,
     lastError: 'away',
-    revision: null,
+    seenEnabled: null,
     payload: null,
-    progress: given.pending,
+    progress: pending,
   };
 
   it('counts an attempt for each time it is sent, and nothing else', () => {
     const sent = advance(operation, events.send);
-    expect(sent).toEqual({ ...operation, attempts: 3, progress: table.pending.send });
+    expect(sent).toEqual({ ...operation, attempts: 3, progress: table.pending.send?.[0] });
     expect(advance(sent, events.ambiguous).attempts).toBe(3);
   });
 

@@ -78,9 +78,11 @@ async function openActingDesk(): Promise<TestApp> {
       nextAt: null,
       outage: false,
       lastError: `no such key: ${licenseKey}`,
-      revision: null,
+      fencedUntil: null,
+      upstream: null,
+      seenEnabled: null,
       payload: null,
-      progress: { state: 'dead' },
+      progress: { state: 'dead', cause: 'refused' },
     });
   }
   return { ...opened, app: { ...opened.app, sync } };

@@ -16,7 +16,9 @@ const operation = (id: string, progress: OperationProgress): Omit<Operation, 'se
   nextAt: null,
   outage: false,
   lastError: null,
-  revision: null,
+  fencedUntil: null,
+  upstream: null,
+  seenEnabled: null,
   payload: null,
   progress,
 });
@@ -26,13 +28,13 @@ test('the outbox shows what is not finished, and any state by name', async () =>
   const { operations } = opened.transaction;
   operations.add(operation('a', { state: 'pending', doubtful: false }));
   operations.add({
-    ...operation('b', { state: 'uncertain', baseUses: 7, held: false }),
+    ...operation('b', { state: 'uncertain', doubtful: false, baseUses: 7, held: false }),
     nextAt: Date.parse('2026-01-01T00:01:00Z'),
     lastError: 'the answer was lost',
   });
   operations.add(operation('c', { state: 'delivered', finishedAt: 1 }));
   operations.add({
-    ...operation('d', { state: 'dead' }),
+    ...operation('d', { state: 'dead', cause: 'refused' }),
     kind: 'create_coupon',
     subject: 'CODE',
     productKey: null,
@@ -71,7 +73,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
 test('a person sends a dead operation again, which is the head of its lane then', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
-  operations.add({ ...operation('a', { state: 'dead' }), lastError: 'HTTP 422' });
+  operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
   operations.add({ ...operation('b', { state: 'pending', doubtful: false }), nextAt: 7 });
   const answer = await decide(opened, 'a', 'retry');
   expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
@@ -86,7 +88,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;
   operations.add(operation('a', { state: 'conflicted' }));
-  operations.add(operation('b', { state: 'uncertain', baseUses: 3, held: true }));
+  operations.add(operation('b', { state: 'uncertain', doubtful: false, baseUses: 3, held: true }));
   expect((await decide(opened, 'a', 'drop')).json()).toMatchObject({ data: { state: 'dropped' } });
   expect((await decide(opened, 'b', 'confirm')).json()).toMatchObject({
     data: { state: 'delivered', held: false },
@@ -124,7 +126,7 @@ test('what is in flight, or waits its turn, is not confirmed; what is not there 
 
 test('a decision that is asked for again under its idempotency key is the same answer, and one act', async () => {
   await using opened = await openApp({ role: 'agent' });
-  opened.transaction.operations.add(operation('a', { state: 'dead' }));
+  opened.transaction.operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
   const second = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
   expect(first.statusCode).toBe(200);
@@ -137,7 +139,7 @@ test('a decision wakes what carries the outbox upward', async () => {
   const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
   const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1) };
   await using opened = await openApp({ role: 'agent', sync });
-  opened.transaction.operations.add(operation('a', { state: 'dead' }));
+  opened.transaction.operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   await decide(opened, 'a', 'retry');
   expect(woken).toBe(1);
 });

@@ -345,7 +345,10 @@ describe('a use that certainly was not applied', () => {
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('refused'));
-    expect(agent.operation(use)).toMatchObject({ lastError: 'no: refused', progress: { state: 'dead' } });
+    expect(agent.operation(use)).toMatchObject({
+      lastError: 'no: refused',
+      progress: { state: 'dead', cause: 'refused' },
+    });
     expect(agent.local).toEqual({ uses: 6, enabled: true, pending: 1 });
     expect(await agent.send('counter')).toMatchObject({ id: next });
   });
@@ -362,19 +365,79 @@ describe('a use that certainly was not applied', () => {
 });
 
 describe('a key that the upstream does not know any more', () => {
-  it('keeps its operations until it has said so twice, far enough apart, then they are dead', async () => {
+  it('keeps its operations until reads have said so twice, far enough apart, then they are dead', async () => {
     await using agent = await givenAgent();
     const use = await agent.record('usage');
     const disable = await agent.record('disable');
-    await agent.answer(await agent.send('counter'), no('missing'));
+    await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'pending']);
     expect(agent.observation.gone).toBe(false);
-    expect(agent.dueIn('counter')).toBe(minute);
     agent.pass(minute);
     await agent.read(no('missing'));
     expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
     expect(agent.observation.gone).toBe(true);
     expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
+  });
+
+  it('is not gone because a write was answered 404, however often: the next step is a read', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('decrease');
+    const use = await agent.record('usage');
+    const disable = await agent.record('disable');
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      await agent.answer(await agent.send('counter', { justRead: attempt > 0 }), no('missing'));
+      agent.pass(hour);
+      expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    }
+    await agent.read(agent.says(5));
+    expect([agent.stateOf(use), agent.stateOf(disable), agent.observation.gone]).toEqual([
+      'pending',
+      'pending',
+      false,
+    ]);
+  });
+
+  it('is not gone while another known key is answered 404 too: that is a gateway', async () => {
+    await using agent = await givenAgent();
+    const use = await agent.record('usage');
+    for (let hours = 0; hours < 48; hours += 1) {
+      await agent.read(no('missing'), { isMissingBelieved: false });
+      agent.pass(hour);
+    }
+    expect(agent.observation).toMatchObject({ missingSince: null, gone: false });
+    expect(agent.stateOf(use)).toBe('pending');
+  });
+
+  it('is still read once it is gone, rarely, and brings back what had died with it when it is seen again', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { goneMs: 24 * hour });
+    const use = await agent.record('usage');
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), no('refused'));
+    await agent.read(no('missing'));
+    agent.pass(24 * hour);
+    await agent.read(no('missing'));
+    expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['dead', 'dead']);
+    expect((agent.observation.refreshAt ?? 0) - agent.steady).toBe(24 * hour);
+    await agent.read(agent.says(5));
+    expect([agent.stateOf(use), agent.stateOf(disable)]).toEqual(['pending', 'dead']);
+    expect(agent.observation.gone).toBe(false);
+    expect(agent.local).toMatchObject({ uses: 6, pending: 1 });
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('holds what may have been applied before it was gone, for a person', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).lastError).toMatch(/does not know this license key.*may have been applied/);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('held');
   });
 
   it('is not gone when it was found in between', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Operation } from '../../src/domain/operation.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/tables.ts';
 import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
@@ -18,10 +19,21 @@ const terms: CouponTerms = {
 const subject = 'spring';
 
 class CouponStage extends AgentStage {
-  async queue({ wasLost = false, code = terms.code } = {}): Promise<MirroredCoupon> {
-    const sent = wasLost ? { detail: 'lost', settleAt: this.steady + minute } : null;
-    const command = { terms: { ...terms, code }, sent, maxPending: this.maxPending };
+  async queue({ code = terms.code } = {}): Promise<MirroredCoupon> {
+    const command = { terms: { ...terms, code }, isSentNow: false, maxPending: this.maxPending };
     return valueOf(await this.writer.write('queueCoupon', command));
+  }
+
+  /** A creation that is sent at once, for a caller who waits for the answer. */
+  async create(
+    outcome: Outcome<Coupon>,
+    { idempotency = null, own = terms }: { idempotency?: Idempotency | null; own?: CouponTerms } = {},
+  ): Promise<Operation> {
+    const command = { terms: own, isSentNow: true, maxPending: this.maxPending };
+    const { operationId } = valueOf(await this.writer.write('queueCoupon', command, { idempotency }));
+    const { policy } = this;
+    const answer = { operationId, outcome, caller: { idempotency }, policy };
+    return valueOf(await this.writer.write('recordCouponAnswer', answer));
   }
 
   get head(): Operation | null {
@@ -38,7 +50,8 @@ class CouponStage extends AgentStage {
 
   async answerCoupon({ id }: Operation, outcome: Outcome<Coupon>): Promise<Operation> {
     const { policy } = this;
-    return valueOf(await this.writer.write('recordCouponAnswer', { operationId: id, outcome, policy }));
+    const answer = { operationId: id, outcome, caller: null, policy };
+    return valueOf(await this.writer.write('recordCouponAnswer', answer));
   }
 
   async listed({ id }: Operation, listed: Coupon | null): Promise<Operation> {
@@ -84,7 +97,7 @@ describe('a coupon that is queued on an agent', () => {
   it('is refused for a code that is known here in any letter case', async () => {
     await using agent = await givenAgent();
     await agent.queue();
-    const again = { terms: { ...terms, code: 'SPRING' }, sent: null, maxPending: 10 };
+    const again = { terms: { ...terms, code: 'SPRING' }, isSentNow: false, maxPending: 10 };
     expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
     expect(agent.codes()).toEqual(['-1 Spring']);
   });
@@ -92,13 +105,13 @@ describe('a coupon that is queued on an agent', () => {
   it('is refused when the outbox is full', async () => {
     await using agent = await givenAgent();
     await agent.queue({ code: 'first' });
-    const command = { terms, sent: null, maxPending: 1 };
+    const command = { terms, isSentNow: false, maxPending: 1 };
     expect(refusalOf(await agent.writer.write('queueCoupon', command))).toBe('storage_full');
   });
 
   it('that was sent and lost its answer waits for the fence before it is looked for', async () => {
     await using agent = await givenAgent();
-    await agent.queue({ wasLost: true });
+    await agent.create(lost);
     expect(agent.head).toMatchObject({
       attempts: 1,
       nextAt: agent.steady + minute,
@@ -122,16 +135,16 @@ describe('a coupon that is queued on an agent', () => {
   it('is ours when the list has its dates in whole seconds, as they were sent', async () => {
     await using agent = await givenAgent();
     const dated = { ...terms, startAt: agent.now + 1500, endAt: agent.now + minute + 999 };
-    const sent = { detail: 'lost', settleAt: agent.steady };
-    await agent.writer.write('queueCoupon', { terms: dated, sent, maxPending: 10 });
+    await agent.create(lost, { own: dated });
     const listed = agent.theirs({ startAt: agent.now + second, endAt: agent.now + minute });
     expect((await agent.listed(agent.head as Operation, listed)).progress.state).toBe('delivered');
   });
 
   it('is conflicted when the list has the code with other terms, which is what is shown then', async () => {
     await using agent = await givenAgent();
-    const { coupon } = await agent.queue({ wasLost: true });
+    await agent.create(lost);
     const head = agent.head as Operation;
+    const { coupon } = agent.store.mirror.byCode('Spring') as MirroredCoupon;
     agent.pass(minute);
     const other = agent.theirs({ discount: { type: 'amount', amountOff: 900 } });
     expect((await agent.listed(head, other)).progress.state).toBe('conflicted');
@@ -141,7 +154,7 @@ describe('a coupon that is queued on an agent', () => {
 
   it('is sent again when the list does not have it', async () => {
     await using agent = await givenAgent();
-    await agent.queue({ wasLost: true });
+    await agent.create(lost);
     const head = agent.head as Operation;
     agent.pass(minute);
     expect((await agent.listed(head, null)).progress).toEqual({ state: 'pending', doubtful: false });
@@ -152,7 +165,10 @@ describe('a coupon that is queued on an agent', () => {
     await using agent = await givenAgent();
     await agent.queue();
     const refused = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
-    expect(refused).toMatchObject({ lastError: 'no: refused', progress: { state: 'dead' } });
+    expect(refused).toMatchObject({
+      lastError: 'no: refused',
+      progress: { state: 'dead', cause: 'refused' },
+    });
     expect(agent.codes()).toEqual([]);
     // The code is free again.
     expect((await agent.queue()).coupon.id).toBe(-2);

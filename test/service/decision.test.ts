@@ -64,15 +64,18 @@ describe('a person decides about an operation', () => {
     expect(refusalOf(none)).toBe('operation_not_found');
   });
 
-  it('that was held: it is sent again without its doubt', async () => {
+  it('that was held: it is sent again at the risk of counting twice, which it says, and ends inferred', async () => {
     await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
     await agent.read(agent.says(6));
     expect(await decide(agent, use, 'retry')).toBe('pending');
+    expect(agent.operation(use).lastError).toMatch(/may be applied twice/);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6));
     await agent.answer(await agent.send('counter'), agent.says(7));
-    expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.stateOf(use)).toBe('inferred');
   });
 
   it('that disables: once it is given up, the key is as the upstream says', async () => {

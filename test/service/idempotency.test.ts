@@ -70,10 +70,10 @@ describe('a write under an idempotency key', () => {
     await using agent = await givenAgent();
     const first = await use(agent, once);
     agent.pass(7 * day);
-    await agent.writer.write('pruneIdempotency', {});
+    await agent.writer.write('pruneIdempotency', { believedNow: agent.now });
     expect(await use(agent, once)).toEqual(first);
     agent.pass(2 * day);
-    await agent.writer.write('pruneIdempotency', {});
+    await agent.writer.write('pruneIdempotency', { believedNow: agent.now });
     expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
   });
 });
@@ -85,10 +85,10 @@ describe('what is finished', () => {
     await agent.answer(await agent.send('counter'), agent.says(6));
     const waiting = await agent.record('usage');
     agent.pass(7 * day);
-    await agent.writer.write('pruneOperations', {});
+    await agent.writer.write('pruneOperations', { believedNow: agent.now });
     expect(agent.store.operations.get(done)).not.toBeNull();
     agent.pass(1);
-    await agent.writer.write('pruneOperations', {});
+    await agent.writer.write('pruneOperations', { believedNow: agent.now });
     expect(agent.store.operations.get(done)).toBeNull();
     expect(agent.stateOf(waiting)).toBe('pending');
   });

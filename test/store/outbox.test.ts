@@ -21,13 +21,18 @@ const progressOf: { [State in OperationProgress['state']]: fc.Arbitrary<Operatio
     baseUses: maybe(count),
     sentAt: instant,
   }),
-  uncertain: fc.record({ state: fc.constant('uncertain'), baseUses: maybe(count), held: fc.boolean() }),
+  uncertain: fc.record({
+    state: fc.constant('uncertain'),
+    doubtful: fc.boolean(),
+    baseUses: maybe(count),
+    held: fc.boolean(),
+  }),
   delivered: fc.record({ state: fc.constant('delivered'), finishedAt: instant }),
   inferred: fc.record({ state: fc.constant('inferred'), finishedAt: instant }),
   cancelled: fc.record({ state: fc.constant('cancelled'), finishedAt: instant }),
   dropped: fc.record({ state: fc.constant('dropped'), finishedAt: instant }),
   conflicted: fc.record({ state: fc.constant('conflicted') }),
-  dead: fc.record({ state: fc.constant('dead') }),
+  dead: fc.record({ state: fc.constant('dead'), cause: fc.constantFrom('refused', 'missing') }),
 };
 const progress = fc.oneof(...Object.values(progressOf)).map((value) => ({ ...value }));
 
@@ -44,7 +49,9 @@ const delivery = fc
     nextAt: maybe(instant),
     outage: fc.boolean(),
     lastError: maybe(fc.string({ unit: 'grapheme' })),
-    revision: maybe(fc.string()),
+    fencedUntil: maybe(instant),
+    upstream: maybe(fc.string()),
+    seenEnabled: maybe(fc.boolean()),
     payload: maybe(fc.string()),
     progress,
   })

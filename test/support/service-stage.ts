@@ -187,10 +187,10 @@ export class AgentStage extends Stage {
   /** An answer to a read that was sent now, or `sentAt`. */
   async read(
     outcome: Applied<License> | NotApplied | Ambiguous,
-    { sentAt = this.steady }: { sentAt?: number } = {},
+    { sentAt = this.steady, isMissingBelieved = true }: { sentAt?: number; isMissingBelieved?: boolean } = {},
   ): Promise<RecordedRead> {
     const { policy } = this;
-    const command = { licenseKey: key, productKey, outcome, sentAt, policy };
+    const command = { licenseKey: key, productKey, outcome, sentAt, isMissingBelieved, policy };
     const recorded = valueOf(await this.writer.write('recordRead', command));
     this.check();
     return recorded;
@@ -244,7 +244,10 @@ export class AgentStage extends Stage {
     const { operations, observations } = this.store;
     const observation = observations.get(key);
     if (observation !== null) {
-      deepStrictEqual(observation.local, localState(observation.license, operations.shown(key)));
+      deepStrictEqual(
+        observation.local,
+        localState(observation.license, operations.shown(observation.license.licenseKey)),
+      );
     }
     for (const lane of ['counter', 'state'] as const) {
       const [head, ...behind] = operations.lane(key, lane);

@@ -1,5 +1,5 @@
 import { keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
-import type { ClockReading, TimeKeeping } from '../../src/domain/clock.ts';
+import type { TimeMark, ClockReading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
 type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
@@ -25,7 +25,7 @@ export class VirtualTime {
   }
 
   /** The clock of a machine whose wall clock shows `wall` (epoch ms) now. */
-  clock({ wall = defaultStart, mark = null }: { wall?: number; mark?: number | null } = {}): VirtualClock {
+  clock({ wall = defaultStart, mark = null }: { wall?: number; mark?: TimeMark | null } = {}): VirtualClock {
     return new VirtualClock(this, { wall, mark, upSince: this.#elapsed });
   }
 
@@ -143,7 +143,7 @@ export class VirtualClock implements Clock {
   #isStopped = false;
 
   /** Made by `VirtualTime.clock` and `restarted`. `upSince`: ms of virtual time at which it was started. */
-  constructor(time: VirtualTime, start: { wall: number; mark: number | null; upSince: number }) {
+  constructor(time: VirtualTime, start: { wall: number; mark: TimeMark | null; upSince: number }) {
     this.#time = time;
     this.#upSince = start.upSince;
     this.#wallOffset = start.wall - time.elapsed;
@@ -187,10 +187,11 @@ export class VirtualClock implements Clock {
     this.#keeping = learnDate(this.#keeping, date, this.reading());
   }
 
-  /** Moves the base on; gives the mark for the store to remember, in epoch ms. */
-  mark(): number {
+  /** Moves the base on; gives the mark for the store to remember. */
+  mark(): TimeMark {
     this.now();
-    return this.#keeping.base;
+    const { base, isConfirmed } = this.#keeping;
+    return { at: base, isConfirmed };
   }
 
   /** The process is gone: whoever sleeps by this clock never wakes, and never hears of it. */
@@ -200,7 +201,7 @@ export class VirtualClock implements Clock {
   }
 
   /** Stops this process, and starts the next on the same machine from the mark that the store remembers. */
-  restarted(mark: number | null): VirtualClock {
+  restarted(mark: TimeMark | null): VirtualClock {
     this.stop();
     return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.elapsed });
   }

@@ -5,7 +5,7 @@ import type { Upstream } from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink.ts';
-import { AgentStage, minute, valueOf } from '../support/service-stage.ts';
+import { AgentStage, lost, minute, valueOf } from '../support/service-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';
 
@@ -53,8 +53,11 @@ class Office extends AgentStage {
 
   /** A creation whose answer was lost, with its fence over. */
   async lose(): Promise<string> {
-    const sent = { detail: 'lost', settleAt: this.steady };
-    valueOf(await this.writer.write('queueCoupon', { terms, sent, maxPending: 10 }));
+    const command = { terms, isSentNow: true, maxPending: 10 };
+    const { operationId } = valueOf(await this.writer.write('queueCoupon', command));
+    const answer = { operationId, outcome: lost, caller: null, policy: this.policy };
+    valueOf(await this.writer.write('recordCouponAnswer', answer));
+    this.pass(minute);
     const head = this.store.operations.head('spring', 'coupon');
     if (head === null) throw new Error('nothing was queued');
     return head.id;

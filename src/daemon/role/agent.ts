@@ -31,6 +31,9 @@ export function agentRole(parts: RoleParts): Role {
       ...parts,
       pull: sync.coupons,
       isConfigured: () => current.upstream.apiKey !== null,
+      wake: () => {
+        sync.push.wake();
+      },
       settings: () => current.couponing(),
     }),
     credentials: agentCredentials(reader, { digest: sha256, isSame: isSameDigest }, () =>
@@ -38,11 +41,36 @@ export function agentRole(parts: RoleParts): Role {
     ),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),
+    bind: () => bind(parts),
     async run(signal) {
       await using _ = upstream;
       await sync.run(signal);
     },
   };
+}
+
+/** Tells the store which upstream and products are configured, and people what that changes for what is here. */
+async function bind({ current, writer, log }: RoleParts): Promise<void> {
+  const { baseUrl } = current.upstream;
+  const bound = await writer.write('bindUpstream', { baseUrl, products: current.credentials().products });
+  if (!bound.ok) throw new Error(bound.problem.detail);
+  const { heldOperations, renamed, removed } = bound.value;
+  if (heldOperations > 0) {
+    const hint = 'look at them with: latchkey outbox list; then retry, drop or confirm each';
+    log.error(
+      { operations: heldOperations, hint },
+      'changes may have been applied at the upstream that was configured before: they wait for a person',
+    );
+  }
+  for (const { from, to } of renamed) {
+    log.warn(
+      { product: to, before: from },
+      'a product has another key: its license keys and changes go along',
+    );
+  }
+  for (const { productKey, operations } of removed) {
+    log.warn({ product: productKey, operations }, 'a product is not configured any more: its changes wait');
+  }
 }
 
 function connect({ current, clock }: RoleParts): ReturnType<typeof plainUpstream> {

@@ -11,6 +11,7 @@ export function authorityRole({ reader, writer }: RoleParts): Role {
     credentials: authorityCredentials(reader, sha256),
     upstream: null,
     sync: null,
+    bind: () => Promise.resolve(),
     run: (signal) => untilAborted(signal),
   };
 }

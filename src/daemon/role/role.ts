@@ -22,6 +22,8 @@ export type Role = {
   } | null;
   /** Null on an authority. */
   sync: SyncControl | null;
+  /** Takes note of the configuration: at the start, before anybody is answered, and when it was reloaded. */
+  bind(): Promise<void>;
   /** Runs the loops until the signal; rejects when the store failed. */
   run(signal: AbortSignal): Promise<void>;
 };

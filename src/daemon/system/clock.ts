@@ -7,6 +7,7 @@ import {
   timeOf,
   type ClockReading,
   type TimeKeeping,
+  type TimeMark,
 } from '../../domain/clock.ts';
 import type { Clock } from '../../service/ports.ts';
 
@@ -20,8 +21,8 @@ export class KeptClock implements Clock {
   #keeping: TimeKeeping;
   #lastReading: ClockReading;
 
-  /** `mark`: epoch ms that the store remembers having reached; null on a new one. */
-  constructor(mark: number | null, read: () => ClockReading = readSystem) {
+  /** `mark`: what the store remembers having reached; null on a new one. */
+  constructor(mark: TimeMark | null, read: () => ClockReading = readSystem) {
     this.#read = read;
     const reading = read();
     this.#lastReading = reading;
@@ -55,14 +56,15 @@ export class KeptClock implements Clock {
     this.#keeping = learnDate(this.#keeping, date, this.#read());
   }
 
-  /** What the store is to remember as reached, in epoch ms. */
-  mark(): number {
+  /** What the store is to remember as reached. */
+  mark(): TimeMark {
     this.now();
-    return Math.round(this.#keeping.base);
+    const { base, isConfirmed } = this.#keeping;
+    return { at: Math.round(base), isConfirmed };
   }
 
   status(): { suspect: boolean; highWater: number } {
-    return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark() };
+    return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark().at };
   }
 }
 

@@ -91,9 +91,14 @@ function accountPrincipal(accountId: string): Principal {
   };
 }
 
+/** The name under which a product's secret is known: for idempotency keys, rates and the audit. */
+export function productCredential(productKey: string): string {
+  return `product:${productKey}`;
+}
+
 function productPrincipal(accountId: string, productKey: string): Principal {
   return {
-    credential: `product:${productKey}`,
+    credential: productCredential(productKey),
     scopes: productSecretScopes,
     reach: { accountId, productKey },
   };

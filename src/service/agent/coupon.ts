@@ -16,7 +16,9 @@ export type AgentCouponingParts = {
   pull: CouponPull;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
-  settings: () => { freshness: FreshnessPolicy; maxPending: number; fenceMs: number };
+  /** There is something new in the outbox. */
+  wake: () => void;
+  settings: () => { freshness: FreshnessPolicy; maxPending: number };
 };
 
 /** Coupons on an agent: a mirror of the upstream's, and creations that go there as soon as they can. */
@@ -35,44 +37,45 @@ async function create(
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
   if (!parts.isConfigured()) return notConfigured();
-  const { reader, writer, clock, pull, settings } = parts;
+  const { reader, writer, pull, settings } = parts;
   const isReplay =
     idempotency !== null && reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
-  if (!isReplay && reader.mirror.byCode(terms.code)?.confirmedAt === null) {
-    return refuse('coupon_code_taken', 'A coupon with this code waits for the upstream.');
-  }
   // A request that was answered before is answered from the store, and must not go up again.
-  const outcome = isReplay ? null : await pull.create(terms, signal);
-  if (outcome?.outcome === 'not_applied' && outcome.reason !== 'unreachable') return passOn(outcome);
+  const admission = isReplay ? 'away' : await pull.admit(signal);
+  if (admission === 'unauthorized') return keyNotAccepted('it was refused before');
+  const isSentNow = admission === 'admitted';
+  const { maxPending } = settings();
+  const queued = await writer.write('queueCoupon', { terms, isSentNow, maxPending }, { idempotency });
+  if (isReplay || !queued.ok) {
+    if (isSentNow) pull.giveBack();
+    else parts.wake();
+    return queued.ok ? done(answer(parts, queued.value, 'miss')) : queued;
+  }
+  if (!isSentNow) {
+    parts.wake();
+    return done(answer(parts, queued.value, 'miss'));
+  }
+  const outcome = await pull.create(queued.value.operationId, { idempotency });
+  parts.wake();
+  if (outcome.outcome === 'not_applied' && outcome.reason !== 'unreachable') return passOn(outcome);
   const kept =
-    outcome?.outcome === 'applied'
-      ? await writer.write(
-          'confirmCoupon',
-          { coupon: outcome.value, confirmedAt: outcome.confirmedAt },
-          { idempotency },
-        )
-      : await writer.write(
-          'queueCoupon',
-          {
-            terms,
-            sent:
-              outcome?.outcome === 'ambiguous'
-                ? { detail: outcome.detail, settleAt: clock.steady() + settings().fenceMs }
-                : null,
-            maxPending: settings().maxPending,
-          },
-          { idempotency },
-        );
-  return kept.ok ? done(answer(parts, kept.value, 'miss')) : kept;
+    outcome.outcome === 'applied'
+      ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt }
+      : queued.value;
+  return done(answer(parts, kept, 'miss'));
 }
 
 /** The upstream's refusal, with its status and in its words; one of our own credentials is not the caller's fault. */
 function passOn({ reason, status, detail, retryAfterMs }: NotApplied): Result<never> {
   if (reason === 'unauthorized') {
-    return refuse('upstream_unreachable', `The upstream does not accept our API key: ${detail}`);
+    return keyNotAccepted(detail);
   }
   const retryAfterS = retryAfterMs === null ? {} : { retryAfterS: Math.ceil(retryAfterMs / 1000) };
   return refuse('upstream_refused', detail, { ...(status === null ? {} : { status }), ...retryAfterS });
+}
+
+function keyNotAccepted(detail: string): Result<never> {
+  return refuse('upstream_unreachable', `The upstream does not accept our API key: ${detail}`);
 }
 
 async function list(

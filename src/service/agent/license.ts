@@ -53,8 +53,11 @@ async function verify(
   const now = parts.clock.now();
   const judged = verdict(observation, parts.settings().freshness, now);
   if (observation !== null && judged.verdict === 'answer') {
-    if (judged.freshness !== 'fresh') parts.pull.refresh(observation.productKey, licenseKey);
-    if (now - observation.askedAt > parts.settings().refreshMs) touchObservation(parts, licenseKey);
+    if (judged.freshness !== 'fresh') {
+      parts.pull.refresh(observation.productKey, observation.license.licenseKey);
+    }
+    if (now - observation.askedAt > parts.settings().refreshMs)
+      touchObservation(parts, observation.license.licenseKey);
     return done(answer(parts, observation, 'hit'));
   }
   return fetch(parts, question, signal);
@@ -75,7 +78,7 @@ async function fetch(
   const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
   const found = await parts.pull.find(
     productKeys,
-    licenseKey,
+    known?.license.licenseKey ?? licenseKey,
     signal,
     known === null ? lookups : uncounted(lookups),
   );
@@ -117,23 +120,41 @@ async function change(
   request: LicenseChangeRequest,
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
-  const { reach, licenseKey, trigger, waitMs, lookups = null } = request;
-  const first = await queue(parts, request);
-  let queued = first;
+  const { reach, licenseKey, trigger, waitMs, idempotency, lookups = null } = request;
+  const isReplay =
+    idempotency !== null && parts.reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
+  if (!isReplay && asksFirst(parts, request)) await fetch(parts, { reach, licenseKey, lookups }, signal);
+  let queued = await queue(parts, request);
   if (
-    !first.ok &&
-    (first.problem.code === 'upstream_unreachable' || first.problem.code === 'verdict_expired')
+    !queued.ok &&
+    (queued.problem.code === 'upstream_unreachable' || queued.problem.code === 'verdict_expired')
   ) {
     const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
     if (!fetched.ok) return fetched;
     queued = await queue(parts, request);
   }
   if (!queued.ok) return queued;
-  const { operationId } = queued.value;
-  if (operationId === null) return done(answer(parts, queued.value.observation, 'hit'));
+  const { operationId, observation } = queued.value;
+  // A repeated request is answered as it was before, however long it would wait this time.
+  if (operationId === null || isReplay) return done(answer(parts, observation, 'hit'));
   parts.deliveries.wake();
-  if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, queued.value.observation, 'hit'));
-  return done(await afterWaiting(parts, request, { ...queued.value, operationId }, signal));
+  if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, observation, 'hit'));
+  return done(await afterWaiting(parts, request, { observation, operationId }, signal));
+}
+
+/**
+ * Whether the upstream is to be asked before the change is recorded: about a key that is gone, which may have
+ * come back, and before the enable of a key that was seen enabled too long ago to be relied upon.
+ */
+function asksFirst(
+  parts: AgentLicensingParts,
+  { reach, licenseKey, trigger }: LicenseChangeRequest,
+): boolean {
+  const observation = parts.reader.observations.get(licenseKey);
+  if (observation === null || !reaches(reach, observation)) return false;
+  const { freshness } = parts.settings();
+  const isFresh = freshnessAt(observation.confirmedAt, freshness, parts.clock.now()) === 'fresh';
+  return observation.gone || (trigger === 'enable' && observation.local.enabled && !isFresh);
 }
 
 async function queue(

@@ -1,6 +1,6 @@
 import type { Coupon } from '../../domain/coupon.ts';
 import { done, type Result } from '../../domain/problem.ts';
-import type { MirroredCoupon, Reader, Transaction } from '../tables.ts';
+import type { Reader, Transaction } from '../tables.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
 
@@ -25,12 +25,6 @@ export function mirrorCoupons(
   for (const coupon of coupons) transaction.mirror.put({ coupon, confirmedAt });
   if (whole) transaction.settings.set(mirroredAt, String(confirmedAt));
   return done(null);
-}
-
-/** Keeps a coupon that was created upstream just now. */
-export function confirmCoupon(transaction: Transaction, mirrored: MirroredCoupon): Result<MirroredCoupon> {
-  transaction.mirror.put(mirrored);
-  return done(mirrored);
 }
 
 /** Lets go of a coupon for which the upstream answered 404. */

@@ -1,38 +1,48 @@
+import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { shiftRetryAfter } from '../outbox/retry-after.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 
 const highWater = 'high_water';
+const unconfirmed = 'high_water_unconfirmed';
 const steadyMark = 'steady_mark';
 
-/** The time (epoch ms) that this store remembers having reached; null on a new one. */
-export async function rememberedTime(reader: AuthorityReader): Promise<number | null> {
-  const mark = await reader.settings.get(highWater);
-  return mark === null ? null : Number(mark);
+/** The time that this store remembers having reached; null on a new one. */
+export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
+  const mark = await settings.get(highWater);
+  if (mark === null) return null;
+  return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
 }
 
 /** Remembers the time reached, so that turning the clock back wins nothing after a restart either. */
 export async function markTime(
   transaction: AuthorityTransaction,
-  { mark }: { mark: number },
+  { mark }: { mark: TimeMark },
   { steady }: Context,
 ): Promise<Result<null>> {
+  const { settings } = transaction;
   const before = await rememberedTime(transaction);
-  if (before === null || mark > before) await transaction.settings.set(highWater, String(mark));
-  await transaction.settings.set(steadyMark, String(steady));
+  // The first time that the upstream confirms may lie before what the machine had claimed until then.
+  if (before === null || mark.at > before.at || (mark.isConfirmed && !before.isConfirmed)) {
+    await settings.set(highWater, String(mark.at));
+    await settings.set(unconfirmed, mark.isConfirmed ? '0' : '1');
+  }
+  await settings.set(steadyMark, String(steady));
   return done(null);
 }
 
 /**
  * Waits are kept by `Clock.steady`, which begins anew with each start. Where it begins earlier than it had
- * come to, because the wall clock was turned back meanwhile, they are moved along with it.
+ * come to, because the wall clock was turned back meanwhile, they are moved along with it. Gives the instant, by
+ * the new start's reckoning, that the last process is known to have reached.
  */
-export function resumeWaits(transaction: Transaction, steady: number): void {
+export function resumeWaits(transaction: Transaction, steady: number): number {
   const before = Number(transaction.settings.get(steadyMark) ?? 0);
   transaction.settings.set(steadyMark, String(steady));
-  if (before <= steady) return;
+  if (before <= steady) return before;
   transaction.operations.shiftWaits(steady - before);
   transaction.observations.shiftRefreshes(steady - before);
   shiftRetryAfter(transaction, steady - before);
+  return steady;
 }

@@ -18,7 +18,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'keepRetryAfter',
   'recordCouponAnswer',
   'recordCouponListing',
-  'confirmCoupon',
+  'bindUpstream',
   'keepAnswer',
 ]);
 

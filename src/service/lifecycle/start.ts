@@ -1,7 +1,8 @@
 import { defaultAccountId } from '../../domain/principal.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { doubtAll, doubtInFlight, fenceDoubt } from '../outbox/doubt.ts';
+import { doubtAll, doubtInFlight } from '../outbox/doubt.ts';
+import { renewFences } from '../outbox/fence.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Transaction } from '../tables.ts';
 import { startOfBoot } from './boot.ts';
@@ -54,9 +55,9 @@ export async function startAgent(
   const { instance, isCopy } = await takeIntoUse(transaction, 'agent', command, context);
   startOfBoot(transaction);
   if (isCopy) doubtAll(transaction);
-  resumeWaits(transaction, context.steady);
-  doubtInFlight(transaction);
-  fenceDoubt(transaction, context.steady + command.fenceMs);
+  const reached = resumeWaits(transaction, context.steady);
+  doubtInFlight(transaction, command, context);
+  renewFences(transaction, { reached, fenceMs: command.fenceMs }, context);
   return done({ instance });
 }
 

@@ -1,5 +1,6 @@
 import { countAfter } from '../../domain/license.ts';
 import {
+  isDoubtful,
   laneOf,
   nextProgress,
   type Operation,
@@ -39,20 +40,21 @@ export function decideOperation(
   // Whatever stood at the front of the lane stands behind a retried one now.
   const head = transaction.operations.head(operation.subject, lane);
   if (head !== null) transaction.operations.put({ ...head, nextAt: null, outage: false });
-  const decided = move(transaction, operation, event);
+  const decided = move(transaction, decision === 'retry' ? asRetried(operation) : operation, event);
   if (head?.progress.state !== 'in_flight') {
-    // What may still be on its way is not overtaken, whoever wishes it.
-    const at = Math.max(context.steady, fenceOf(operation), fenceOf(head));
-    scheduleHead(transaction, operation.subject, lane, { at });
+    scheduleHead(transaction, operation.subject, lane, { at: context.steady });
   }
   if (decision === 'confirm') countConfirmed(transaction, operation);
-  followUp(transaction, decided, decision);
+  followUp(transaction, operation, decision);
   const after = transaction.operations.get(operationId) ?? decided;
   return done({ operation: after, was: operation.progress.state });
 }
 
-function fenceOf(operation: Operation | null): number {
-  return operation?.progress.state === 'uncertain' ? (operation.nextAt ?? 0) : 0;
+/** Who retries it has seen how the key stands, and takes the risk that it is applied twice. */
+function asRetried(operation: Operation): Operation {
+  const seenEnabled = operation.kind === 'enable' ? false : null;
+  const risk = 'retried: an earlier attempt of it may have been applied, so that it may be applied twice';
+  return { ...operation, seenEnabled, lastError: isDoubtful(operation) ? risk : operation.lastError };
 }
 
 function eventOf(decision: Decision, at: number): OperationEvent {
@@ -71,10 +73,14 @@ function countConfirmed({ observations }: Transaction, { kind, subject, progress
   observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
 
-/** What callers see follows the decision. */
+/** What callers see follows the decision; the count that was in doubt is read before it is counted from. */
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
   const observation = transaction.observations.get(operation.subject);
-  if (observation !== null) putObservation(transaction, observation);
+  const isCounted = laneOf[operation.kind] === 'counter';
+  const readFirst = isCounted && decision !== 'confirm' && isDoubtful(operation);
+  if (observation !== null) {
+    putObservation(transaction, { ...observation, readFirst: observation.readFirst || readFirst });
+  }
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);
   if (decision === 'retry') transaction.mirror.put({ coupon, confirmedAt: null });

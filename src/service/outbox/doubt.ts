@@ -1,49 +1,37 @@
 import { countApplied, type CounterKind } from '../../domain/count.ts';
 import type { Observation } from '../../domain/observation.ts';
-import { laneOf, type Operation } from '../../domain/operation.ts';
-import { move, scheduleHead } from './lane.ts';
+import { advance, laneOf, type Operation } from '../../domain/operation.ts';
+import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { loseAnswer } from './fence.ts';
+import { move, scheduleHead } from './lane.ts';
 
-/** What was in flight when the process ended may or may not have been applied: it becomes uncertain. */
-export function doubtInFlight(transaction: Transaction): void {
+/** What was in flight when the process ended may or may not have been applied. */
+export function doubtInFlight(transaction: Transaction, policy: { fenceMs: number }, context: Context): void {
   const lastError = 'the process ended while this was in flight';
   for (const operation of transaction.operations.withState('in_flight')) {
-    move(transaction, { ...operation, lastError }, { type: 'ambiguous' });
+    const lost = loseAnswer(transaction, { ...operation, lastError }, policy, context);
+    scheduleHead(transaction, lost.subject, laneOf[lost.kind], { at: context.steady });
   }
 }
 
 /**
  * Another past may have delivered what this store still holds (a restored backup, a copied directory):
- * every unfinished operation is read back against what was last seen.
+ * every unfinished operation is read back against what was last seen, and nothing that a read shows then
+ * is certain. (src/sync/README.md, After a restore or a copy)
  */
-export function doubtAll(transaction: Transaction): void {
-  const { operations, observations } = transaction;
+export function doubtAll({ operations, observations }: Transaction): void {
   const lastError = 'this store was restored or copied: it may have been delivered before';
-  for (const state of ['in_flight', 'pending'] as const) {
-    for (let batch = operations.list(state, firstPage); batch.length > 0;) {
-      for (const operation of batch) {
-        const baseUses = observations.get(operation.subject)?.license.uses ?? null;
-        move(transaction, { ...operation, lastError }, { type: 'doubt', baseUses });
-      }
-      batch = operations.list(state, firstPage);
-    }
-  }
-}
-
-const firstPage = { limit: 1000, offset: 0 };
-
-/**
- * Nothing in doubt is read back before `settleAt` (`Clock.steady`): after a start nobody knows how long
- * ago it was sent, since the clock may have been turned in between.
- */
-export function fenceDoubt(transaction: Transaction, settleAt: number): void {
-  transaction.observations.lingerUntil(settleAt);
-  for (const { subject, kind, progress } of transaction.operations.withState('uncertain')) {
-    if (progress.state === 'uncertain' && !progress.held) {
-      const lane = laneOf[kind];
-      const head = transaction.operations.head(subject, lane);
-      const at = Math.max(settleAt, head?.nextAt ?? settleAt);
-      scheduleHead(transaction, subject, lane, { at, failures: head?.failures ?? 0 });
+  for (const state of ['in_flight', 'pending', 'uncertain'] as const) {
+    for (const operation of operations.withState(state)) {
+      const baseUses = observations.get(operation.subject)?.license.uses ?? null;
+      const doubted = advance(operation, { type: 'doubt', baseUses, lasting: true });
+      operations.put({
+        ...doubted,
+        nextAt: null,
+        outage: false,
+        lastError: operation.lastError ?? lastError,
+      });
     }
   }
 }
@@ -68,7 +56,12 @@ export function doubtEarlier(
   const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;
   const isOurs = seen.isAlone && explains && pending.length > 0;
   for (const operation of pending) {
-    move(transaction, operation, isOurs ? { type: 'doubt', baseUses: uses } : { type: 'suspect' });
+    if (isOurs) {
+      const fenced = { ...operation, fencedUntil: settleAt };
+      move(transaction, fenced, { type: 'doubt', baseUses: uses, lasting: false });
+    } else {
+      move(transaction, operation, { type: 'suspect' });
+    }
   }
   if (isOurs) {
     const lastError = 'the count upstream moved while this process was away';

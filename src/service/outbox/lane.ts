@@ -1,5 +1,5 @@
 import { backoffMs } from '../../domain/backoff.ts';
-import { localState, type Observation } from '../../domain/observation.ts';
+import { localState, localStateByBacklog, type Observation } from '../../domain/observation.ts';
 import {
   advance,
   laneOf,
@@ -21,16 +21,26 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
   return moved;
 }
 
-/** Lets the head of a lane take its next step no sooner than told. An empty lane waits for nothing. */
-export function scheduleHead(transaction: Transaction, subject: string, lane: LaneName, wait: Wait): void {
-  const head = transaction.operations.head(subject, lane);
+/**
+ * Lets the head of a lane take its next step no sooner than told, and not before a fence of the lane has
+ * passed. An empty lane waits for nothing.
+ */
+export function scheduleHead(
+  { operations }: Transaction,
+  subject: string,
+  lane: LaneName,
+  { at, outage = false, failures = 0, lastError }: Wait,
+): void {
+  const head = operations.head(subject, lane);
   if (head === null) return;
-  transaction.operations.put({
+  const fencedUntil = operations.fencedUntil(subject, lane, at, head.kind === 'disable');
+  operations.put({
     ...head,
-    nextAt: wait.at,
-    outage: wait.outage ?? false,
-    failures: wait.failures ?? 0,
-    lastError: wait.lastError === undefined ? head.lastError : wait.lastError,
+    nextAt: fencedUntil ?? at,
+    // The end of an outage does not end a fence.
+    outage: outage && fencedUntil === null,
+    failures,
+    lastError: lastError === undefined ? head.lastError : lastError,
   });
 }
 
@@ -51,13 +61,17 @@ export function waitAfterFailure(
 
 /** Stores an observation with its local state reckoned anew from the operations in the store. */
 export function putObservation(transaction: Transaction, observation: Observation): Observation {
-  const operations = transaction.operations.shown(observation.license.licenseKey);
-  const put = { ...observation, local: localState(observation.license, operations) };
+  const { license } = observation;
+  const { operations } = transaction;
+  const local =
+    localStateByBacklog(license, operations.backlog(license.licenseKey)) ??
+    localState(license, operations.shown(license.licenseKey));
+  const put = { ...observation, local };
   transaction.observations.put(put);
   return put;
 }
 
-/** How many operations have still a way to go, or wait for a person in doubt. */
+/** How many operations are still to be delivered, or wait for a person in doubt. */
 export function unfinishedCount({ operations }: Transaction): number {
   const { pending, in_flight: inFlight, uncertain } = operations.depth();
   return pending + inFlight + uncertain;

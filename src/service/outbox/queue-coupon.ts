@@ -1,56 +1,53 @@
 import { foldCouponCode, type CouponTerms } from '../../domain/coupon.ts';
-import { advance, type Operation } from '../../domain/operation.ts';
+import { advance } from '../../domain/operation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { couponPayload } from './coupon-payload.ts';
-import { unfinishedCount } from './lane.ts';
 import type { Context } from '../ports.ts';
 import type { MirroredCoupon, Transaction } from '../tables.ts';
+import { couponPayload } from './coupon-payload.ts';
+import { enqueue, refuseWhenFull } from './enqueue.ts';
+import { boundUpstream } from './upstream-binding.ts';
 
 export type QueueCoupon = {
   terms: CouponTerms;
-  /** `lost`: it was sent and its answer never came; `null`: it was not sent. */
-  sent: { detail: string; settleAt: number } | null;
+  /**
+   * It is sent at once, for the caller who waits: it is committed as in flight, so that a process that ends
+   * before the answer finds out by the upstream's list what became of it.
+   */
+  isSentNow: boolean;
   maxPending: number;
 };
+
+/** The coupon under its provisional id, and the operation that creates it. */
+export type QueuedCoupon = MirroredCoupon & { operationId: string };
 
 /** Keeps a coupon under a provisional id, with the operation that will create it upstream. */
 export function queueCoupon(
   transaction: Transaction,
-  { terms, sent, maxPending }: QueueCoupon,
-  { now, steady, random }: Context,
-): Result<MirroredCoupon> {
-  if (transaction.mirror.byCode(terms.code) !== null) {
+  { terms, isSentNow, maxPending }: QueueCoupon,
+  context: Context,
+): Result<QueuedCoupon> {
+  const { mirror, operations } = transaction;
+  if (mirror.byCode(terms.code) !== null) {
     return refuse('coupon_code_taken', 'There already is a coupon with this code.');
   }
-  if (unfinishedCount(transaction) >= maxPending) {
-    return refuse(
-      'storage_full',
-      'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
-    );
-  }
-  const coupon = { ...terms, id: transaction.mirror.provisionalId() };
+  const room = refuseWhenFull(transaction, maxPending);
+  if (!room.ok) return room;
+  const coupon = { ...terms, id: mirror.provisionalId() };
   const mirrored = { coupon, confirmedAt: null };
-  transaction.mirror.put(mirrored);
-  const fresh: Omit<Operation, 'seq'> = {
-    id: random.uuid(now),
-    kind: 'create_coupon',
-    subject: foldCouponCode(terms.code),
-    productKey: null,
-    createdAt: now,
-    attempts: 0,
-    failures: 0,
-    nextAt: steady,
-    outage: false,
-    lastError: null,
-    revision: null,
-    payload: couponPayload(coupon),
-    progress: { state: 'pending', doubtful: false },
-  };
-  const operation = transaction.operations.add(fresh);
-  if (sent !== null) {
-    const asSent = advance(operation, { type: 'send', baseUses: null, at: steady });
-    const inDoubt = advance(asSent, { type: 'ambiguous' });
-    transaction.operations.put({ ...inDoubt, nextAt: sent.settleAt, lastError: sent.detail });
+  mirror.put(mirrored);
+  const operation = enqueue(
+    transaction,
+    {
+      kind: 'create_coupon',
+      subject: foldCouponCode(terms.code),
+      productKey: null,
+      payload: couponPayload(coupon),
+    },
+    context,
+  );
+  if (isSentNow) {
+    const sent = advance(operation, { type: 'send', baseUses: null, at: context.steady });
+    operations.put({ ...sent, upstream: boundUpstream(transaction), nextAt: null });
   }
-  return done(mirrored);
+  return done({ ...mirrored, operationId: operation.id });
 }

@@ -4,10 +4,11 @@ import { laneOf, type Operation } from '../../domain/operation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import { verdict } from '../../domain/verdict.ts';
-import { move, putObservation, unfinishedCount } from './lane.ts';
-import type { Context } from '../ports.ts';
 import { licenseNotFound } from '../access/reach.ts';
+import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { enqueue, refuseWhenFull } from './enqueue.ts';
+import { move, putObservation } from './lane.ts';
 
 export type QueueChange = {
   /** Null: a credential that reaches every product. */
@@ -31,27 +32,31 @@ export function queueChange(
   command: QueueChange,
   context: Context,
 ): Result<QueuedChange> {
-  const { licenseKey, trigger } = command;
-  const observation = transaction.observations.get(licenseKey);
+  const { trigger } = command;
+  const observation = transaction.observations.get(command.licenseKey);
   if (observation === null) return refuse('upstream_unreachable', 'Nothing is known of this key yet.');
   if (command.productKey !== null && observation.productKey !== command.productKey) return licenseNotFound();
-  const known = verdict(observation, command.freshness, context.now);
-  if (known.verdict === 'gone') return licenseNotFound();
-  if (known.verdict === 'answer' && known.freshness === 'expired' && trigger !== 'disable') {
+  const judged = verdict(observation, command.freshness, context.now);
+  if (judged.verdict === 'gone') return licenseNotFound();
+  if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
     return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
-  const underWay = transaction.operations.tail(licenseKey, laneOf[trigger]);
-  if (underWay !== null && underWay.kind === trigger && setsState(trigger)) {
-    return done({ observation, operationId: underWay.id });
-  }
-  if (trigger === 'enable' && observation.local.enabled) return done({ observation, operationId: null });
-  if (unfinishedCount(transaction) >= command.maxPending) {
-    return refuse(
-      'storage_full',
-      'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
-    );
-  }
-  const operation = queue(transaction, observation, trigger, context);
+  const isFresh = judged.verdict === 'answer' && judged.freshness === 'fresh';
+  const inPlace = findInPlace(transaction, observation, { trigger, isFresh });
+  if (inPlace !== null) return { ...done(inPlace), unchanged: true };
+  const room = refuseWhenFull(transaction, command.maxPending);
+  if (!room.ok) return room;
+  const { licenseKey } = observation.license;
+  const operation = enqueue(
+    transaction,
+    {
+      kind: trigger,
+      subject: licenseKey,
+      productKey: observation.productKey,
+      seenEnabled: trigger === 'enable' ? observation.local.enabled : null,
+    },
+    context,
+  );
   if (trigger === 'enable' && undoDisable(transaction, observation, operation, context)) {
     return done({ observation: putObservation(transaction, observation), operationId: null });
   }
@@ -60,34 +65,20 @@ export function queueChange(
   return done({ observation: changed, operationId: operation.id });
 }
 
-/** Asking again for a state that is already on its way adds nothing; each use counts. */
-function setsState(trigger: QueueChange['trigger']): boolean {
-  return trigger === 'enable' || trigger === 'disable';
-}
-
-function queue(
-  transaction: Transaction,
+/**
+ * What already does what is asked for: the same change of state on its way, or a key that was seen enabled
+ * not long ago. An older observation says too little: somebody may have disabled the key since.
+ */
+function findInPlace(
+  { operations }: Transaction,
   observation: Observation,
-  kind: QueueChange['trigger'],
-  { now, steady, random }: Context,
-): Operation {
-  const subject = observation.license.licenseKey;
-  const isHead = transaction.operations.head(subject, laneOf[kind]) === null;
-  return transaction.operations.add({
-    id: random.uuid(now),
-    kind,
-    subject,
-    productKey: observation.productKey,
-    createdAt: now,
-    attempts: 0,
-    failures: 0,
-    nextAt: isHead ? steady : null,
-    outage: false,
-    lastError: null,
-    revision: null,
-    payload: null,
-    progress: { state: 'pending', doubtful: false },
-  });
+  { trigger, isFresh }: { trigger: QueueChange['trigger']; isFresh: boolean },
+): QueuedChange | null {
+  if (trigger !== 'enable' && trigger !== 'disable') return null;
+  const last = operations.tail(observation.license.licenseKey, laneOf[trigger]);
+  if (last?.kind === trigger) return { observation, operationId: last.id };
+  const isEnabled = trigger === 'enable' && isFresh && observation.local.enabled;
+  return isEnabled ? { observation, operationId: null } : null;
 }
 
 /**

@@ -1,13 +1,15 @@
 import { countAfter, type License } from '../../domain/license.ts';
-import { nextRefreshAt, observeMissing, type Observation } from '../../domain/observation.ts';
+import { nextRefreshAt, type Observation } from '../../domain/observation.ts';
 import type { Operation } from '../../domain/operation.ts';
 import { isOutage, type NotApplied, type Outcome } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import { currentBoot } from '../lifecycle/boot.ts';
-import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure, type Wait } from './lane.ts';
 import type { Context } from '../ports.ts';
-import type { SyncPolicy } from './policy.ts';
 import type { Transaction } from '../tables.ts';
+import { loseAnswer } from './fence.ts';
+import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure, type Wait } from './lane.ts';
+import type { SyncPolicy } from './policy.ts';
+import { endRefusedDisables, refuseOperation } from './refusal.ts';
 
 export type RecordAnswer = {
   operationId: string;
@@ -22,7 +24,7 @@ export type UnexpectedCount = { expected: number; got: number };
 
 export type RecordedAnswer = { operation: Operation; unexpected: UnexpectedCount | null };
 
-/** Records what became of an operation that was sent (sync design, section 4). */
+/** Records what became of an operation that was sent (src/sync/README.md, Operation states). */
 export function recordAnswer(
   transaction: Transaction,
   command: RecordAnswer,
@@ -61,13 +63,15 @@ function recordApplied(
   const { now, steady } = context;
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);
+  if (operation.kind === 'enable') endRefusedDisables(transaction, operation, context);
   scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return { operation: delivered, unexpected: null };
-  const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, overlapped);
+  const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
   const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
-  const seen: Observation = {
+  const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
+  putObservation(transaction, {
     ...observation,
     license: {
       ...outcome.value,
@@ -79,18 +83,10 @@ function recordApplied(
     boot: isCounted ? currentBoot(transaction) : observation.boot,
     manyWriters: observation.manyWriters || unexpected !== null,
     missingSince: null,
+    readFirst: false,
     gone: false,
-    refreshAt: nextRefreshAt(observation, policy, { ...context, draw: context.random.draw(), isKnown: true }),
-  };
-  const asShown =
-    unexpected === null && lane === 'counter' && seen.license.enabled === observation.license.enabled;
-  if (asShown && observation.license.uses >= 0) {
-    // What is confirmed now was shown before: one change fewer is pending, and nothing else moves.
-    const local = { ...observation.local, pending: observation.local.pending - 1 };
-    transaction.observations.put({ ...seen, local });
-  } else {
-    putObservation(transaction, seen);
-  }
+    refreshAt: nextRefreshAt(observation, policy, at),
+  });
   return { operation: delivered, unexpected };
 }
 
@@ -98,9 +94,18 @@ function recordApplied(
  * Whether the count in a state's answer may be counted from: only one that can contain nothing of this
  * agent's counter, and does not stand in for the first read after a start, which has more to settle.
  */
-function mayCountFrom(transaction: Transaction, observation: Observation, overlapped: boolean): boolean {
-  const isCounterEmpty = transaction.operations.tail(observation.license.licenseKey, 'counter') === null;
-  return isCounterEmpty && !overlapped && observation.boot === currentBoot(transaction);
+function mayCountFrom(
+  transaction: Transaction,
+  observation: Observation,
+  { subject, progress }: Operation,
+  overlapped: boolean,
+): boolean {
+  const { operations } = transaction;
+  const sentAt = progress.state === 'in_flight' ? progress.sentAt : 0;
+  const isCounterAtRest =
+    operations.tail(subject, 'counter') === null &&
+    operations.fencedUntil(subject, 'counter', sentAt, false) === null;
+  return isCounterAtRest && !overlapped && observation.boot === currentBoot(transaction);
 }
 
 /** The count after a counter operation, as far as nobody else changed it. */
@@ -121,16 +126,14 @@ function recordNotApplied(
 ): void {
   const lane = laneOfOperation(operation);
   if (outcome.reason === 'refused') {
-    move(transaction, { ...operation, lastError: outcome.detail }, { type: 'refused' });
+    refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     scheduleHead(transaction, operation.subject, lane, { at: context.steady });
-    recount(transaction, operation.subject);
+    updateObservation(transaction, operation.subject, {});
     return;
   }
   move(transaction, operation, { type: 'not_applied' });
-  if (outcome.reason === 'missing') {
-    recordMissing(transaction, operation.subject, outcome, { policy, context });
-    return;
-  }
+  // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
+  if (outcome.reason === 'missing') updateObservation(transaction, operation.subject, { readFirst: true });
   scheduleHead(transaction, operation.subject, lane, waitAfterRefusal(operation, outcome, policy, context));
 }
 
@@ -145,46 +148,6 @@ function waitAfterRefusal(
   return waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
 }
 
-/**
- * Records a 404 about a key: its operations wait until the upstream has said so twice, far enough apart,
- * and are then dead.
- */
-export function recordMissing(
-  transaction: Transaction,
-  licenseKey: string,
-  outcome: NotApplied,
-  { policy, context }: { policy: SyncPolicy; context: Context },
-): void {
-  const observation = transaction.observations.get(licenseKey);
-  if (observation === null) return;
-  const seen = observeMissing(observation, context.now, policy.goneMs);
-  const lastError = 'the upstream does not know this license key';
-  for (const lane of ['counter', 'state'] as const) {
-    if (seen.gone) {
-      for (const operation of transaction.operations.lane(licenseKey, lane)) {
-        if (operation.progress.state !== 'in_flight') {
-          move(transaction, { ...operation, lastError }, { type: 'refused' });
-        }
-      }
-    } else {
-      const head = transaction.operations.head(licenseKey, lane);
-      if (head !== null && head.progress.state !== 'in_flight') {
-        const wait = waitAfterFailure(
-          head,
-          { ...outcome, detail: lastError, outage: false },
-          policy,
-          context,
-        );
-        const goneAt = context.steady + policy.goneMs;
-        // A fence that it waits for is never cut short.
-        const at = Math.max(wait.at, goneAt, head.nextAt ?? 0);
-        scheduleHead(transaction, licenseKey, lane, { ...wait, at });
-      }
-    }
-  }
-  putObservation(transaction, seen);
-}
-
 function recordAmbiguous(
   transaction: Transaction,
   operation: Operation,
@@ -192,25 +155,19 @@ function recordAmbiguous(
   context: Context,
 ): void {
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
-  const lane = laneOfOperation(operation);
-  if (operation.kind === 'disable') {
-    // It sets a value, so it is repeated freely, with no doubt to settle; but none of its attempts may
-    // overtake an enable that follows.
-    move(transaction, operation, { type: 'not_applied' });
-    scheduleHead(transaction, operation.subject, lane, wait);
-    const observation = transaction.observations.get(operation.subject);
-    const lingersUntil = context.steady + policy.fenceMs;
-    if (observation !== null) transaction.observations.put({ ...observation, lingersUntil });
-    return;
-  }
-  move(transaction, operation, { type: 'ambiguous' });
-  const settleAt = context.steady + Math.max(policy.fenceMs, outcome.retryAfterMs ?? 0);
-  scheduleHead(transaction, operation.subject, lane, { ...wait, at: settleAt, outage: false });
+  const lost = loseAnswer(transaction, operation, policy, context);
+  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
+  const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
+  scheduleHead(transaction, operation.subject, laneOfOperation(operation), { ...wait, at });
 }
 
-function recount(transaction: Transaction, licenseKey: string): void {
+function updateObservation(
+  transaction: Transaction,
+  licenseKey: string,
+  change: Partial<Pick<Observation, 'readFirst'>>,
+): void {
   const observation = transaction.observations.get(licenseKey);
-  if (observation !== null) putObservation(transaction, observation);
+  if (observation !== null) putObservation(transaction, { ...observation, ...change });
 }
 
 /** Lets every lane that an outage had made wait go on: the upstream answers again. */

@@ -2,18 +2,27 @@ import type { Coupon } from '../../domain/coupon.ts';
 import type { Operation } from '../../domain/operation.ts';
 import { isOutage, type NotApplied, type Outcome } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { hasTerms, provisionalCoupon } from './coupon-payload.ts';
-import { move, scheduleHead, waitAfterFailure } from './lane.ts';
-import type { Context } from '../ports.ts';
-import type { SyncPolicy } from './policy.ts';
+import type { Context, Idempotency } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
+import { hasTerms, provisionalCoupon } from './coupon-payload.ts';
+import type { QueuedCoupon } from './queue-coupon.ts';
+import { loseAnswer } from './fence.ts';
+import { move, scheduleHead, waitAfterFailure } from './lane.ts';
+import type { SyncPolicy } from './policy.ts';
+import { refuseOperation } from './refusal.ts';
 
-export type RecordCouponAnswer = { operationId: string; outcome: Outcome<Coupon>; policy: SyncPolicy };
+export type RecordCouponAnswer = {
+  operationId: string;
+  outcome: Outcome<Coupon>;
+  /** Who waits for the answer: a refusal is theirs, and nothing of the creation is left. Null: nobody does. */
+  caller: { idempotency: Idempotency | null } | null;
+  policy: SyncPolicy;
+};
 
-/** Records what became of a queued creation that was sent. */
+/** Records what became of a creation that was sent. */
 export function recordCouponAnswer(
   transaction: Transaction,
-  { operationId, outcome, policy }: RecordCouponAnswer,
+  { operationId, outcome, caller, policy }: RecordCouponAnswer,
   context: Context,
 ): Result<Operation> {
   const operation = transaction.operations.get(operationId);
@@ -21,24 +30,58 @@ export function recordCouponAnswer(
     return refuse('operation_not_open', 'The operation is not in flight.');
   }
   if (outcome.outcome === 'applied') {
-    return done(confirm(transaction, operation, { ...outcome, event: 'applied' }, context));
+    const confirmed = confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
+    const { value: coupon, confirmedAt } = outcome;
+    keepForRepeats(transaction, caller?.idempotency ?? null, { coupon, confirmedAt, operationId }, context);
+    return done(confirmed);
+  }
+  if (outcome.outcome === 'not_applied' && caller !== null && outcome.reason !== 'unreachable') {
+    return done(leaveNothing(transaction, operation, caller, context));
   }
   const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
   if (outcome.outcome === 'ambiguous') {
-    const doubted = move(transaction, operation, { type: 'ambiguous' });
-    const at = context.steady + Math.max(policy.fenceMs, outcome.retryAfterMs ?? 0);
-    scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at, outage: false });
-    return done(doubted);
+    const lost = loseAnswer(transaction, operation, policy, context);
+    const at = context.steady + (outcome.retryAfterMs ?? 0);
+    scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
+    return done(lost);
   }
-  if (isRefusal(outcome)) return done(bury(transaction, operation, outcome.detail, 'refused'));
+  if (isRefusal(outcome)) {
+    transaction.mirror.remove(provisionalCoupon(operation).id);
+    return done(refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail }));
+  }
   const waiting = move(transaction, operation, { type: 'not_applied' });
   scheduleHead(transaction, operation.subject, 'coupon', wait);
   return done(waiting);
 }
 
+/** A repeated request is answered with the coupon as the upstream has it. */
+function keepForRepeats(
+  transaction: Transaction,
+  idempotency: Idempotency | null,
+  coupon: QueuedCoupon,
+  { now }: Context,
+): void {
+  if (idempotency === null) return;
+  const { credential, key, fingerprint } = idempotency;
+  const value = done(coupon);
+  transaction.idempotency.put(credential, key, { fingerprint, value, at: now, unchanged: false });
+}
+
 /** Whether the upstream will never take this creation: its terms, or its code, are not to its liking. */
 function isRefusal({ reason }: NotApplied): boolean {
   return reason === 'refused' || reason === 'rejected' || reason === 'missing';
+}
+
+/** The caller is told of the refusal, and may ask for the same coupon again. */
+function leaveNothing(
+  transaction: Transaction,
+  operation: Operation,
+  { idempotency }: { idempotency: Idempotency | null },
+  { now }: Context,
+): Operation {
+  transaction.mirror.remove(provisionalCoupon(operation).id);
+  if (idempotency !== null) transaction.idempotency.remove(idempotency.credential, idempotency.key);
+  return move(transaction, operation, { type: 'cancel', at: now });
 }
 
 export type RecordCouponListing = {
@@ -48,7 +91,7 @@ export type RecordCouponListing = {
   confirmedAt: number;
 };
 
-/** Settles a creation whose answer was lost by the upstream's list (sync design, section 3). */
+/** Settles a creation whose answer was lost by the upstream's list (src/sync/README.md, Coupons). */
 export function recordCouponListing(
   transaction: Transaction,
   { operationId, listed, confirmedAt }: RecordCouponListing,
@@ -67,7 +110,9 @@ export function recordCouponListing(
     return done(confirm(transaction, operation, { value: listed, confirmedAt, event: 'listed' }, context));
   }
   transaction.mirror.put({ coupon: listed, confirmedAt });
-  return done(bury(transaction, operation, 'the upstream has another coupon with this code', 'conflict'));
+  transaction.mirror.remove(provisionalCoupon(operation).id);
+  const lastError = 'the upstream has another coupon with this code';
+  return done(move(transaction, { ...operation, lastError }, { type: 'conflict' }));
 }
 
 function confirm(
@@ -85,15 +130,4 @@ function confirm(
     operation,
     event === 'applied' ? { type: 'applied', at: now } : { type: 'read_applied', certain: true, at: now },
   );
-}
-
-/** The coupon does not come to be: it leaves the mirror, and its operation waits for a person. */
-function bury(
-  transaction: Transaction,
-  operation: Operation,
-  lastError: string,
-  type: 'refused' | 'conflict',
-): Operation {
-  transaction.mirror.remove(provisionalCoupon(operation).id);
-  return move(transaction, { ...operation, lastError }, { type });
 }

@@ -3,9 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
 import { createFile } from './private-file.ts';
 import { schema1 } from './schema-1.ts';
+import { schema2 } from './schema-2.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
-export const migrations: readonly string[] = [schema1];
+export const migrations: readonly string[] = [schema1, schema2];
 
 /** Takes the steps that a database still lacks, all in one transaction. */
 export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {

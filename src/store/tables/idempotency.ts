@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { IdempotencyReads, StoredAnswer, IdempotencyTable } from '../../service/tables.ts';
-import { prepareChange, prepareQuery } from './statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 /** Prepares the reads of stored answers. Their values are JSON. */
 export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
@@ -12,21 +12,36 @@ export function idempotencyReads(database: DatabaseSync): IdempotencyReads {
       value: JSON.parse(row.value),
     }),
   );
-  return { get: (credential, key) => get.first(credential, key) };
+  const unchanged = prepareCount(database, 'SELECT count(*) AS count FROM idempotency WHERE unchanged = 1');
+  return { get: (credential, key) => get.first(credential, key), unchangedCount: () => unchanged() };
 }
 
 /** Prepares the table of stored answers. */
 export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
   const put = prepareChange(
     database,
-    `INSERT OR REPLACE INTO idempotency (credential, key, fingerprint, value, at)
-     VALUES (:credential, :key, :fingerprint, :value, :at)`,
+    `INSERT OR REPLACE INTO idempotency (credential, key, fingerprint, value, at, unchanged)
+     VALUES (:credential, :key, :fingerprint, :value, :at, :unchanged)`,
+  );
+  const remove = prepareChange(
+    database,
+    'DELETE FROM idempotency WHERE credential = :credential AND key = :key',
+  );
+  const renameCredential = prepareChange(
+    database,
+    'UPDATE OR IGNORE idempotency SET credential = :to WHERE credential = :from',
   );
   const prune = prepareChange(database, 'DELETE FROM idempotency WHERE at < :before');
   return {
     ...idempotencyReads(database),
-    put(credential, key, { fingerprint, value, at }) {
-      put({ credential, key, fingerprint, value: JSON.stringify(value), at });
+    put(credential, key, { fingerprint, value, at, unchanged }) {
+      put({ credential, key, fingerprint, value: JSON.stringify(value), at, unchanged: bit(unchanged) });
+    },
+    remove(credential, key) {
+      remove({ credential, key });
+    },
+    renameCredential(from, to) {
+      renameCredential({ from, to });
     },
     prune(before) {
       prune({ before });

@@ -20,7 +20,7 @@ type Row = {
   manyWriters: Bit;
   missingSince: number | null;
   gone: Bit;
-  lingersUntil: number | null;
+  readFirst: Bit;
   askedAt: number;
   refreshAt: number | null;
 };
@@ -29,11 +29,16 @@ const select = `SELECT license_key AS licenseKey, product_link AS productLink, b
   enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
   local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
-  lingers_until AS lingersUntil, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
+  read_first AS readFirst, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
 
 /** Prepares the reads of what the upstream last said. */
 export function observationReads(database: DatabaseSync): ObservationReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+  const byAlias = prepareQuery(
+    database,
+    `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
+    fromRow,
+  );
   const latest = prepareQuery(
     database,
     `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
@@ -42,11 +47,11 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   );
   const toRefresh = prepareQuery(
     database,
-    `${select} WHERE refresh_at IS NOT NULL AND gone = 0 AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+    `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
     fromRow,
   );
   return {
-    get: (licenseKey) => get.first(licenseKey),
+    get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
     latest: (productKey, limit) => latest.all(productKey, limit),
     toRefresh: (now, limit) => toRefresh.all(now, limit),
     census: censusRead(database),
@@ -80,19 +85,24 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     database,
     `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
        local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
-       missing_since, gone, lingers_until, asked_at, refresh_at)
+       missing_since, gone, read_first, asked_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
-       :missingSince, :gone, :lingersUntil, :askedAt, :refreshAt)`,
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)`,
   );
   const touch = prepareChange(
     database,
     `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
      WHERE license_key = :licenseKey`,
   );
-  const lingerUntil = prepareChange(
+  const addAlias = prepareChange(
     database,
-    'UPDATE observation SET lingers_until = :until WHERE lingers_until IS NOT NULL',
+    'INSERT OR REPLACE INTO license_alias (alias, license_key) VALUES (:alias, :licenseKey)',
+  );
+  const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
+  const renameProduct = prepareChange(
+    database,
+    'UPDATE observation SET product_key = :to WHERE product_key = :from',
   );
   const shiftRefreshes = prepareChange(
     database,
@@ -106,8 +116,14 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
     },
-    lingerUntil(until) {
-      lingerUntil({ until });
+    addAlias(alias, licenseKey) {
+      addAlias({ alias, licenseKey });
+    },
+    remove(licenseKey) {
+      remove({ licenseKey });
+    },
+    renameProduct(from, to) {
+      renameProduct({ from, to });
     },
     shiftRefreshes(byMs) {
       shiftRefreshes({ byMs });
@@ -132,7 +148,7 @@ function fromRow(row: Row): Observation {
     manyWriters: row.manyWriters === 1,
     missingSince: row.missingSince,
     gone: row.gone === 1,
-    lingersUntil: row.lingersUntil,
+    readFirst: row.readFirst === 1,
     askedAt: row.askedAt,
     refreshAt: row.refreshAt,
   };
@@ -155,7 +171,7 @@ function toRow({ license, local, ...rest }: Observation): Row {
     manyWriters: bit(rest.manyWriters),
     missingSince: rest.missingSince,
     gone: bit(rest.gone),
-    lingersUntil: rest.lingersUntil,
+    readFirst: bit(rest.readFirst),
     askedAt: rest.askedAt,
     refreshAt: rest.refreshAt,
   };

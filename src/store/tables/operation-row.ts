@@ -1,21 +1,31 @@
-import { laneOf, type LaneName, type Operation, type OperationProgress } from '../../domain/operation.ts';
+import {
+  laneOf,
+  type DeathCause,
+  type LaneName,
+  type Operation,
+  type OperationProgress,
+} from '../../domain/operation.ts';
 import { bit, type Bit } from './statements.ts';
 
 /** The columns that each state fills; the schema checks that no other state does. */
 type ProgressRow =
   | { state: 'pending'; doubtful: Bit }
   | { state: 'in_flight'; doubtful: Bit; baseUses: number | null; sentAt: number }
-  | { state: 'uncertain'; baseUses: number | null; held: Bit }
+  | { state: 'uncertain'; doubtful: Bit; baseUses: number | null; held: Bit }
   | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
-  | { state: 'conflicted' | 'dead' };
+  | { state: 'dead'; cause: DeathCause }
+  | { state: 'conflicted' };
 
 /** An operation as the outbox holds it. */
-export type OperationRow = Omit<Operation, 'progress' | 'outage'> & { outage: Bit } & ProgressRow;
+export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
+  outage: Bit;
+  seenEnabled: Bit | null;
+} & ProgressRow;
 
 /** Everything that an `OperationRow` is made of. */
 export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
-  base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
-  last_error AS lastError, revision, payload, created_at AS createdAt, finished_at AS finishedAt`;
+  cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
+  fenced_until AS fencedUntil, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
 
 /** Reads an operation from its row. */
 export function operationFrom(row: OperationRow): Operation {
@@ -30,8 +40,10 @@ export function operationFrom(row: OperationRow): Operation {
     failures: row.failures,
     nextAt: row.nextAt,
     outage: row.outage === 1,
+    fencedUntil: row.fencedUntil,
+    upstream: row.upstream,
     lastError: row.lastError,
-    revision: row.revision,
+    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
     payload: row.payload,
     progress: progressFrom(row),
   };
@@ -49,15 +61,21 @@ function progressFrom(row: ProgressRow): OperationProgress {
         sentAt: row.sentAt,
       };
     case 'uncertain':
-      return { state: 'uncertain', baseUses: row.baseUses, held: row.held === 1 };
+      return {
+        state: 'uncertain',
+        doubtful: row.doubtful === 1,
+        baseUses: row.baseUses,
+        held: row.held === 1,
+      };
     case 'delivered':
     case 'inferred':
     case 'cancelled':
     case 'dropped':
       return { state: row.state, finishedAt: row.finishedAt };
-    case 'conflicted':
     case 'dead':
-      return { state: row.state };
+      return { state: 'dead', cause: row.cause };
+    case 'conflicted':
+      return { state: 'conflicted' };
     default:
       return row satisfies never;
   }
@@ -82,6 +100,7 @@ type ProgressColumns = {
   state: string;
   doubtful: Bit;
   held: Bit;
+  cause: DeathCause | null;
   baseUses: number | null;
   sentAt: number | null;
   finishedAt: number | null;
@@ -91,27 +110,49 @@ type DeliveryColumns = ProgressColumns & {
   failures: number;
   nextAt: number | null;
   outage: Bit;
+  fencedUntil: number | null;
+  upstream: string | null;
   lastError: string | null;
-  revision: string | null;
+  seenEnabled: Bit | null;
   payload: string | null;
 };
 
 /** The columns that change on the way to delivery. */
 export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColumns {
-  const { attempts, failures, nextAt, outage, lastError, revision, payload, progress } = operation;
+  const {
+    attempts,
+    failures,
+    nextAt,
+    outage,
+    fencedUntil,
+    upstream,
+    lastError,
+    seenEnabled,
+    payload,
+    progress,
+  } = operation;
   return {
     ...progressColumns(progress),
     attempts,
     failures,
     nextAt,
     outage: bit(outage),
+    fencedUntil,
+    upstream,
     lastError,
-    revision,
+    seenEnabled: seenEnabled === null ? null : bit(seenEnabled),
     payload,
   };
 }
 
-const unfilled = { doubtful: 0, held: 0, baseUses: null, sentAt: null, finishedAt: null } as const;
+const unfilled = {
+  doubtful: 0,
+  held: 0,
+  cause: null,
+  baseUses: null,
+  sentAt: null,
+  finishedAt: null,
+} as const;
 
 function progressColumns(progress: OperationProgress): ProgressColumns {
   switch (progress.state) {
@@ -120,7 +161,7 @@ function progressColumns(progress: OperationProgress): ProgressColumns {
     case 'in_flight':
       return { ...unfilled, ...progress, doubtful: bit(progress.doubtful) };
     case 'uncertain':
-      return { ...unfilled, ...progress, held: bit(progress.held) };
+      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful), held: bit(progress.held) };
     case 'delivered':
     case 'inferred':
     case 'cancelled':

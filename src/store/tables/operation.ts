@@ -2,25 +2,14 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { OperationState } from '../../domain/operation.ts';
 import type { LaneKey, OperationReads, OperationTable } from '../../service/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
-import { prepareChange, prepareQuery, type Query } from './statements.ts';
+import { inLane, laneReads } from './operation-lane.ts';
+import { prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
-/** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
-const unfinished = "state IN ('pending', 'in_flight', 'uncertain')";
-const inLane = `${select} WHERE subject = ? AND lane = ? AND ${unfinished}`;
 
 /** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
 export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
-  const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
-  const shown = prepareQuery(
-    database,
-    `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${unfinished}
-     UNION ALL
-     ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
-     ORDER BY seq`,
-    operationFrom,
-  );
   const open = prepareQuery(
     database,
     `${select} WHERE finished_at IS NULL ORDER BY seq LIMIT ? OFFSET ?`,
@@ -36,21 +25,22 @@ export function operationReads(database: DatabaseSync): OperationReads {
     `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
     operationFrom,
   );
-  const held = prepareQuery(
+  const held = prepareCount(database, 'SELECT count(*) AS count FROM outbox WHERE held = 1');
+  const ofProduct = prepareCount(
     database,
-    'SELECT count(*) AS count FROM outbox WHERE held = 1',
-    (row: { count: number }) => row.count,
+    `SELECT count(*) AS count FROM outbox
+     WHERE product_key = ? AND state IN ('pending', 'in_flight', 'uncertain')`,
   );
   return {
     get: (id) => get.first(id),
-    head: (subject, lane) => head.first(subject, lane),
-    shown: (licenseKey) => shown.all(licenseKey),
     list: (state, { limit, offset }) =>
       state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
     depth: depthRead(database),
     lastSeq: () => lastSeq.first() ?? 0,
-    heldCount: () => held.first() ?? 0,
+    heldCount: () => held(),
+    unfinishedOf: (productKey) => ofProduct(productKey),
     oldestAt: oldestRead(database),
+    ...laneReads(database),
     ...dueReads(database),
   };
 }
@@ -125,16 +115,21 @@ function least(values: readonly (number | null)[]): number | null {
 
 /** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
-  const tail = prepareQuery(database, `${inLane} ORDER BY seq DESC LIMIT 1`, operationFrom);
   const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
   const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
+  const elsewhere = prepareQuery(
+    database,
+    `${select} WHERE (state = 'uncertain' OR (state IN ('pending', 'in_flight') AND doubtful = 1))
+       AND held = 0 AND upstream <> ? ORDER BY seq`,
+    operationFrom,
+  );
   return {
     ...operationReads(database),
     ...singleChanges(database),
     ...sweepingChanges(database),
-    tail: (subject, name) => tail.first(subject, name),
     lane: (subject, name) => lane.all(subject, name),
     withState: (state) => withState.all(state),
+    inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
   };
 }
 
@@ -142,15 +137,18 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
   const add = prepareChange(
     database,
     `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
-       attempts, failures, next_at, outage, last_error, revision, payload, created_at, finished_at)
+       attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
+       created_at, finished_at, cause)
      VALUES (:id, :kind, :subject, :lane, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
-       :attempts, :failures, :nextAt, :outage, :lastError, :revision, :payload, :createdAt, :finishedAt)`,
+       :attempts, :failures, :nextAt, :outage, :fencedUntil, :upstream, :lastError, :seenEnabled, :payload,
+       :createdAt, :finishedAt, :cause)`,
   );
   const put = prepareChange(
     database,
     `UPDATE outbox SET state = :state, doubtful = :doubtful, held = :held, base_uses = :baseUses,
-       sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt, outage = :outage,
-       last_error = :lastError, revision = :revision, payload = :payload, finished_at = :finishedAt
+       cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
+       outage = :outage, fenced_until = :fencedUntil, upstream = :upstream, last_error = :lastError,
+       seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`,
   );
   return {
@@ -166,24 +164,75 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
   };
 }
 
+type Sweep = keyof Omit<
+  OperationTable,
+  keyof OperationReads | 'add' | 'put' | 'lane' | 'withState' | 'inDoubtElsewhere'
+>;
+
 /** Changes of as many operations as there are; each finds them by an index of only those. */
-function sweepingChanges(
+function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
+  const renameProduct = prepareChange(
+    database,
+    'UPDATE outbox SET product_key = :to WHERE product_key = :from',
+  );
+  // Each finds them by an index; what is finished and guards nothing stays under the old spelling.
+  const moves = [
+    "state IN ('pending', 'in_flight', 'uncertain')",
+    "state IN ('conflicted', 'dead')",
+    'fenced_until IS NOT NULL',
+  ].map((which) =>
+    prepareChange(
+      database,
+      `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,
+    ),
+  );
+  const stopWaiting = prepareChange(
+    database,
+    `UPDATE outbox SET next_at = NULL, outage = 0
+     WHERE subject = :to AND state IN ('pending', 'in_flight', 'uncertain')`,
+  );
+  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
+  return {
+    ...waitChanges(database),
+    moveToSubject(from, to) {
+      for (const move of moves) move({ from, to });
+      stopWaiting({ to });
+    },
+    renameProduct(from, to) {
+      renameProduct({ from, to });
+    },
+    prune(finishedBefore) {
+      prune({ finishedBefore });
+    },
+  };
+}
+
+function waitChanges(
   database: DatabaseSync,
-): Pick<OperationTable, 'endOutage' | 'hurry' | 'shiftWaits' | 'prune'> {
+): Pick<OperationTable, 'endOutage' | 'hurry' | 'shiftWaits' | 'extendFences'> {
   const endOutage = prepareChange(
     database,
     'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
   );
-  // An uncertain head waits for its fence.
   const hurry = prepareChange(
     database,
-    "UPDATE outbox SET next_at = :now, outage = 0 WHERE next_at > :now AND state <> 'uncertain'",
+    `UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
+         (SELECT max(other.fenced_until) FROM outbox AS other
+          WHERE other.subject = outbox.subject AND other.lane = outbox.lane AND other.fenced_until > :now), 0))
+     WHERE next_at > :now`,
   );
   const shiftWaits = prepareChange(
     database,
     'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
   );
-  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
+  const shiftFences = prepareChange(
+    database,
+    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = fenced_until + :byMs WHERE fenced_until IS NOT NULL',
+  );
+  const extendFences = prepareChange(
+    database,
+    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = :until WHERE fenced_until > :reached',
+  );
   return {
     endOutage(now) {
       endOutage({ now });
@@ -193,9 +242,10 @@ function sweepingChanges(
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });
+      shiftFences({ byMs });
     },
-    prune(finishedBefore) {
-      prune({ finishedBefore });
+    extendFences(reached, until) {
+      extendFences({ reached, until });
     },
   };
 }

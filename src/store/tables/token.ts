@@ -31,6 +31,10 @@ export function tokenTable(database: DatabaseSync): TokenTable {
      VALUES (:tokenId, :digest, :scopes, :productKey, :accountId, :label, :createdAt)`,
   );
   const remove = prepareChange(database, 'DELETE FROM token WHERE token_id = :tokenId');
+  const renameProduct = prepareChange(
+    database,
+    'UPDATE token SET product_key = :to WHERE product_key = :from',
+  );
   return {
     ...tokenReads(database),
     add({ tokenId, scopes, productKey, accountId, label, createdAt }, digest) {
@@ -38,6 +42,9 @@ export function tokenTable(database: DatabaseSync): TokenTable {
     },
     remove(tokenId) {
       remove({ tokenId });
+    },
+    renameProduct(from, to) {
+      renameProduct({ from, to });
     },
   };
 }

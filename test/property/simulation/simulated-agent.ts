@@ -1,3 +1,4 @@
+import type { TimeMark } from '../../../src/domain/clock.ts';
 import { syncControl } from '../../../src/daemon/role/sync-control.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';
@@ -82,7 +83,10 @@ export class SimulatedAgent implements Sender {
       ...shared,
       pull: this.sync.coupons,
       isConfigured: () => true,
-      settings: () => ({ ...answering, fenceMs: settings().policy.fenceMs }),
+      wake: () => {
+        this.sync.push.wake();
+      },
+      settings: () => answering,
     });
   }
 
@@ -113,7 +117,7 @@ export class SimulatedAgent implements Sender {
     await this.writer.write('markTime', { mark: this.#parts.clock.mark() });
   }
 
-  async remembered(): Promise<number | null> {
+  async remembered(): Promise<TimeMark | null> {
     return await rememberedTime(this.#parts.machine.transaction);
   }
 

@@ -1,0 +1,44 @@
+import { laneOf, type Operation } from '../../domain/operation.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { unfinishedCount } from './lane.ts';
+
+/** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
+export type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
+  Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
+
+/** Refuses where `sync.max_pending` operations wait already: nothing that was taken is ever given up for room. */
+export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
+  if (unfinishedCount(transaction) < maxPending) return done(null);
+  return refuse(
+    'storage_full',
+    'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',
+  );
+}
+
+/** Adds an operation at the end of its lane; one that is alone there is due at once. */
+export function enqueue(
+  { operations }: Transaction,
+  { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
+  { now, steady, random }: Context,
+): Operation {
+  const isHead = operations.head(subject, laneOf[kind]) === null;
+  return operations.add({
+    id: random.uuid(now),
+    kind,
+    subject,
+    productKey,
+    createdAt: now,
+    attempts: 0,
+    failures: 0,
+    nextAt: isHead ? steady : null,
+    outage: false,
+    fencedUntil: null,
+    upstream: null,
+    lastError: null,
+    seenEnabled,
+    payload,
+    progress: { state: 'pending', doubtful: false },
+  });
+}

@@ -1,0 +1,50 @@
+import { fenceAfter } from '../../domain/fence.ts';
+import { laneOf, type Operation } from '../../domain/operation.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { move, scheduleHead } from './lane.ts';
+
+/**
+ * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
+ * value, so it is simply repeated, but nothing else of its lane overtakes it; anything else becomes
+ * uncertain and is read back after the fence. (src/sync/README.md, A lost answer)
+ */
+export function loseAnswer(
+  transaction: Transaction,
+  operation: Operation,
+  { fenceMs }: { fenceMs: number },
+  { steady }: Context,
+): Operation {
+  const fencedUntil = fenceAfter(steady, fenceMs);
+  const event = operation.kind === 'disable' ? 'not_applied' : 'ambiguous';
+  return move(transaction, { ...operation, fencedUntil }, { type: event });
+}
+
+/**
+ * After a start nobody knows for how long the process was away, since the clock may have been turned in
+ * between: every fence that had not certainly passed at `reached` (`Clock.steady`) holds for its whole length
+ * again, and so does that of everything in doubt.
+ */
+export function renewFences(
+  transaction: Transaction,
+  { reached, fenceMs }: { reached: number; fenceMs: number },
+  { steady }: Context,
+): void {
+  const { operations } = transaction;
+  const fencedUntil = fenceAfter(steady, fenceMs);
+  operations.extendFences(reached, fencedUntil);
+  const lanes = new Map<string, Operation>();
+  for (const operation of operations.withState('uncertain')) {
+    if (operation.progress.state === 'uncertain' && !operation.progress.held) {
+      operations.put({ ...operation, fencedUntil });
+      lanes.set(`${operation.subject}\n${laneOf[operation.kind]}`, operation);
+    }
+  }
+  for (const { subject, kind } of lanes.values()) {
+    const head = operations.head(subject, laneOf[kind]);
+    scheduleHead(transaction, subject, laneOf[kind], {
+      at: Math.max(steady, head?.nextAt ?? steady),
+      failures: head?.failures ?? 0,
+    });
+  }
+}

@@ -1,0 +1,95 @@
+import { countApplied } from '../../domain/count.ts';
+import type { License } from '../../domain/license.ts';
+import type { Observation } from '../../domain/observation.ts';
+import type { Operation } from '../../domain/operation.ts';
+import { currentBoot, lastSeqBefore } from '../lifecycle/boot.ts';
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
+import { move, scheduleHead } from './lane.ts';
+import type { SyncPolicy } from './policy.ts';
+import type { UnexpectedCount } from './record-answer.ts';
+import { isOfOtherUpstream } from './upstream-binding.ts';
+
+/** A read of a key, beside what was last seen of it. */
+export type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
+
+export type SettledCounter = {
+  /** Whether the count read may be counted from: nothing is on its way, or in doubt, that it could contain. */
+  settled: boolean;
+  /** A count that neither the last answer nor this agent's doubtful operations explain. */
+  unexpected: UnexpectedCount | null;
+};
+
+const unsettled: SettledCounter = { settled: false, unexpected: null };
+
+/** Settles the counter operations in doubt by the count that was read. (src/sync/README.md, A lost answer) */
+export function settleCounter(
+  transaction: Transaction,
+  settling: Settling,
+  context: Context,
+): SettledCounter {
+  const { observation, read, sentAt, policy } = settling;
+  const { operations } = transaction;
+  const subject = observation.license.licenseKey;
+  if (operations.fencedUntil(subject, 'counter', sentAt, false) !== null) return unsettled;
+  const head = operations.head(subject, 'counter');
+  const doubtful = operations.uncertain(subject, 'counter');
+  const isForeign = isOfOtherUpstream(transaction, observation.boot);
+  const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
+  const applied = countApplied(base, doubtful.map(counterKind), read.uses);
+  const isFirstSinceStart = observation.boot !== currentBoot(transaction);
+  const isAlone = policy.writers === 'single' && !observation.manyWriters;
+  if (applied === null && isFirstSinceStart) {
+    const seen = { readUses: read.uses, isAlone, lastSeq: lastSeqBefore(transaction) };
+    if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) return unsettled;
+  }
+  if (doubtful.length > 0) settleDoubtful(transaction, doubtful, { ...settling, applied, isAlone }, context);
+  takeBackNothing(transaction, settling, context);
+  goOn(transaction, subject, head, context);
+  return { settled: true, unexpected: applied === null ? { expected: base, got: read.uses } : null };
+}
+
+/** As many as the count has moved, in order, were applied; the rest are sent. */
+function settleDoubtful(
+  transaction: Transaction,
+  doubtful: readonly Operation[],
+  { policy, applied, isAlone }: Settling & { applied: number | null; isAlone: boolean },
+  { now }: Context,
+): void {
+  const certain = applied !== null && isAlone;
+  for (const [index, operation] of doubtful.entries()) {
+    if (index >= (applied ?? doubtful.length)) {
+      move(transaction, operation, { type: 'read_absent', certain });
+    } else if (!certain && policy.onDoubt === 'hold') {
+      move(transaction, operation, { type: 'hold' });
+    } else {
+      move(transaction, operation, { type: 'read_applied', certain, at: now });
+    }
+  }
+}
+
+/** A read made for this attempt shows 0: the decrease at the front has nothing to take back. */
+function takeBackNothing(
+  transaction: Transaction,
+  { observation, read, sentAt }: Settling,
+  { now }: Context,
+): void {
+  const head = transaction.operations.head(observation.license.licenseKey, 'counter');
+  if (head === null || head.nextAt === null || sentAt < head.nextAt || read.uses > 0) return;
+  if (head.kind === 'decrease' && head.progress.state === 'pending') {
+    move(transaction, head, { type: 'needless', at: now });
+  }
+}
+
+/** What stands at the front now goes on at once, unless it waits for its own time still. */
+function goOn(
+  transaction: Transaction,
+  subject: string,
+  before: Operation | null,
+  { steady }: Context,
+): void {
+  const head = transaction.operations.head(subject, 'counter');
+  const isWaiting = head !== null && head.id === before?.id && head.nextAt !== null && head.nextAt > steady;
+  if (!isWaiting) scheduleHead(transaction, subject, 'counter', { at: steady });
+}

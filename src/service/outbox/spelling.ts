@@ -1,0 +1,35 @@
+import type { Context } from '../ports.ts';
+import type { Transaction } from '../tables.ts';
+import { putObservation, scheduleHead } from './lane.ts';
+
+/**
+ * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own
+ * spelling is the one subject of observation and lanes, every other is an alias. Two spellings with lanes of
+ * their own would count one use for the other. Gives `known` when the key was already known under its own
+ * spelling, and this read was made beside its lanes. (src/sync/README.md, Lanes)
+ */
+export function adoptSpelling(
+  transaction: Transaction,
+  asked: string,
+  own: string,
+  { steady }: Context,
+): 'same' | 'known' | 'adopted' {
+  if (asked === own) return 'same';
+  const { observations, operations } = transaction;
+  const underOwn = observations.get(own);
+  const underAsked = observations.get(asked);
+  observations.addAlias(asked, own);
+  const isKnown = underOwn !== null && underOwn.license.licenseKey === own;
+  if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
+  // The key was known here under the other spelling alone, or under both.
+  operations.moveToSubject(asked, own);
+  observations.remove(asked);
+  const kept = isKnown ? underOwn : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
+  putObservation(transaction, kept);
+  for (const lane of ['counter', 'state'] as const) {
+    const head = operations.head(own, lane);
+    if (head !== null && head.progress.state !== 'in_flight')
+      scheduleHead(transaction, own, lane, { at: steady });
+  }
+  return isKnown ? 'known' : 'adopted';
+}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import type { Decision } from '../../src/service/outbox/decide.ts';
+import { givenAgent, lost, minute, no, second, valueOf, type AgentStage } from '../support/service-stage.ts';
+
+async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<void> {
+  valueOf(await agent.writer.write('decideOperation', { operationId, decision }));
+  agent.check();
+}
+
+async function syncNow(agent: AgentStage): Promise<void> {
+  valueOf(await agent.writer.write('hurry', {}));
+  agent.check();
+}
+
+describe('what may still be on its way is overtaken by nothing', () => {
+  it('not by a person who retries it and asks to sync now', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'retry');
+    expect(agent.dueIn('counter')).toBe(minute);
+    await syncNow(agent);
+    expect(agent.dueIn('counter')).toBe(minute);
+  });
+
+  it('not by a dead one that is retried in front of it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const dead = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('refused'));
+    const doubtful = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, dead, 'retry');
+    await syncNow(agent);
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(second);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(doubtful)).toBe('uncertain');
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('not by a disable behind an enable that was dropped', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    const enable = await agent.record('enable');
+    await agent.read(agent.says(5, { enabled: false }));
+    await agent.answer(await agent.send('state', { justRead: true }), lost);
+    const disable = await agent.record('disable');
+    await decide(agent, enable, 'drop');
+    expect(agent.dueIn('state')).toBe(minute);
+    await syncNow(agent);
+    expect(await agent.plan('state')).toEqual({ step: 'none' });
+    agent.pass(minute);
+    expect(await agent.send('state')).toMatchObject({ id: disable });
+  });
+
+  it('not by any read that is made meanwhile', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'retry');
+    agent.pass(second);
+    await agent.read(agent.says(5));
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('not by a restart, also when it was dropped before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'drop');
+    await agent.restart();
+    await agent.record('usage');
+    await agent.read(agent.says(5));
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('not by the end of an outage', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    valueOf(await agent.writer.write('endOutage', {}));
+    expect(agent.dueIn('counter')).toBe(minute);
+  });
+
+  it('and a fence that has passed is not renewed by a restart', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'drop');
+    agent.pass(2 * minute);
+    await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    await agent.restart();
+    await agent.record('usage');
+    await agent.read(agent.says(5));
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+});
+
+describe('a wait that has not passed', () => {
+  it('is not cut short by a read that was made for something else', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
+    await agent.read(agent.says(5));
+    expect(agent.dueIn('counter')).toBe(60 * minute);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { License } from '../../src/domain/license.ts';
+import type { Applied } from '../../src/domain/outcome.ts';
+import { givenAgent, lost, minute, productKey, valueOf, type AgentStage } from '../support/service-stage.ts';
+
+/** The upstream is asked for a key in another spelling, and answers with its own one. */
+async function readAs(agent: AgentStage, asked: string, answer: Applied<License>): Promise<void> {
+  const { policy, steady } = agent;
+  const command = {
+    licenseKey: asked,
+    productKey,
+    outcome: answer,
+    sentAt: steady,
+    isMissingBelieved: true,
+    policy,
+  };
+  valueOf(await agent.writer.write('recordRead', command));
+  agent.check();
+}
+
+describe('one key, one lane, however it is spelled', () => {
+  it('a key that is asked for in another spelling is the one that is known', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await readAs(agent, 'key-1', agent.says(5));
+    expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('KEY-1');
+  });
+
+  it('disabled under one spelling it is disabled under the other', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await readAs(agent, 'key-1', agent.says(5));
+    valueOf(await agent.change('disable', { licenseKey: 'key-1' }));
+    expect(agent.local.enabled).toBe(false);
+    expect(await agent.send('state')).toMatchObject({ subject: 'KEY-1', kind: 'disable' });
+  });
+
+  it('uses under both spellings go one after the other', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await readAs(agent, 'key-1', agent.says(5));
+    const first = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const { operationId: second } = valueOf(await agent.change('usage', { licenseKey: 'key-1' }));
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(first)).toBe('pending');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    await agent.answer(await agent.send('counter'), agent.says(7));
+    expect([agent.stateOf(first), agent.stateOf(String(second))]).toEqual(['delivered', 'delivered']);
+  });
+
+  it('a read in another spelling, beside the lanes of the key, settles nothing', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    const sent = await agent.send('counter');
+    await readAs(agent, 'key-1', agent.says(6));
+    expect(agent.observation.license.uses).toBe(5);
+    await agent.answer(sent, agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('changes under a spelling that the upstream gives up go along, in their order', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const uses = [await agent.record('usage'), await agent.record('usage')];
+    const own = agent.says(5);
+    await readAs(agent, 'KEY-1', { ...own, value: { ...own.value, licenseKey: 'Key-1' } });
+    const { operations, observations } = agent.store;
+    expect(operations.lane('Key-1', 'counter').map(({ id }) => id)).toEqual(uses);
+    expect(operations.head('Key-1', 'counter')?.nextAt).toBe(agent.steady);
+    expect(observations.get('KEY-1')?.license.licenseKey).toBe('Key-1');
+    expect(observations.get('Key-1')?.local).toMatchObject({ uses: 7, pending: 2 });
+  });
+});

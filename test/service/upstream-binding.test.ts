@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import type { BoundUpstream } from '../../src/service/outbox/upstream-binding.ts';
+import { givenAgent, lost, minute, valueOf, type AgentStage } from '../support/service-stage.ts';
+
+const store = 'https://store.example';
+const other = 'https://other.example';
+const product = { productKey: 'press', secretDigest: 'digest-of-press' };
+
+async function bind(
+  agent: AgentStage,
+  baseUrl: string,
+  products: readonly (typeof product)[] = [product],
+): Promise<BoundUpstream> {
+  const bound = valueOf(await agent.writer.write('bindUpstream', { baseUrl, products }));
+  agent.check();
+  return bound;
+}
+
+describe('an upstream that was replaced in the configuration', () => {
+  it('does not settle what is in doubt at the one before: a person must, and is told', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.restart();
+    expect(await bind(agent, other)).toMatchObject({ heldOperations: 1 });
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).lastError).toContain(store);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('held');
+  });
+
+  it('is sent what was never sent, and its count explains nothing of before', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.restart();
+    await bind(agent, other);
+    const { unexpected } = await agent.read(agent.says(6));
+    expect(unexpected).toBeNull();
+    await agent.answer(await agent.send('counter'), agent.says(7));
+    expect(agent.stateOf(use)).toBe('delivered');
+    expect(agent.operation(use).upstream).toBe(other);
+  });
+
+  it('that is the same as before changes nothing', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.restart();
+    expect(await bind(agent, store)).toEqual({ heldOperations: 0, renamed: [], removed: [] });
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+});
+
+describe('a product in the configuration', () => {
+  it('that has another key and the same secret keeps its license keys and changes', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    const renamed = await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
+    expect(renamed).toEqual({ heldOperations: 0, renamed: [{ from: 'press', to: 'press-2' }], removed: [] });
+    expect(agent.observation.productKey).toBe('press-2');
+    expect(agent.operation(use).productKey).toBe('press-2');
+  });
+
+  it('that is removed is told with what waits for it, at every start until nothing does', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    const removed = [{ productKey: 'press', operations: 1 }];
+    expect(await bind(agent, store, [])).toMatchObject({ removed });
+    expect(await bind(agent, store, [])).toMatchObject({ removed });
+    valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'drop' }));
+    await bind(agent, store, []);
+    expect(await bind(agent, store, [])).toMatchObject({ removed: [] });
+  });
+
+  it('that is put back has its changes again', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.record('usage');
+    await bind(agent, store, []);
+    expect(await bind(agent, store)).toEqual({ heldOperations: 0, renamed: [], removed: [] });
+  });
+});
