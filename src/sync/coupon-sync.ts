@@ -1,7 +1,7 @@
 import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import { provisionalCoupon } from '../service/outbox/coupon-payload.ts';
+import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import type { Clock, CouponPull, Found, Idempotency, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';

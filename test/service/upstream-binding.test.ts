@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BoundUpstream } from '../../src/service/outbox/upstream-binding.ts';
+import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
 import { givenAgent, lost, minute, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 const store = 'https://store.example';

@@ -10,9 +10,9 @@ import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../src/domain/f
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Context, Idempotency } from '../../src/service/ports.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import type { QueuedChange } from '../../src/service/outbox/queue-license-change.ts';
-import type { RecordedAnswer } from '../../src/service/outbox/record-answer.ts';
-import type { RecordedRead } from '../../src/service/outbox/record-read.ts';
+import type { QueuedChange } from '../../src/service/outbox/queue/license-change.ts';
+import type { RecordedAnswer } from '../../src/service/outbox/delivery/record-answer.ts';
+import type { RecordedRead } from '../../src/service/outbox/settlement/record-read.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/run.ts';

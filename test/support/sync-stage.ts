@@ -11,7 +11,7 @@ import type { Result } from '../../src/domain/problem.ts';
 import type { Lookups, Upstream } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { retryAfterUntil } from '../../src/service/outbox/retry-after.ts';
+import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import { migrations, takeSteps } from '../../src/store/files/migrations.ts';
 import { localWriter } from '../../src/store/local-writer.ts';

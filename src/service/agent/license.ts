@@ -6,7 +6,7 @@ import { verdict } from '../../domain/verdict.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
 import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
-import type { QueuedChange } from '../outbox/queue-license-change.ts';
+import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import { licenseNotFound } from '../access/reach.ts';
 import type { Reader } from '../tables.ts';
 

@@ -1,6 +1,6 @@
 import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem.ts';
-import { shiftRetryAfter } from '../outbox/retry-after.ts';
+import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 

@@ -1,8 +1,8 @@
 import { defaultAccountId } from '../../domain/principal.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { acceptAdminToken } from '../access/token.ts';
-import { doubtAll, doubtInFlight } from '../outbox/doubt.ts';
-import { renewFences } from '../outbox/fence.ts';
+import { doubtAll, doubtInFlight } from '../outbox/settlement/doubt.ts';
+import { renewFences } from '../outbox/settlement/fence.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Transaction } from '../tables.ts';
 import { startOfBoot } from './boot.ts';

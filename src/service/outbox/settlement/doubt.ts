@@ -1,10 +1,10 @@
-import { countApplied, type CounterKind } from '../../domain/count.ts';
-import type { Observation } from '../../domain/observation.ts';
-import { advance, laneOf, type Operation } from '../../domain/operation.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import { countApplied, type CounterKind } from '../../../domain/count.ts';
+import type { Observation } from '../../../domain/observation.ts';
+import { advance, laneOf, type Operation } from '../../../domain/operation.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
 import { loseAnswer } from './fence.ts';
-import { move, scheduleHead } from './lane.ts';
+import { move, scheduleHead } from '../lane.ts';
 
 /** What was in flight when the process ended may or may not have been applied. */
 export function doubtInFlight(transaction: Transaction, policy: { fenceMs: number }, context: Context): void {

@@ -1,8 +1,8 @@
-import { laneOf, type Operation } from '../../domain/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { unfinishedCount } from './lane.ts';
+import { laneOf, type Operation } from '../../../domain/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { unfinishedCount } from '../lane.ts';
 
 /** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
 export type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &

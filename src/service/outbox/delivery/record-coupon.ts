@@ -1,14 +1,14 @@
-import type { Coupon } from '../../domain/coupon.ts';
-import type { Operation } from '../../domain/operation.ts';
-import { isOutage, type NotApplied, type Outcome } from '../../domain/outcome.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { Context, Idempotency } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { hasTerms, provisionalCoupon } from './coupon-payload.ts';
-import type { QueuedCoupon } from './queue-coupon.ts';
-import { loseAnswer } from './fence.ts';
-import { move, scheduleHead, waitAfterFailure } from './lane.ts';
-import type { SyncPolicy } from './policy.ts';
+import type { Coupon } from '../../../domain/coupon.ts';
+import type { Operation } from '../../../domain/operation.ts';
+import { isOutage, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import type { Context, Idempotency } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
+import type { QueuedCoupon } from '../queue/coupon.ts';
+import { loseAnswer } from '../settlement/fence.ts';
+import { move, scheduleHead, waitAfterFailure } from '../lane.ts';
+import type { SyncPolicy } from '../policy.ts';
 import { refuseOperation } from './refusal.ts';
 
 export type RecordCouponAnswer = {

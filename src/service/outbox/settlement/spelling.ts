@@ -1,6 +1,6 @@
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { putObservation, scheduleHead } from './lane.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { putObservation, scheduleHead } from '../lane.ts';
 
 /**
  * Takes note of how the upstream itself spells a license key that it was asked for in another way: its own

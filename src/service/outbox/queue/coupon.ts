@@ -1,11 +1,11 @@
-import { foldCouponCode, type CouponTerms } from '../../domain/coupon.ts';
-import { advance } from '../../domain/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { Context } from '../ports.ts';
-import type { MirroredCoupon, Transaction } from '../tables.ts';
+import { foldCouponCode, type CouponTerms } from '../../../domain/coupon.ts';
+import { advance } from '../../../domain/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import type { Context } from '../../ports.ts';
+import type { MirroredCoupon, Transaction } from '../../tables.ts';
 import { couponPayload } from './coupon-payload.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
-import { boundUpstream } from './upstream-binding.ts';
+import { boundUpstream } from '../control/upstream-binding.ts';
 
 export type QueueCoupon = {
   terms: CouponTerms;

@@ -1,4 +1,4 @@
-import { countAfter } from '../../domain/license.ts';
+import { countAfter } from '../../../domain/license.ts';
 import {
   isDoubtful,
   laneOf,
@@ -6,12 +6,12 @@ import {
   type Operation,
   type OperationEvent,
   type OperationState,
-} from '../../domain/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import { provisionalCoupon } from './coupon-payload.ts';
-import { move, putObservation, scheduleHead } from './lane.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+} from '../../../domain/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import { provisionalCoupon } from '../queue/coupon-payload.ts';
+import { move, putObservation, scheduleHead } from '../lane.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
 
 /** What a person decides about an operation: send it again, give it up, or say that it was applied. */
 export type Decision = 'retry' | 'drop' | 'confirm';

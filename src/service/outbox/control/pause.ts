@@ -1,6 +1,6 @@
-import { done, type Result } from '../../domain/problem.ts';
-import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import { done, type Result } from '../../../domain/problem.ts';
+import type { Context } from '../../ports.ts';
+import type { Reader, Transaction } from '../../tables.ts';
 
 const paused = 'sync_paused';
 

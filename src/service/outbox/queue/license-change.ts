@@ -1,14 +1,14 @@
-import type { LicenseTrigger } from '../../domain/license.ts';
-import { addLocalChange, type Observation } from '../../domain/observation.ts';
-import { laneOf, type Operation } from '../../domain/operation.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { FreshnessPolicy } from '../../domain/freshness.ts';
-import { verdict } from '../../domain/verdict.ts';
-import { licenseNotFound } from '../access/reach.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import type { LicenseTrigger } from '../../../domain/license.ts';
+import { addLocalChange, type Observation } from '../../../domain/observation.ts';
+import { laneOf, type Operation } from '../../../domain/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import type { FreshnessPolicy } from '../../../domain/freshness.ts';
+import { verdict } from '../../../domain/verdict.ts';
+import { licenseNotFound } from '../../access/reach.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
-import { move, putObservation } from './lane.ts';
+import { move, putObservation } from '../lane.ts';
 
 export type QueueChange = {
   /** Null: a credential that reaches every product. */

@@ -1,14 +1,14 @@
-import { countAfter, type License } from '../../domain/license.ts';
-import { nextRefreshAt, type Observation } from '../../domain/observation.ts';
-import type { Operation } from '../../domain/operation.ts';
-import { isOutage, type NotApplied, type Outcome } from '../../domain/outcome.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import { currentBoot } from '../lifecycle/boot.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { loseAnswer } from './fence.ts';
-import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure, type Wait } from './lane.ts';
-import type { SyncPolicy } from './policy.ts';
+import { countAfter, type License } from '../../../domain/license.ts';
+import { nextRefreshAt, type Observation } from '../../../domain/observation.ts';
+import type { Operation } from '../../../domain/operation.ts';
+import { isOutage, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
+import { done, refuse, type Result } from '../../../domain/problem.ts';
+import { currentBoot } from '../../lifecycle/boot.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { loseAnswer } from '../settlement/fence.ts';
+import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure, type Wait } from '../lane.ts';
+import type { SyncPolicy } from '../policy.ts';
 import { endRefusedDisables, refuseOperation } from './refusal.ts';
 
 export type RecordAnswer = {

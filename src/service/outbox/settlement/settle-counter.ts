@@ -1,15 +1,15 @@
-import { countApplied } from '../../domain/count.ts';
-import type { License } from '../../domain/license.ts';
-import type { Observation } from '../../domain/observation.ts';
-import type { Operation } from '../../domain/operation.ts';
-import { currentBoot, lastSeqBefore } from '../lifecycle/boot.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
+import { countApplied } from '../../../domain/count.ts';
+import type { License } from '../../../domain/license.ts';
+import type { Observation } from '../../../domain/observation.ts';
+import type { Operation } from '../../../domain/operation.ts';
+import { currentBoot, lastSeqBefore } from '../../lifecycle/boot.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
 import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
-import { move, scheduleHead } from './lane.ts';
-import type { SyncPolicy } from './policy.ts';
-import type { UnexpectedCount } from './record-answer.ts';
-import { isOfOtherUpstream } from './upstream-binding.ts';
+import { move, scheduleHead } from '../lane.ts';
+import type { SyncPolicy } from '../policy.ts';
+import type { UnexpectedCount } from '../delivery/record-answer.ts';
+import { isOfOtherUpstream } from '../control/upstream-binding.ts';
 
 /** A read of a key, beside what was last seen of it. */
 export type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };

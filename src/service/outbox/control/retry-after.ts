@@ -1,5 +1,5 @@
-import { done, type Result } from '../../domain/problem.ts';
-import type { Reader, Transaction } from '../tables.ts';
+import { done, type Result } from '../../../domain/problem.ts';
+import type { Reader, Transaction } from '../../tables.ts';
 
 const setting = 'retry_after_until';
 

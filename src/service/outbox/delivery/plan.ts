@@ -1,11 +1,11 @@
-import { nextStep, type Step } from '../../domain/lane.ts';
-import { advance, type LaneName } from '../../domain/operation.ts';
-import { done, type Result } from '../../domain/problem.ts';
-import { currentBoot } from '../lifecycle/boot.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { scheduleHead } from './lane.ts';
-import { boundUpstream } from './upstream-binding.ts';
+import { nextStep, type Step } from '../../../domain/lane.ts';
+import { advance, type LaneName } from '../../../domain/operation.ts';
+import { done, type Result } from '../../../domain/problem.ts';
+import { currentBoot } from '../../lifecycle/boot.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { scheduleHead } from '../lane.ts';
+import { boundUpstream } from '../control/upstream-binding.ts';
 
 export type PlanStep = {
   subject: string;

@@ -1,7 +1,7 @@
-import { isDoubtful, type DeathCause, type Operation } from '../../domain/operation.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { move } from './lane.ts';
+import { isDoubtful, type DeathCause, type Operation } from '../../../domain/operation.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { move } from '../lane.ts';
 
 /**
  * The upstream will never take this operation. It is dead, unless an earlier attempt may have been applied:

@@ -1,9 +1,9 @@
-import { isOutage, type Applied, type Outcome } from '../../domain/outcome.ts';
-import { done, type Result } from '../../domain/problem.ts';
-import { laneOfOperation, scheduleHead, waitAfterFailure } from './lane.ts';
-import type { Context } from '../ports.ts';
-import type { SyncPolicy } from './policy.ts';
-import type { Transaction } from '../tables.ts';
+import { isOutage, type Applied, type Outcome } from '../../../domain/outcome.ts';
+import { done, type Result } from '../../../domain/problem.ts';
+import { laneOfOperation, scheduleHead, waitAfterFailure } from '../lane.ts';
+import type { Context } from '../../ports.ts';
+import type { SyncPolicy } from '../policy.ts';
+import type { Transaction } from '../../tables.ts';
 
 export type Postpone = {
   operationId: string;

@@ -1,9 +1,9 @@
-import { done, type Result } from '../../domain/problem.ts';
-import { currentBoot } from '../lifecycle/boot.ts';
-import { productCredential } from '../access/credential.ts';
-import type { Context } from '../ports.ts';
-import type { Reader, Transaction } from '../tables.ts';
-import { move, putObservation, scheduleHead, laneOfOperation } from './lane.ts';
+import { done, type Result } from '../../../domain/problem.ts';
+import { currentBoot } from '../../lifecycle/boot.ts';
+import { productCredential } from '../../access/credential.ts';
+import type { Context } from '../../ports.ts';
+import type { Reader, Transaction } from '../../tables.ts';
+import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts';
 
 const boundTo = 'upstream';
 const boundInstance = 'upstream_instance';

@@ -1,8 +1,8 @@
-import type { Operation } from '../../domain/operation.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { move, scheduleHead } from './lane.ts';
-import { endRefusedDisables } from './refusal.ts';
+import type { Operation } from '../../../domain/operation.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { move, scheduleHead } from '../lane.ts';
+import { endRefusedDisables } from '../delivery/refusal.ts';
 import type { Settling } from './settle-counter.ts';
 
 /** Settles the head of a key's state lane by a read. (src/sync/README.md, Lanes) */

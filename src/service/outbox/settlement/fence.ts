@@ -1,8 +1,8 @@
-import { fenceAfter } from '../../domain/fence.ts';
-import { laneOf, type Operation } from '../../domain/operation.ts';
-import type { Context } from '../ports.ts';
-import type { Transaction } from '../tables.ts';
-import { move, scheduleHead } from './lane.ts';
+import { fenceAfter } from '../../../domain/fence.ts';
+import { laneOf, type Operation } from '../../../domain/operation.ts';
+import type { Context } from '../../ports.ts';
+import type { Transaction } from '../../tables.ts';
+import { move, scheduleHead } from '../lane.ts';
 
 /**
  * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
