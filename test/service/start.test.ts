@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
+import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
+import { logKey } from '../../src/service/lifecycle/log-key.ts';
+import type { StartCommand } from '../../src/service/lifecycle/start.ts';
+import { AgentStage, day, givenAgent, hour, minute, no, Stage, valueOf } from '../support/service-stage.ts';
+
+function start(stage: Stage, changes: Partial<StartCommand> = {}) {
+  return stage.writer.write('start', {
+    role: 'agent',
+    adminTokenDigest: 'd',
+    apiKeyDigest: null,
+    place: 'here',
+    fenceMs: minute,
+    ...changes,
+  });
+}
+
+/** The process ends, and starts again with these changes. */
+async function restart(stage: Stage, changes: Partial<StartCommand> = {}) {
+  stage.reopen();
+  return valueOf(await start(stage, changes));
+}
+
+/** An agent with a delivered use, one in flight, and one behind it. */
+async function givenBusyAgent(): Promise<{ agent: AgentStage; ids: string[] }> {
+  const agent = await givenAgent({ uses: 5 });
+  const delivered = await agent.record('usage');
+  await agent.answer(await agent.send('counter'), agent.says(6));
+  const flying = await agent.record('usage');
+  await agent.send('counter');
+  const waiting = await agent.record('usage');
+  return { agent, ids: [delivered, flying, waiting] };
+}
+
+describe('a store that is started where it was left', () => {
+  it('is the same one, and keeps what was not sent', async () => {
+    const { agent, ids } = await givenBusyAgent();
+    await using _ = agent;
+    const { instance } = await restart(agent);
+    expect(instance).toBe(agent.store.settings.get('instance'));
+    expect(await restart(agent)).toEqual({ instance, boot: 3 });
+    expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'pending']);
+  });
+
+  it('takes the admin token of its file, and no earlier one', async () => {
+    await using stage = new Stage();
+    await start(stage);
+    await restart(stage);
+    expect(stage.store.tokens.byDigest('d')).toMatchObject({ scopes: ['admin'], createdAt: stage.now });
+    stage.pass(hour);
+    await restart(stage);
+    expect(stage.store.tokens.byDigest('d')).toMatchObject({ createdAt: stage.now - hour });
+    await restart(stage, { adminTokenDigest: 'e' });
+    expect(stage.store.tokens.byDigest('e')).toMatchObject({ scopes: ['admin'] });
+    expect(stage.store.tokens.byDigest('d')).toBeNull();
+  });
+
+  it('takes the API key of the first start alone', async () => {
+    await using stage = new Stage();
+    await start(stage, { role: 'authority', apiKeyDigest: 'first' });
+    await restart(stage, { role: 'authority', apiKeyDigest: 'second' });
+    expect(stage.store.accounts.byKeyDigest('first')).toMatchObject({ accountId: 'default' });
+    expect(stage.store.accounts.byKeyDigest('second')).toBeNull();
+  });
+
+  it('names license keys in its log under a secret of its own, which it keeps', async () => {
+    await using stage = new Stage();
+    expect(() => logKey(stage.store)).toThrow('was not taken into use');
+    await start(stage);
+    const secret = logKey(stage.store);
+    expect(secret).toMatch(/^lk_log_[0-9a-f]{64}$/);
+    await restart(stage);
+    expect(logKey(stage.store)).toBe(secret);
+  });
+});
+
+describe('a store that is found elsewhere than it was left', () => {
+  it('is another one, in which nothing unfinished is certain', async () => {
+    const { agent, ids } = await givenBusyAgent();
+    await using _ = agent;
+    const instance = agent.store.settings.get('instance');
+    const copy = await restart(agent, { place: 'elsewhere' });
+    expect(copy.instance).not.toBe(instance);
+    expect(agent.store.settings.get('instance')).toBe(copy.instance);
+    expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'uncertain']);
+  });
+
+  it('doubts once: it is at home there from then on', async () => {
+    const { agent } = await givenBusyAgent();
+    await using _ = agent;
+    const copy = await restart(agent, { place: 'elsewhere' });
+    expect((await restart(agent, { place: 'elsewhere' })).instance).toBe(copy.instance);
+  });
+});
+
+describe('a store that was restored', () => {
+  it('is another one, in which nothing unfinished is certain', async () => {
+    const { agent, ids } = await givenBusyAgent();
+    await using _ = agent;
+    const before = agent.store.settings.get('instance');
+    const restored = valueOf(await agent.writer.write('restore', {}));
+    expect(restored.instance).not.toBe(before);
+    expect(restored.unfinished).toBe(2);
+    expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'uncertain']);
+  });
+
+  it('in place stays the one that the restoring made', async () => {
+    const { agent } = await givenBusyAgent();
+    await using _ = agent;
+    const restored = valueOf(await agent.writer.write('restore', {}));
+    expect((await restart(agent)).instance).toBe(restored.instance);
+  });
+});
+
+describe('the time that a store remembers', () => {
+  it('is the latest that was marked', async () => {
+    await using stage = new Stage();
+    expect(rememberedTime(stage.store)).toBeNull();
+    for (const [mark, remembered] of [
+      [2000, 2000],
+      [1000, 2000],
+      [3000, 3000],
+    ] as const) {
+      await stage.writer.write('markTime', { mark });
+      expect(rememberedTime(stage.store)).toBe(remembered);
+    }
+  });
+
+  it.each([
+    ['an hour after it was last marked', { up: 2 * hour, isMarked: true, byMs: hour }],
+    ['an hour before it was last marked', { up: 2 * hour, isMarked: true, byMs: -hour }],
+    ['a day before the last start', { up: 0, isMarked: false, byMs: -day }],
+  ])(
+    'keeps waits as they were when the next start is %s, by its clock',
+    async (_, { up, isMarked, byMs }) => {
+      await using agent = await givenAgent();
+      agent.pass(up);
+      await agent.read(agent.says(5));
+      await agent.record('usage');
+      await agent.answer(await agent.send('counter'), no('throttled', 5 * hour));
+      const { refreshAt } = agent.observation;
+      const refreshIn = Number(refreshAt) - agent.steady;
+      if (isMarked) await agent.writer.write('markTime', { mark: agent.now });
+      agent.steady += byMs;
+      agent.now += byMs;
+      await restart(agent);
+      const passed = Math.max(0, byMs);
+      expect(agent.dueIn('counter')).toBe(5 * hour - passed);
+      expect(Number(agent.observation.refreshAt) - agent.steady).toBe(refreshIn - passed);
+    },
+  );
+});
+
+describe('while the disk is full', () => {
+  it('what the loops have learnt is written down', () => {
+    const learnt = ['recordAnswer', 'recordRead', 'recordCouponAnswer', 'recordCouponListing'] as const;
+    const roomy = ['start', 'prune', 'markTime', 'planStep', 'postpone', 'endOutage', 'keepAnswer'] as const;
+    expect([...learnt, ...roomy, 'confirmCoupon' as const].filter((name) => !isEssential(name))).toEqual([]);
+  });
+
+  it('no change that a caller asks for is taken', () => {
+    const asked = ['queueChange', 'queueCoupon', 'changeLicense', 'createCoupon', 'addPurchase'] as const;
+    expect([...asked, 'issueToken' as const, 'touchObservation' as const].filter(isEssential)).toEqual([]);
+  });
+});
