@@ -3,7 +3,16 @@ import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
 import { logKey } from '../../src/service/lifecycle/log-key.ts';
 import type { StartCommand } from '../../src/service/lifecycle/start.ts';
-import { AgentStage, day, givenAgent, hour, minute, no, Stage, valueOf } from '../support/service-stage.ts';
+import {
+  day,
+  givenAgent,
+  hour,
+  minute,
+  no,
+  Stage,
+  valueOf,
+  type AgentStage,
+} from '../support/service-stage.ts';
 
 function start(stage: Stage, changes: Partial<StartCommand> = {}) {
   return stage.writer.write('start', {

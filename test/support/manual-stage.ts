@@ -1,0 +1,127 @@
+import type { License } from '../../src/domain/license.ts';
+import type { LicenseOperationKind } from '../../src/domain/operation.ts';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import type { StorageError, Upstream } from '../../src/service/ports.ts';
+import { KeyLanes } from '../../src/sync/key-lanes.ts';
+import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
+import { AgentStage, key, minute, productKey, second } from './service-stage.ts';
+import { silent, uncounted } from './silent-log.ts';
+import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
+
+/** A request about a license that has arrived upstream, and waits for what the test lets become of it. */
+export type Arrived = {
+  kind: 'verify' | LicenseOperationKind;
+  productKey: string;
+  licenseKey: string;
+  answer: (outcome: Outcome<License>) => Promise<void>;
+};
+
+const never: AbortSignal = new AbortController().signal;
+
+/** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
+export class ManualStage extends AgentStage {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly lanes: KeyLanes = new KeyLanes();
+  readonly clock: VirtualClock;
+  readonly sync: Sync;
+  readonly arrived: Arrived[] = [];
+  /** What the store throws instead of taking a write of the loops. */
+  fault: StorageError | null = null;
+  /** Counts of a key that this agent's own operations do not explain. */
+  readonly unexpected: Record<string, unknown>[] = [];
+  options: Omit<SyncOptions, 'policy'> = {
+    rate: 1000,
+    lanes: 4,
+    breaker: { failures: 3, openMs: 10 * second },
+    unknownMs: minute,
+    probeMs: minute,
+    productKeys: [productKey],
+  };
+
+  constructor() {
+    super();
+    this.clock = this.time.clock({ wall: this.now });
+    this.sync = new Sync({
+      reader: this.store,
+      writer: {
+        write: async (name, command, options) => {
+          if (this.fault !== null) throw this.fault;
+          return await this.writer.write(name, command, options);
+        },
+      },
+      upstream: this.#upstream(),
+      clock: this.clock,
+      log: {
+        ...silent,
+        warn: (fields, message) => {
+          if (message.startsWith('another writer')) this.unexpected.push(fields);
+        },
+      },
+      meter: uncounted,
+      lanes: this.lanes,
+      settings: () => ({ ...this.options, policy: this.policy }),
+      lifetime: never,
+    });
+  }
+
+  /** Lets time pass for the store and for whoever sleeps. */
+  async passes(ms: number): Promise<void> {
+    const until = this.time.elapsed + ms;
+    for (let next = this.time.nextAt(); next !== null && next <= until; next = this.time.nextAt()) {
+      await this.#step(next - this.time.elapsed);
+    }
+    await this.#step(until - this.time.elapsed);
+  }
+
+  /** The one request that is waiting upstream; throws when there is another number of them. */
+  async request(): Promise<Arrived> {
+    await this.time.settle();
+    const [first, ...others] = this.arrived.splice(0);
+    if (first === undefined || others.length > 0)
+      throw new Error(`${first === undefined ? 'no' : 'more than one'} request has arrived`);
+    return first;
+  }
+
+  /** The keys of the requests that are waiting upstream. */
+  async requested(): Promise<string[]> {
+    await this.time.settle();
+    return this.arrived.map(({ kind, licenseKey }) => `${kind} ${licenseKey}`);
+  }
+
+  async #step(ms: number): Promise<void> {
+    this.pass(ms);
+    await this.time.advance(ms);
+  }
+
+  #upstream(): Upstream {
+    const none = (): never => {
+      throw new Error('nobody asks for this');
+    };
+    const arrive = (request: Omit<Arrived, 'answer'>): Promise<Outcome<License>> => {
+      const { promise, resolve } = Promise.withResolvers<Outcome<License>>();
+      const answer = async (outcome: Outcome<License>): Promise<void> => {
+        resolve(outcome);
+        await this.time.settle();
+      };
+      this.arrived.push({ ...request, answer });
+      return promise;
+    };
+    return {
+      verify: (product, licenseKey) => arrive({ kind: 'verify', productKey: product, licenseKey }),
+      change: (product, licenseKey, kind) => arrive({ kind, productKey: product, licenseKey }),
+      createCoupon: none,
+      getCoupon: none,
+      listCoupons: none,
+    };
+  }
+}
+
+/** A stage whose agent has seen the key with so many uses since its start. */
+export async function givenManual({ uses = 5 }: { uses?: number } = {}): Promise<ManualStage> {
+  const stage = new ManualStage();
+  await stage.start();
+  await stage.read(stage.says(uses));
+  return stage;
+}
+
+export { key, never, productKey };

@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/service/ports.ts';
+import { lost, minute, no, second } from '../support/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+
+type Sought = { productKeys?: readonly string[]; licenseKey?: string; signal?: AbortSignal };
+
+function find(stage: ManualStage, sought: Sought = {}) {
+  const { productKeys = [productKey], licenseKey = key, signal = never } = sought;
+  return stage.sync.reads.find(productKeys, licenseKey, signal, null);
+}
+
+describe('a key that a caller asks for', () => {
+  it('is known once the answer is in the store', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const found = find(stage);
+    const request = await stage.request();
+    expect(request).toMatchObject({ kind: 'verify', productKey, licenseKey: key });
+    await request.answer(stage.says(7));
+    expect(await found).toEqual({ found: 'known' });
+    expect(stage.observation.license.uses).toBe(7);
+  });
+
+  it('is asked for once for all who wait for it, and anew after that', async () => {
+    await using stage = await givenManual();
+    const all = [find(stage), find(stage)];
+    await (await stage.request()).answer(stage.says(5));
+    expect(await Promise.all(all)).toEqual([{ found: 'known' }, { found: 'known' }]);
+    void find(stage);
+    expect(await stage.requested()).toEqual([`verify ${key}`]);
+  });
+
+  it('is looked for under one product after the other until one has it', async () => {
+    await using stage = await givenManual();
+    const found = find(stage, { productKeys: ['first', 'second', 'third'] });
+    for (const [product, outcome] of [
+      ['first', no('missing')],
+      ['second', stage.says(5)],
+    ] as const) {
+      const request = await stage.request();
+      expect(request.productKey).toBe(product);
+      await request.answer(outcome);
+    }
+    expect(await found).toEqual({ found: 'known' });
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it('is missing when no product has it; nobody asks again for a while', async () => {
+    await using stage = await givenManual();
+    const found = find(stage, { licenseKey: 'NONE' });
+    await (await stage.request()).answer(no('missing'));
+    expect(await found).toEqual({ found: 'missing' });
+    await stage.passes(minute - 1);
+    expect(await find(stage, { licenseKey: 'NONE' })).toEqual({ found: 'missing' });
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(1);
+    void find(stage, { licenseKey: 'NONE' });
+    expect(await stage.requested()).toEqual(['verify NONE']);
+  });
+
+  it('is not missing as long as one product could not be asked', async () => {
+    await using stage = await givenManual();
+    const found = find(stage, { productKeys: ['first', 'second'], licenseKey: 'NONE' });
+    await (await stage.request()).answer(no('unreachable'));
+    await (await stage.request()).answer(no('missing'));
+    expect(await found).toEqual({ found: 'unreachable', detail: 'no: unreachable' });
+    // Only what was answered is remembered.
+    void find(stage, { productKeys: ['first', 'second'], licenseKey: 'NONE' });
+    expect(await stage.request()).toMatchObject({ productKey: 'first' });
+  });
+
+  it('keeps no caller who leaves; who stays has the answer', async () => {
+    await using stage = await givenManual();
+    const leaving = new AbortController();
+    const leaver = find(stage, { signal: leaving.signal });
+    const stayer = find(stage);
+    const request = await stage.request();
+    leaving.abort(new Error('gone'));
+    await expect(leaver).rejects.toThrow('gone');
+    await request.answer(stage.says(6));
+    expect(await stayer).toEqual({ found: 'known' });
+    await expect(find(stage, { signal: leaving.signal })).rejects.toThrow('gone');
+  });
+
+  it('cannot be had while the upstream is away, and is not waited for', async () => {
+    await using stage = await givenManual();
+    for (let time = 0; time < 3; time += 1) {
+      void find(stage);
+      await (await stage.request()).answer(lost);
+    }
+    const detail = 'the upstream is away (the answer was lost)';
+    expect(await find(stage)).toEqual({ found: 'unreachable', detail });
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it('cannot be had under a secret that was refused, which costs nobody a turn', async () => {
+    await using stage = await givenManual();
+    stage.options = { ...stage.options, rate: 0.5 };
+    void find(stage, { productKeys: ['refused'] });
+    await (await stage.request()).answer(no('unauthorized'));
+    await stage.passes(2 * second);
+    const detail = 'the upstream refuses the secret of this product';
+    for (let time = 0; time < 3; time += 1) {
+      expect(await find(stage, { productKeys: ['refused'] })).toEqual({ found: 'unreachable', detail });
+    }
+    void find(stage);
+    expect(await stage.requested()).toEqual([`verify ${key}`]);
+  });
+
+  it('takes its turn at the rate', async () => {
+    await using stage = await givenManual();
+    stage.options = { ...stage.options, rate: 0.5 };
+    void find(stage);
+    void find(stage, { licenseKey: 'OTHER' });
+    await (await stage.request()).answer(stage.says(5));
+    await stage.passes(2 * second);
+    expect(await stage.requested()).toEqual(['verify OTHER']);
+  });
+
+  it('is not kept waiting for room on a full disk', async () => {
+    await using stage = await givenManual();
+    stage.fault = new StorageError('full', null);
+    const found = find(stage);
+    await (await stage.request()).answer(stage.says(5));
+    expect(await found).toEqual({ found: 'unreachable', detail: 'the storage is full' });
+  });
+});
+
+describe('a read of a key', () => {
+  it.each(['counter', 'state'] as const)(
+    'waits for the request that is under way in its %s lane',
+    async (lane) => {
+      await using stage = await givenManual();
+      const other = await stage.lanes.enter(key, [lane], never);
+      void find(stage);
+      expect(await stage.requested()).toEqual([]);
+      other[Symbol.dispose]();
+      expect(await stage.requested()).toEqual([`verify ${key}`]);
+    },
+  );
+
+  it.each(['counter', 'state'] as const)(
+    'lets nothing into the %s lane until it is in the store',
+    async (lane) => {
+      await using stage = await givenManual();
+      void find(stage);
+      const request = await stage.request();
+      let usesThen: number | null = null;
+      void stage.lanes.enter(key, [lane], never).then(() => (usesThen = stage.observation.license.uses));
+      await stage.time.settle();
+      expect(usesThen).toBeNull();
+      await request.answer(stage.says(9));
+      expect(usesThen).toBe(9);
+    },
+  );
+
+  it('settles no doubt when it was sent before the fence was over', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const use = await stage.record('usage');
+    await stage.answer(await stage.send('counter'), lost);
+    await stage.passes(minute - 1);
+    void find(stage);
+    const early = await stage.request();
+    await stage.passes(2);
+    await early.answer(stage.says(5));
+    expect(stage.stateOf(use)).toBe('uncertain');
+    void find(stage);
+    await (await stage.request()).answer(stage.says(6));
+    expect(stage.stateOf(use)).toBe('delivered');
+  });
+
+  it('tells when another writer has changed the count', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    void find(stage);
+    await (await stage.request()).answer(stage.says(8));
+    expect(stage.unexpected).toEqual([{ licenseKey: key, expected: 5, got: 8 }]);
+    void find(stage);
+    await (await stage.request()).answer(stage.says(8));
+    expect(stage.unexpected).toHaveLength(1);
+  });
+
+  it('under the lanes of the loops waits for room on a full disk', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.fault = new StorageError('full', null);
+    const read = stage.sync.reads.readNow(productKey, key);
+    await (await stage.request()).answer(stage.says(7));
+    stage.fault = null;
+    expect(stage.observation.license.uses).toBe(5);
+    await stage.passes(second);
+    expect(await read).toMatchObject({ outcome: 'applied' });
+    expect(stage.observation.license.uses).toBe(7);
+  });
+
+  it('under the lanes of the loops ends with a store that failed', async () => {
+    await using stage = await givenManual();
+    stage.fault = new StorageError('failed', null);
+    const read = stage.sync.reads.readNow(productKey, key);
+    const ended = read.catch(String);
+    await (await stage.request()).answer(stage.says(7));
+    expect(await ended).toBe('StorageError: the storage failed');
+  });
+
+  it('behind an answer is made once, and is in the store', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.sync.reads.refresh(productKey, key);
+    stage.sync.reads.refresh(productKey, key);
+    await (await stage.request()).answer(stage.says(6));
+    expect(stage.observation.license.uses).toBe(6);
+  });
+});
