@@ -1,10 +1,10 @@
 import type { License } from '../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../src/domain/operation.ts';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Applied, Outcome } from '../../src/domain/outcome.ts';
 import type { StorageError, Upstream } from '../../src/service/ports.ts';
 import { KeyLanes } from '../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
-import { AgentStage, key, minute, productKey, second } from './service-stage.ts';
+import { AgentStage, key, minute, productKey, second, valueOf } from './service-stage.ts';
 import { silent, uncounted } from './silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
@@ -25,6 +25,8 @@ export class ManualStage extends AgentStage {
   readonly clock: VirtualClock;
   readonly sync: Sync;
   readonly arrived: Arrived[] = [];
+  /** Aborted, it ends the loops that a test has started with it. */
+  readonly ending: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
   fault: StorageError | null = null;
   /** Counts of a key that this agent's own operations do not explain. */
@@ -44,10 +46,8 @@ export class ManualStage extends AgentStage {
     this.sync = new Sync({
       reader: this.store,
       writer: {
-        write: async (name, command, options) => {
-          if (this.fault !== null) throw this.fault;
-          return await this.writer.write(name, command, options);
-        },
+        write: (name, command, options) =>
+          this.fault === null ? this.writer.write(name, command, options) : Promise.reject(this.fault),
       },
       upstream: this.#upstream(),
       clock: this.clock,
@@ -86,6 +86,19 @@ export class ManualStage extends AgentStage {
   async requested(): Promise<string[]> {
     await this.time.settle();
     return this.arrived.map(({ kind, licenseKey }) => `${kind} ${licenseKey}`);
+  }
+
+  /** The upstream's answer about any key: that it has never been used. */
+  saysOf(licenseKey: string): Applied<License> {
+    const answer = this.says(0);
+    return { ...answer, value: { ...answer.value, licenseKey } };
+  }
+
+  /** Reads a key for the first time. */
+  async learn(licenseKey: string): Promise<void> {
+    const { policy, steady: sentAt } = this;
+    const command = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt, policy };
+    valueOf(await this.writer.write('recordRead', command));
   }
 
   async #step(ms: number): Promise<void> {

@@ -1,0 +1,254 @@
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/service/ports.ts';
+import { hour, lost, minute, no, second } from '../support/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+
+/** Lets the outbox be carried up; gives what ends it, and its end. */
+function run(stage: ManualStage): { ending: AbortController; ended: Promise<unknown> } {
+  const ending = new AbortController();
+  return { ending, ended: stage.sync.push.run(ending.signal).catch(String) };
+}
+
+/** Whether a promise has settled by now. */
+async function isOver(stage: ManualStage, promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  void promise.finally(() => (over = true));
+  await stage.time.settle();
+  return over;
+}
+
+/** A use that is recorded and in flight. */
+async function givenFlying(stage: ManualStage) {
+  const use = await stage.record('usage');
+  const running = run(stage);
+  return { use, request: await stage.request(), ...running };
+}
+
+describe('what waits in the outbox', () => {
+  it('goes up, and its answer is recorded', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request } = await givenFlying(stage);
+    expect(request).toMatchObject({ kind: 'usage', productKey, licenseKey: key });
+    expect(stage.stateOf(use)).toBe('in_flight');
+    await request.answer(stage.says(6));
+    expect(stage.stateOf(use)).toBe('delivered');
+  });
+
+  it('goes up when it is told of, without waiting for anything else', async () => {
+    await using stage = await givenManual();
+    run(stage);
+    await stage.time.settle();
+    await stage.record('usage');
+    expect(await stage.requested()).toEqual([]);
+    stage.sync.push.wake();
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('goes up one by one in its lane, each at once after the answer before it', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { request } = await givenFlying(stage);
+    await stage.record('decrease');
+    stage.sync.push.wake();
+    expect(await stage.requested()).toEqual([]);
+    await request.answer(stage.says(6));
+    expect(await stage.requested()).toEqual([`decrease ${key}`]);
+  });
+
+  it('goes up beside the other lane of its key; an answer that overlapped says nothing of that one', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.record('usage');
+    await stage.record('disable');
+    run(stage);
+    expect((await stage.requested()).toSorted()).toEqual([`disable ${key}`, `usage ${key}`]);
+    const requests = stage.arrived.splice(0);
+    await requests.find(({ kind }) => kind === 'disable')?.answer(stage.says(5, { enabled: false }));
+    // It was made before the disable arrived.
+    await requests.find(({ kind }) => kind === 'usage')?.answer(stage.says(6, { enabled: true }));
+    expect(stage.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+  });
+
+  it('goes up in as many lanes at once as are configured', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 2 };
+    for (const licenseKey of ['A', 'B', 'C']) {
+      await stage.learn(licenseKey);
+      await stage.change('usage', { licenseKey });
+    }
+    run(stage);
+    expect(await stage.requested()).toHaveLength(2);
+    const [first] = stage.arrived.splice(0);
+    await first?.answer({ ...stage.says(1) });
+    expect(await stage.requested()).toHaveLength(1);
+  });
+
+  it('is read back after its fence, for which a plan that sends nothing costs no turn', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, rate: 0.5 };
+    const use = await stage.record('usage');
+    await stage.answer(await stage.send('counter'), lost);
+    run(stage);
+    await stage.passes(minute - 1);
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(1);
+    const read = await stage.request();
+    expect(read.kind).toBe('verify');
+    await read.answer(stage.says(5));
+    expect(stage.stateOf(use)).toBe('pending');
+    await stage.passes(2 * second);
+    expect(await stage.request()).toMatchObject({ kind: 'usage' });
+  });
+
+  it('that a caller read back meanwhile is sent at once', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.record('usage');
+    await stage.answer(await stage.send('counter'), lost);
+    run(stage);
+    stage.sync.uplink.pause();
+    await stage.passes(minute);
+    const read = stage.sync.reads.readNow(productKey, key);
+    const request = await stage.request();
+    stage.sync.uplink.resume();
+    await request.answer(stage.says(5));
+    await read;
+    expect(await stage.requested()).toContain(`usage ${key}`);
+  });
+
+  it('is tried again after its wait, without being told of', async () => {
+    await using stage = await givenManual();
+    const { request } = await givenFlying(stage);
+    await request.answer(no('throttled'));
+    await stage.passes(499);
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(1);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('waits while a person has paused everything, and goes up when it may go on', async () => {
+    await using stage = await givenManual();
+    stage.sync.uplink.pause();
+    await stage.record('usage');
+    run(stage);
+    await stage.passes(hour);
+    expect(await stage.requested()).toEqual([]);
+    stage.sync.uplink.resume();
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('waits under a secret that was refused', async () => {
+    await using stage = await givenManual();
+    const { request } = await givenFlying(stage);
+    await request.answer(no('unauthorized'));
+    await stage.passes(10 * minute);
+    expect(await stage.requested()).toEqual([]);
+    stage.sync.uplink.retryCredentials();
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('keeps its answer until the full disk has room for it', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request } = await givenFlying(stage);
+    stage.fault = new StorageError('full', null);
+    await request.answer(stage.says(6));
+    await stage.passes(minute);
+    expect(stage.stateOf(use)).toBe('in_flight');
+    stage.fault = null;
+    await stage.passes(second);
+    expect(stage.stateOf(use)).toBe('delivered');
+  });
+
+  it('tells of a count that another writer has changed', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request } = await givenFlying(stage);
+    await request.answer(stage.says(9));
+    expect(stage.unexpected).toEqual([{ operation: use, licenseKey: key, expected: 6, got: 9 }]);
+  });
+});
+
+describe('carrying up', () => {
+  it('ends when it is told to, once what is in flight has been answered', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request, ending, ended } = await givenFlying(stage);
+    ending.abort();
+    expect(await isOver(stage, ended)).toBe(false);
+    await request.answer(stage.says(6));
+    expect(await isOver(stage, ended)).toBe(true);
+    expect(stage.stateOf(use)).toBe('delivered');
+  });
+
+  it('ends with a store that failed', async () => {
+    await using stage = await givenManual();
+    stage.fault = new StorageError('failed', null);
+    await stage.record('usage');
+    expect(await run(stage).ended).toBe('StorageError: the storage failed');
+  });
+});
+
+describe('a caller who waits for an operation', () => {
+  const wait = (stage: ManualStage, id: string, untilFailure = false, signal = never): Promise<void> =>
+    stage.sync.push.settled(id, { waitMs: 10 * second, untilFailure }, signal);
+
+  it('waits until it is delivered, and no longer', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request } = await givenFlying(stage);
+    const waiting = wait(stage, use);
+    expect(await isOver(stage, waiting)).toBe(false);
+    await request.answer(stage.says(6));
+    expect(await isOver(stage, waiting)).toBe(true);
+    expect(await isOver(stage, wait(stage, use))).toBe(true);
+  });
+
+  it('waits for as long as was asked', async () => {
+    await using stage = await givenManual();
+    const { use } = await givenFlying(stage);
+    const waiting = wait(stage, use);
+    await stage.passes(10 * second - 1);
+    expect(await isOver(stage, waiting)).toBe(false);
+    await stage.passes(1);
+    expect(await isOver(stage, waiting)).toBe(true);
+  });
+
+  it('waits on after an attempt that failed, unless the failure is what matters', async () => {
+    for (const outcome of [no('unreachable'), no('unauthorized'), lost]) {
+      await using stage = await givenManual();
+      const { use, request } = await givenFlying(stage);
+      const [patient, impatient] = [wait(stage, use), wait(stage, use, true)];
+      expect(await isOver(stage, impatient)).toBe(false);
+      await request.answer(outcome);
+      expect([await isOver(stage, patient), await isOver(stage, impatient)]).toEqual([false, true]);
+    }
+  });
+
+  it('who minds failure does not wait for an upstream that is away', async () => {
+    await using stage = await givenManual();
+    stage.sync.uplink.pause();
+    const use = await stage.record('usage');
+    expect(await isOver(stage, wait(stage, use, true))).toBe(true);
+    expect(await isOver(stage, wait(stage, use))).toBe(false);
+  });
+
+  it('does not wait for what only a person can decide', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.policy = { ...stage.policy, writers: 'many', onDoubt: 'hold' };
+    const use = await stage.record('usage');
+    await stage.answer(await stage.send('counter'), lost);
+    stage.pass(minute);
+    await stage.read(stage.says(6));
+    expect(stage.stateOf(use)).toBe('held');
+    expect(await isOver(stage, wait(stage, use))).toBe(true);
+  });
+
+  it('is let go when it leaves', async () => {
+    await using stage = await givenManual();
+    const { use } = await givenFlying(stage);
+    const leaving = new AbortController();
+    const waiting = wait(stage, use, false, leaving.signal);
+    expect(await isOver(stage, waiting)).toBe(false);
+    leaving.abort();
+    expect(await isOver(stage, waiting)).toBe(true);
+  });
+
+  it('does not wait for what is not there', async () => {
+    await using stage = await givenManual();
+    expect(await isOver(stage, wait(stage, 'none'))).toBe(true);
+  });
+});
