@@ -70,14 +70,14 @@ describe('what waits in the outbox', () => {
   it('goes up in as many lanes at once as are configured', async () => {
     await using stage = await givenManual({ uses: 5 });
     stage.options = { ...stage.options, lanes: 2 };
-    for (const licenseKey of ['A', 'B', 'C']) {
+    for (const licenseKey of ['A', 'B', 'C', 'D']) {
       await stage.learn(licenseKey);
       await stage.change('usage', { licenseKey });
     }
     run(stage);
     expect(await stage.requested()).toHaveLength(2);
     const [first] = stage.arrived.splice(0);
-    await first?.answer({ ...stage.says(1) });
+    await first?.answer(stage.saysOf(first.licenseKey));
     expect(await stage.requested()).toHaveLength(1);
   });
 
