@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { productSecretScopes } from '../../src/domain/principal.ts';
+import {
+  agentCredentials,
+  authorityCredentials,
+  socketPrincipal,
+  type CredentialKind,
+} from '../../src/service/access/credential.ts';
+import type { NewToken } from '../../src/service/access/token.ts';
+import { Stage, valueOf } from '../support/service-stage.ts';
+
+const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+const isSame = (left: string, right: string): boolean => left === right;
+const kinds: readonly CredentialKind[] = ['api_key', 'product_secret', 'bearer'];
+
+/** An authority with the accounts `default` and another one, and the product `press` of the first. */
+async function givenAuthority() {
+  const stage = new Stage();
+  const start = { adminTokenDigest: digest('admin'), place: 'here', apiKeyDigest: digest('api') };
+  valueOf(await stage.writer.write('startAuthority', start));
+  const product = {
+    name: 'Press',
+    recurring: false,
+    accountId: 'default',
+    productKey: 'press',
+    secret: null,
+  };
+  const { secret } = valueOf(await stage.writer.write('addProduct', product));
+  const { account } = valueOf(await stage.writer.write('addAccount', { name: 'Other' }));
+  return { stage, secret, other: account.accountId, ...over(stage) };
+}
+
+/** What is done with tokens on a store, and who a credential is there. */
+function over(stage: Stage) {
+  const issue = (changes: Partial<NewToken> = {}) =>
+    stage.writer.write('issueToken', {
+      scopes: ['verify'],
+      productKey: null,
+      accountId: null,
+      label: null,
+      configuredProducts: null,
+      ...changes,
+    });
+  const faultsOf = async (changes: Partial<NewToken>): Promise<string[]> => {
+    const result = await issue(changes);
+    if (result.ok) return [];
+    return result.problem.errors?.map(({ parameter, code }) => `${parameter}: ${code}`) ?? [];
+  };
+  const who = async (kind: CredentialKind, secret: string) =>
+    await authorityCredentials(stage.store, digest).find(kind, secret);
+  return { issue, faultsOf, who };
+}
+
+describe('a token', () => {
+  it('is accepted in every header, for what it was issued for', async () => {
+    const { stage, issue, who } = await givenAuthority();
+    await using _ = stage;
+    const { token, secret } = valueOf(await issue({ scopes: ['use', 'verify'], label: 'till' }));
+    expect(secret).toMatch(/^lk_tok_[0-9a-f]{64}$/);
+    expect(token).toMatchObject({ label: 'till', createdAt: stage.now, accountId: 'default' });
+    for (const kind of kinds) {
+      expect(await who(kind, secret)).toEqual({
+        credential: `token:${token.tokenId}`,
+        scopes: ['verify', 'use'],
+        reach: { accountId: 'default', productKey: null },
+      });
+    }
+    expect(await who('bearer', `${secret}x`)).toBeNull();
+  });
+
+  it('is of the account that it is for, else of its product’s, else of the default one', async () => {
+    const { stage, issue, other } = await givenAuthority();
+    await using _ = stage;
+    const theirs = { name: 'x', recurring: false, accountId: other, productKey: 'brush', secret: null };
+    valueOf(await stage.writer.write('addProduct', theirs));
+    const accountOf = async (changes: Partial<NewToken>) => valueOf(await issue(changes)).token.accountId;
+    expect(await accountOf({ accountId: other })).toBe(other);
+    expect(await accountOf({ productKey: 'brush' })).toBe(other);
+    expect(await accountOf({})).toBe('default');
+  });
+
+  it('for one product carries neither coupons nor everything', async () => {
+    const { stage, faultsOf } = await givenAuthority();
+    await using _ = stage;
+    const productKey = 'press';
+    expect(await faultsOf({ productKey, scopes: ['verify', 'use', 'manage', 'ops'] })).toEqual([]);
+    for (const scope of ['coupons:read', 'coupons:write', 'admin'] as const) {
+      expect(await faultsOf({ productKey, scopes: ['verify', scope] })).toEqual(['scopes: excluded']);
+      expect(await faultsOf({ scopes: ['verify', scope] })).toEqual([]);
+    }
+  });
+
+  it('is of an account that there is, and of a product of that account', async () => {
+    const { stage, faultsOf, other } = await givenAuthority();
+    await using _ = stage;
+    expect(await faultsOf({ accountId: 'none' })).toEqual(['account_id: account_not_found']);
+    expect(await faultsOf({ productKey: 'none' })).toEqual(['product_key: product_not_found']);
+    expect(await faultsOf({ productKey: 'press', accountId: other })).toEqual([
+      'product_key: product_not_found',
+    ]);
+  });
+
+  it('of an agent is of a product that it is configured with', async () => {
+    const { stage, faultsOf } = await givenAuthority();
+    await using _ = stage;
+    const configuredProducts = ['brush'];
+    expect(await faultsOf({ configuredProducts, productKey: 'brush' })).toEqual([]);
+    expect(await faultsOf({ configuredProducts, productKey: 'press' })).toEqual([
+      'product_key: product_not_found',
+    ]);
+    expect(await faultsOf({ configuredProducts, accountId: 'default' })).toEqual([]);
+    expect(await faultsOf({ configuredProducts, accountId: 'other' })).toEqual([
+      'account_id: account_not_found',
+    ]);
+  });
+
+  it('stops at once when it is revoked', async () => {
+    const { stage, issue, who } = await givenAuthority();
+    await using _ = stage;
+    const { token, secret } = valueOf(await issue());
+    expect(valueOf(await stage.writer.write('revokeToken', { tokenId: token.tokenId }))).toEqual(token);
+    expect(await who('bearer', secret)).toBeNull();
+    expect(await stage.writer.write('revokeToken', { tokenId: token.tokenId })).toMatchObject({
+      problem: { code: 'token_not_found' },
+    });
+  });
+
+  it('of the file is not revoked: the next start would accept it again', async () => {
+    const { stage, who } = await givenAuthority();
+    await using _ = stage;
+    expect(await stage.writer.write('revokeToken', { tokenId: 'admin.token' })).toMatchObject({
+      problem: { code: 'token_of_the_file' },
+    });
+    expect(await who('bearer', 'admin')).toMatchObject({ scopes: ['admin'] });
+  });
+});
+
+describe('a credential of an authority', () => {
+  it('is taken in its own header alone', async () => {
+    const { stage, secret, who } = await givenAuthority();
+    await using _ = stage;
+    const account = { credential: 'account:default', reach: { accountId: 'default', productKey: null } };
+    expect(await who('api_key', 'api')).toMatchObject(account);
+    const product = { credential: 'product:press', reach: { accountId: 'default', productKey: 'press' } };
+    expect(await who('product_secret', secret)).toMatchObject(product);
+    for (const kind of kinds) {
+      expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
+      expect((await who(kind, secret)) === null).toBe(kind !== 'product_secret');
+    }
+  });
+
+  it('that is rolled is taken from then on, and the one before no more', async () => {
+    const { stage, secret, who } = await givenAuthority();
+    await using _ = stage;
+    const { apiKey } = valueOf(await stage.writer.write('rollApiKey', { accountId: 'default' }));
+    expect(await who('api_key', apiKey)).toMatchObject({ credential: 'account:default' });
+    expect(await who('api_key', 'api')).toBeNull();
+    const rolled = valueOf(await stage.writer.write('rollProductSecret', { productKey: 'press' }));
+    expect(await who('product_secret', rolled.secret)).toMatchObject({ credential: 'product:press' });
+    expect(await who('product_secret', secret)).toBeNull();
+  });
+});
+
+describe('a credential of an agent', () => {
+  it('is what it is configured with now, in its own header alone', async () => {
+    await using stage = new Stage();
+    const press = { productKey: 'press', secretDigest: digest('secret') };
+    const brush = { productKey: 'brush', secretDigest: digest('brush') };
+    let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
+    const who = async (kind: CredentialKind, secret: string) =>
+      await agentCredentials(stage.store, { digest, isSame }, () => configured).find(kind, secret);
+    expect(await who('api_key', 'api')).toMatchObject({
+      credential: 'account:default',
+      reach: { accountId: 'default', productKey: null },
+    });
+    expect(await who('product_secret', 'secret')).toEqual({
+      credential: 'product:press',
+      scopes: productSecretScopes,
+      reach: { accountId: 'default', productKey: 'press' },
+    });
+    for (const kind of kinds) {
+      expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
+      expect((await who(kind, 'secret')) === null).toBe(kind !== 'product_secret');
+      expect(await who(kind, 'other')).toBeNull();
+    }
+    configured = { apiKeyDigest: null, products: [] };
+    expect([await who('api_key', 'api'), await who('product_secret', 'secret')]).toEqual([null, null]);
+  });
+});
+
+describe('who comes by a socket without a credential', () => {
+  it('may do what the socket was given', () => {
+    expect(socketPrincipal('/run/a.sock', { scopes: ['verify'], product: 'press' })).toEqual({
+      credential: 'socket:/run/a.sock',
+      scopes: ['verify'],
+      reach: { accountId: 'default', productKey: 'press' },
+    });
+  });
+});
