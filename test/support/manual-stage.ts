@@ -97,7 +97,8 @@ export class ManualStage extends AgentStage {
   /** Reads a key for the first time. */
   async learn(licenseKey: string): Promise<void> {
     const { policy, steady: sentAt } = this;
-    const command = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt, policy };
+    const read = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt };
+    const command = { ...read, isMissingBelieved: true, policy };
     valueOf(await this.writer.write('recordRead', command));
   }
 
