@@ -18,8 +18,8 @@ export type Setting = {
   /** `false` switches it off, which is `null` inside. */
   readonly orFalse?: true;
   /**
-   * A text as it stands in the file, a number in the unit of the inside (ms, bytes), or a place that the
-   * machine decides. `null`: it need not be given. Without a default it must be given.
+   * A text as it stands in the file, a number in the unit of the inside (ms, bytes), or what the machine
+   * decides. `null`: it need not be given. Without a default it must be given.
    */
   readonly default?: string | number | boolean | null | PlaceDefault;
   /** Where it differs from the section around it. */
@@ -34,7 +34,7 @@ export type Section = {
   readonly kind: 'section';
   readonly purpose: string;
   readonly keys: Descriptions;
-  /** Left out, it is `null` inside, which says something. Otherwise every key takes its default. */
+  /** Left out, it is `null` inside; without this, every key takes its default. */
   readonly optional?: true;
   readonly rules?: readonly Rule<never>[];
   readonly reload?: Reload;
@@ -59,7 +59,7 @@ export type List = {
 export type Description = Setting | Section | List;
 export type Descriptions = { readonly [key: string]: Description };
 
-/** A rule over several keys: a fault of the first, and looked at only when all of them are sound. */
+/** A rule over several keys: reported as a fault of the first, checked only when all of them are valid. */
 export type Rule<Values> = {
   readonly about: readonly [keyof Values & string, ...(keyof Values & string)[]];
   readonly text: string;

@@ -5,10 +5,10 @@ import { Secret } from './secret.ts';
 import { writeWith } from './show.ts';
 import { leavesOf } from './tree.ts';
 
-/** The keys, as an operator writes them, whose values differ; a secret counts by its value, and is not told. */
+/** The keys, as an operator writes them, whose values differ; secrets are compared, too, and never shown. */
 export function changedKeys(before: Configuration, after: Configuration): string[] {
-  const [old, young] = [valuesOf(before), valuesOf(after)];
-  return [...new Set([...old.keys(), ...young.keys()])].filter((key) => old.get(key) !== young.get(key));
+  const [old, current] = [valuesOf(before), valuesOf(after)];
+  return [...new Set([...old.keys(), ...current.keys()])].filter((key) => old.get(key) !== current.get(key));
 }
 
 function valuesOf(configuration: Configuration): Map<string, string> {

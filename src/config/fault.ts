@@ -29,7 +29,7 @@ export function formatKey(path: KeyPath): string {
     .replace(/^\./, '');
 }
 
-/** Says why a file could not be read, without repeating its path. */
+/** Says why a file could not be read, without its path. */
 export function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if ('errno' in error && typeof error.errno === 'number') return getSystemErrorMessage(error.errno);

@@ -25,7 +25,7 @@ export interface FileValues {
   readonly originOf: (path: KeyPath) => string;
 }
 
-/** Finds and reads the configuration file: a named one has to be there, one at a default place has not. */
+/** Finds and reads the configuration file: one that is named must exist, one at a default place need not. */
 export function readConfigurationFile(sources: FileSources): FileValues {
   const { file, directory, environment } = sources;
   const variable = environment['LATCHKEY_CONFIG'];

@@ -12,7 +12,7 @@ import { type Raw, readSources, type Sources } from './source.ts';
 import type { Tree } from './tree.ts';
 import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warning.ts';
 
-/** What the command line gives; the rest is this process's own surroundings. */
+/** What the command line gives; the rest is taken from this process. */
 export interface LoadOptions {
   /** `--config`. */
   readonly file?: string | undefined;
@@ -22,7 +22,7 @@ export interface LoadOptions {
   readonly environment?: Environment | undefined;
 }
 
-/** A whole configuration, and what there is to say of where it came from. */
+/** A valid configuration, and the files that it came from. */
 export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
@@ -31,28 +31,28 @@ export interface LoadedConfiguration {
   readonly secretFiles: readonly string[];
   /** The configuration file, if a secret stands in it. */
   readonly fileWithSecrets: string | null;
-  /** What a start works with, but should not; written like a fault. */
+  /** What is valid but gives secrets away; written like a fault. */
   readonly warnings: readonly Fault[];
 }
 
-/** A configuration, or everything that is wrong with it. */
+/** A valid configuration, or every fault of it. */
 export type ConfigurationResult =
   LoadedConfiguration | { readonly ok: false; readonly faults: readonly Fault[] };
 
 /** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
 export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
-  return parseConfiguration(surround(options));
+  return parseConfiguration(processSources(options));
 }
 
-/** Finds the daemon that this user's commands talk to; it need not be able to read the secrets. */
+/** Finds the daemon that this user's commands talk to; the user need not be able to read the secrets. */
 export function locateDaemon(options: LoadOptions = {}): LocationResult {
-  return parseLocation(surround(options));
+  return parseLocation(processSources(options));
 }
 
 /**
- * Makes a configuration of what was given (src/config/README.md, Where a value comes from).
+ * Makes a configuration from its sources (src/config/README.md, Where a value comes from).
  *
- * All faults come together, except that a text which is not YAML is told before anything in it.
+ * All faults are reported together, but those of a text that is not YAML stand alone.
  */
 export function parseConfiguration(sources: Sources): ConfigurationResult {
   const { raw, faults } = readSources(sources);
@@ -80,7 +80,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   };
 }
 
-/** It is read when the way up is built; that it cannot be is told with everything else. */
+/** The certificates are used when connections are opened; that they cannot be read is reported here. */
 function checkCaFile(path: string | null, raw: Raw, { readFile }: Sources): Fault[] {
   if (path === null) return [];
   try {
@@ -92,7 +92,7 @@ function checkCaFile(path: string | null, raw: Raw, { readFile }: Sources): Faul
   }
 }
 
-function surround({ file, flags, environment }: LoadOptions): Sources {
+function processSources({ file, flags, environment }: LoadOptions): Sources {
   return {
     file,
     flags,
@@ -106,7 +106,7 @@ function surround({ file, flags, environment }: LoadOptions): Sources {
   };
 }
 
-/** A user without an entry in the system's list, as in some containers, has its home in `/`. */
+/** A user that the system does not know, as in some containers, has `/` as its home. */
 function homeDirectory(): string {
   try {
     return homedir();

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Environment } from './environment.ts';
 
-/** What of the machine decides where things are by default. */
+/** The parts of the machine that decide defaults. */
 export interface Machine {
   readonly environment: Environment;
   /** The user's home directory. */

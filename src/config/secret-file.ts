@@ -13,10 +13,10 @@ export interface SecretFile {
 }
 
 /**
- * Puts the content of `…_file` keys where the secret itself would stand.
+ * Replaces each `…_file` key by the secret that the file holds (src/config/README.md, Secrets).
  *
- * A trailing newline is not part of the secret. It comes before the types are looked at, so that
- * an unreadable file and a typing error are told in one go; after a fault a mask stands in.
+ * A trailing newline is not part of the secret. The files are read before values are parsed, so that an
+ * unreadable file is reported together with other faults; after a fault the mask stands for the secret.
  */
 export function readSecretFiles(
   raw: Raw,

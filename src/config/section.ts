@@ -35,7 +35,7 @@ export function section<T>(schema: z.ZodType<T>): z.ZodType<T> {
   return z.preprocess((input) => input ?? {}, schema);
 }
 
-/** A mapping that may be left out, which says something by that. */
+/** A mapping that may be left out, which is `null` then. */
 export function orAbsent<T>(schema: z.ZodType<T>): z.ZodType<T | null> {
   return z.preprocess((input) => input ?? null, schema.nullable());
 }
@@ -45,7 +45,7 @@ export function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.preprocess((input) => listOf(input ?? []) ?? input, z.array(item, 'must be a list'));
 }
 
-/** What a rule over several keys is about: it is told at the first, and only when all of them are sound. */
+/** Options of a rule over several keys: its fault is reported at the first key, and only when all of them are valid. */
 export function about(
   keys: readonly [string, ...string[]],
   error: string,
@@ -58,15 +58,15 @@ export function about(
   };
 }
 
-/** Makes faults of what a schema objected to. */
+/** Turns the issues of a schema into faults. */
 export function collectFaults(error: z.ZodError | undefined, originOf: (path: KeyPath) => string): Fault[] {
   return (error?.issues ?? []).flatMap((issue) => {
     const at: KeyPath = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
-    const told: readonly (readonly [KeyPath, string])[] =
+    const reported: readonly (readonly [KeyPath, string])[] =
       issue.code === 'unrecognized_keys'
         ? issue.message.split('\n').map((text, index) => [[...at, issue.keys[index] ?? ''], text])
         : [[at, issue.message]];
-    return told.map(([path, text]) => ({ key: formatKey(path), text, origin: originOf(path) }));
+    return reported.map(([path, text]) => ({ key: formatKey(path), text, origin: originOf(path) }));
   });
 }
 

@@ -12,7 +12,7 @@ export interface Sources extends FileSources {
   readonly isWorldReadable?: (path: string) => boolean;
 }
 
-/** All that was given, before anything is known about it. */
+/** All values as they were given, before any is parsed. */
 export interface Raw {
   readonly tree: Tree;
   /** The file that was read. */

@@ -1,5 +1,6 @@
 import { defaultBackoffPolicy } from '../../domain/backoff.ts';
 import { defaultBreakerPolicy } from '../../domain/breaker.ts';
+import { defaultFenceMs } from '../../domain/fence.ts';
 import type { SectionOf } from '../description.ts';
 
 const backoffKeys = {
@@ -43,7 +44,7 @@ export const sync = {
     },
     fence: {
       kind: 'wait',
-      default: '60s',
+      default: defaultFenceMs as number,
       purpose:
         'How long to wait after a lost answer before the key is read back; it must exceed the longest time that a request can live on the way.',
     },
