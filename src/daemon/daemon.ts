@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import type { App, Readiness } from '../http/app.ts';
-import { Rates } from '../http/entry/rates.ts';
+import { Rates } from '../http/entry/request-rates.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import type { Licensing } from '../service/answers.ts';

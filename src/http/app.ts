@@ -7,7 +7,7 @@ import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader, Awaitable, OperationReads } from '../service/tables.ts';
-import type { Rates } from './entry/rates.ts';
+import type { Rates } from './entry/request-rates.ts';
 
 /** Whether this process accepts requests; `reasons` are short codes for people and probes. */
 export type Readiness = {

@@ -7,7 +7,7 @@ import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import { persist } from './persist.ts';
-import type { Priority } from './rate.ts';
+import type { Priority } from './upstream-rate.ts';
 import type { Uplink } from './uplink.ts';
 
 const pageSize = 100;

@@ -7,7 +7,7 @@ import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { persist } from './persist.ts';
-import type { Priority } from './rate.ts';
+import type { Priority } from './upstream-rate.ts';
 import type { Uplink } from './uplink.ts';
 
 /** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */

@@ -1,4 +1,4 @@
-import type { BreakerPolicy } from '../domain/breaker.ts';
+import type { BreakerPolicy } from '../domain/circuit-breaker.ts';
 import type { Clock, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
@@ -6,7 +6,7 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
-import { probe } from './probe.ts';
+import { probe } from './upstream-probe.ts';
 import { LicensePull } from './pull.ts';
 import { Push } from './push.ts';
 import { refresh } from './refresh.ts';

@@ -4,11 +4,11 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerPolicy,
-} from '../domain/breaker.ts';
+} from '../domain/circuit-breaker.ts';
 import { isAnswer, isOutage, type Ambiguous, type NotApplied, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
-import { Rate, type Priority } from './rate.ts';
+import { Rate, type Priority } from './upstream-rate.ts';
 
 /** How long what goes up under a refused credential rests before a read asks again, in ms. */
 const refusedPauseMs = 15 * 60_000;

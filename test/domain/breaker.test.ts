@@ -5,7 +5,7 @@ import {
   nextBreaker,
   type Breaker,
   type BreakerEvent,
-} from '../../src/domain/breaker.ts';
+} from '../../src/domain/circuit-breaker.ts';
 
 const policy = { failures: 3, openMs: 100 };
 const at = 1000;

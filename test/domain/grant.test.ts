@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  allows,
-  apiKeyScopes,
-  productSecretScopes,
-  scopes,
-  type Principal,
-  type Scope,
-} from '../../src/domain/principal.ts';
+import { allows, type Principal } from '../../src/domain/principal.ts';
+import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../src/domain/scope.ts';
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
 

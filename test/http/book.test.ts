@@ -7,7 +7,7 @@ import {
   idempotencyKeyHeader,
   provenanceHeaderNames,
 } from '../../src/domain/header-names.ts';
-import { scopes } from '../../src/domain/principal.ts';
+import { scopes } from '../../src/domain/scope.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { authorityStatus } from '../support/http-app.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { refuse } from '../../src/domain/problem.ts';
-import { NamedRate, Rates } from '../../src/http/entry/rates.ts';
+import { NamedRate, Rates } from '../../src/http/entry/request-rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
-import { licenseNotFound } from '../../src/service/access/reach.ts';
+import { licenseNotFound } from '../../src/service/access/license-access.ts';
 import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };

@@ -14,7 +14,12 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { backoffMs } from '../../src/domain/backoff.ts';
-import { closedBreaker, nextBreaker, type Breaker, type BreakerEvent } from '../../src/domain/breaker.ts';
+import {
+  closedBreaker,
+  nextBreaker,
+  type Breaker,
+  type BreakerEvent,
+} from '../../src/domain/circuit-breaker.ts';
 
 const subject = constantFrom('A', 'B', 'C', null);
 const event = (at: number): Arbitrary<BreakerEvent> =>

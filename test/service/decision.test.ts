@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/service/outbox/control/decide.ts';
+import type { Decision } from '../../src/service/outbox/control/decide-operation.ts';
 import {
   givenAgent,
   lost,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/service/outbox/control/decide.ts';
+import type { Decision } from '../../src/service/outbox/control/decide-operation.ts';
 import { givenAgent, lost, minute, no, second, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<void> {

@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { App, HttpLimits, ServerSettings } from '../../src/http/app.ts';
-import { Rates } from '../../src/http/entry/rates.ts';
+import { Rates } from '../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';

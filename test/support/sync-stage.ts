@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { defaultBackoffPolicy } from '../../src/domain/backoff.ts';
-import { defaultBreakerPolicy } from '../../src/domain/breaker.ts';
+import { defaultBreakerPolicy } from '../../src/domain/circuit-breaker.ts';
 import { changeLicense, type License } from '../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../src/domain/operation.ts';
 import type { Applied, Outcome } from '../../src/domain/outcome.ts';

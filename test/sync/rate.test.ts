@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Rate, type Priority } from '../../src/sync/rate.ts';
+import { Rate, type Priority } from '../../src/sync/upstream-rate.ts';
 import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
 
 const forEver = new AbortController().signal;

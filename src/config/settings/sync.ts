@@ -1,5 +1,5 @@
 import { defaultBackoffPolicy } from '../../domain/backoff.ts';
-import { defaultBreakerPolicy } from '../../domain/breaker.ts';
+import { defaultBreakerPolicy } from '../../domain/circuit-breaker.ts';
 import { defaultFenceMs } from '../../domain/fence.ts';
 import type { SectionOf } from '../description.ts';
 

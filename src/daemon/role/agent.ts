@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
-import { isPaused } from '../../service/outbox/control/pause.ts';
+import { isPaused } from '../../service/outbox/control/pause-sync.ts';
 import { retryAfterUntil } from '../../service/outbox/control/retry-after.ts';
 import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';

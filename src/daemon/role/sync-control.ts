@@ -1,6 +1,6 @@
 import type { SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
-import { isPaused } from '../../service/outbox/control/pause.ts';
+import { isPaused } from '../../service/outbox/control/pause-sync.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Sync } from '../../sync/sync.ts';
 

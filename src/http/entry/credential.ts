@@ -1,10 +1,11 @@
 import { credentialHeaders } from '../../domain/header-names.ts';
-import { allows, type Principal, type Scope } from '../../domain/principal.ts';
+import { allows, type Principal } from '../../domain/principal.ts';
+import type { Scope } from '../../domain/scope.ts';
 import type { CredentialKind } from '../../service/access/credential.ts';
 import type { App } from '../app.ts';
-import type { Head } from './head.ts';
+import type { Head } from './request-headers.ts';
 import { ProblemError } from '../problem-error.ts';
-import { rateLimited } from './rates.ts';
+import { rateLimited } from './request-rates.ts';
 
 /** Who may use a route: anyone, or a credential of this kind that carries the scope. */
 export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };

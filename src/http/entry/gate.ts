@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ServerSettings } from '../app.ts';
-import type { Head } from './head.ts';
+import type { Head } from './request-headers.ts';
 import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../wire/parameters.ts';

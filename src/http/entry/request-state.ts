@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/principal.ts';
-import type { Head } from './head.ts';
+import type { Head } from './request-headers.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 
 /** What is known of a request once it has passed the gate. */

@@ -1,8 +1,9 @@
-import type { Principal, Scope } from '../../domain/principal.ts';
+import type { Principal } from '../../domain/principal.ts';
+import type { Scope } from '../../domain/scope.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
-import { licenseNotFound } from '../../service/access/reach.ts';
+import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';

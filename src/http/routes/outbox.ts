@@ -1,6 +1,6 @@
 import type { OperationState } from '../../domain/operation.ts';
 import { refuse } from '../../domain/problem.ts';
-import type { Decision } from '../../service/outbox/control/decide.ts';
+import type { Decision } from '../../service/outbox/control/decide-operation.ts';
 import type { OperationReads } from '../../service/tables.ts';
 import { found, listHeaders } from '../answer.ts';
 import { route, type Route } from '../route.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Token } from '../../domain/token.ts';
-import { scopes, type Scope } from '../../domain/principal.ts';
+import { scopes, type Scope } from '../../domain/scope.ts';
 import type { TokenWithSecret } from '../../service/access/token.ts';
 import { someOf, text } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';

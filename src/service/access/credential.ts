@@ -1,11 +1,5 @@
-import {
-  apiKeyScopes,
-  defaultAccountId,
-  productSecretScopes,
-  scopes,
-  type Principal,
-  type Scope,
-} from '../../domain/principal.ts';
+import { defaultAccountId, type Principal } from '../../domain/principal.ts';
+import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/scope.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable } from '../tables.ts';

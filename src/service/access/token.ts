@@ -1,5 +1,6 @@
 import type { Token } from '../../domain/token.ts';
-import { adminTokenId, defaultAccountId, scopesOfOneProduct, type Scope } from '../../domain/principal.ts';
+import { adminTokenId, defaultAccountId } from '../../domain/principal.ts';
+import { scopesOfOneProduct, type Scope } from '../../domain/scope.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newCredential } from './secret.ts';

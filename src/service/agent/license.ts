@@ -7,7 +7,7 @@ import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.
 import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
-import { licenseNotFound } from '../access/reach.ts';
+import { licenseNotFound } from '../access/license-access.ts';
 import type { Reader } from '../tables.ts';
 
 /** What the agent's license answers hang on; the functions give what is configured now. */

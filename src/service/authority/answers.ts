@@ -1,7 +1,7 @@
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { CouponAnswer, Couponing, CouponList, LicenseAnswer, Licensing } from '../answers.ts';
 import type { Writer } from '../writer.ts';
-import { licenseNotFound, reachableLicense } from '../access/reach.ts';
+import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;

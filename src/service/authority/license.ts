@@ -1,7 +1,7 @@
 import type { Reach } from '../../domain/principal.ts';
 import { changeLicense as change, type License, type LicenseTrigger } from '../../domain/license.ts';
 import { done, type Result } from '../../domain/problem.ts';
-import { licenseNotFound, reachableLicense } from '../access/reach.ts';
+import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
 export type LicenseChange = { reach: Reach; licenseKey: string; trigger: Exclude<LicenseTrigger, 'refund'> };

@@ -4,7 +4,7 @@ import { laneOf, type Operation } from '../../../domain/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { FreshnessPolicy } from '../../../domain/freshness.ts';
 import { verdict } from '../../../domain/verdict.ts';
-import { licenseNotFound } from '../../access/reach.ts';
+import { licenseNotFound } from '../../access/license-access.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
