@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { WriterThread } from '../../src/daemon/threads/writer-thread.ts';
+import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { StorageError } from '../../src/service/ports.ts';
+import { account, givenLicense, givenStore, product } from '../support/store-given.ts';
 
 /** A writer whose thread answers only what the test lets it. */
 function startSilentWriter(): {
@@ -45,4 +46,28 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
   writer.refuse(new Error('damaged'));
   await expect(writer.write('pruneIdempotency', { believedNow: 0 })).rejects.toBeInstanceOf(StorageError);
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
+});
+
+test('writes that keep coming while others are committed are each done once, many to a commit', async () => {
+  await using store = givenStore();
+  const { accounts, products, licenses } = store.writing.transaction;
+  accounts.add(account, 'digest');
+  products.add(product, 'digest');
+  licenses.put(givenLicense());
+  const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
+  const sizes: number[] = [];
+  const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
+  await using writer = await startWriter(store.databasePath, clock, { onCommit, onRoom: () => undefined });
+  const reach = { accountId: account.accountId, productKey: null };
+  const use = async (): Promise<void> => {
+    const { licenseKey } = givenLicense();
+    for (let count = 0; count < 20; count += 1) {
+      const changed = await writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
+      expect(changed.ok).toBe(true);
+    }
+  };
+  await Promise.all(Array.from({ length: 50 }, use));
+  expect(store.reading.reader.licenses.get(givenLicense().licenseKey)?.uses).toBe(1000);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(1000);
+  expect(Math.max(...sizes)).toBeGreaterThan(1);
 });

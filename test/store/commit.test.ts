@@ -149,6 +149,21 @@ test('while another program holds the file writes fail, and go on when it lets g
   expect(faults(await committer.commitBatch([set('a')]))).toEqual([null]);
 });
 
+test('a second batch while one is under way is refused, and writes nothing into its transaction', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const waited = Promise.withResolvers<unknown>();
+  const waiting: Command = ({ settings }) => {
+    settings.set('a', 'set');
+    return waited.promise;
+  };
+  const first = committer.commitBatch([waiting]);
+  await expect(committer.commitBatch([set('b')])).rejects.toThrow('another batch is under way');
+  waited.resolve(done);
+  expect(await first).toEqual([{ result: done }]);
+  expect(written(store, ['a', 'b'])).toEqual(['a']);
+});
+
 const descriptors = '/proc/self/fd';
 
 test.runIf(existsSync(descriptors))(
