@@ -191,3 +191,18 @@ describe('what the store remembers of the time', () => {
     expect(timeOf(keepTime(back, after(3 * minute)))).toBe(noon + 3 * minute);
   });
 });
+
+describe('a wall clock that differs from what is known', () => {
+  it('is suspect when it is more than ten minutes behind', () => {
+    const keeping = keepTime(started, after(day));
+    expect(isSuspect(keeping, after(day, -10 * minute))).toBe(false);
+    expect(isSuspect(keeping, after(day, -10 * minute - 1))).toBe(true);
+  });
+
+  it('is suspect when it is more than ten minutes ahead of the upstream', () => {
+    const isSuspectAhead = (ms: number): boolean =>
+      isSuspect(learnDate(started, noon, after(0, ms)), after(0, ms));
+    expect(isSuspectAhead(10 * minute)).toBe(false);
+    expect(isSuspectAhead(10 * minute + 1)).toBe(true);
+  });
+});

@@ -1,0 +1,309 @@
+import { describe, expect, it } from 'vitest';
+import { agentLicensing } from '../../src/service/agent/license.ts';
+import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
+import type { Result } from '../../src/domain/problem.ts';
+import type { Lookups } from '../../src/service/ports.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+
+const anyProduct = { accountId: 'default', productKey: null };
+const itsProduct = { accountId: 'default', productKey };
+const another = { accountId: 'default', productKey: 'other' };
+
+function licensing(stage: ManualStage, productKeys: readonly string[] = [productKey]): Licensing {
+  const { store: reader, writer, clock, sync, freshness, maxPending } = stage;
+  return agentLicensing({
+    reader,
+    writer,
+    clock,
+    pull: sync.reads,
+    deliveries: sync.push,
+    productKeys: () => productKeys,
+    settings: () => ({ freshness, maxPending, refreshMs: 6 * hour, timeoutMs: 10 * second }),
+  });
+}
+
+function verify(stage: ManualStage, licenseKey = key): Promise<Result<LicenseAnswer>> {
+  return licensing(stage).verify(itsProduct, licenseKey, never);
+}
+
+function change(stage: ManualStage, changes: Partial<LicenseChangeRequest> = {}) {
+  const request = {
+    reach: itsProduct,
+    licenseKey: key,
+    trigger: 'usage',
+    idempotency: null,
+    waitMs: 0,
+  } as const;
+  return licensing(stage).change({ ...request, ...changes }, never);
+}
+
+/** Whether a promise has settled by now. */
+async function isOver(stage: ManualStage, promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  void promise.finally(() => (over = true));
+  await stage.time.settle();
+  return over;
+}
+
+function run(stage: ManualStage): void {
+  stage.sync.push.run(stage.ending.signal).catch(() => undefined);
+}
+
+describe('a verify on an agent', () => {
+  it('of a fresh key is answered from what the upstream last said, and says how much that is worth', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const confirmedAt = stage.now;
+    await stage.passes(day);
+    const { license, provenance } = valueOf(await verify(stage));
+    expect(license).toMatchObject({ licenseKey: key, uses: 5, enabled: true });
+    expect(provenance).toEqual({
+      freshness: 'fresh',
+      confirmedAt,
+      graceUntil: confirmedAt + 14 * day,
+      pending: 0,
+      cache: 'hit',
+      ageMs: day,
+    });
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it.each([
+    ['stale', day + 1],
+    ['grace', 7 * day + 1],
+  ] as const)('of a key in %s is answered at once, and read behind the answer', async (freshness, age) => {
+    await using stage = await givenManual();
+    await stage.passes(age);
+    const { provenance } = valueOf(await verify(stage));
+    expect(provenance).toMatchObject({ freshness, cache: 'hit' });
+    expect(await stage.requested()).toEqual([`verify ${key}`]);
+  });
+
+  it('of a key past its grace waits for the upstream, and is 503 without it', async () => {
+    await using stage = await givenManual();
+    await stage.passes(14 * day + 1);
+    const answer = verify(stage);
+    await (await stage.request()).answer(lost);
+    expect(refusalOf(await answer)).toBe('verdict_expired');
+    const again = verify(stage);
+    await (await stage.request()).answer(stage.says(8));
+    expect(valueOf(await again)).toMatchObject({
+      license: { uses: 8 },
+      provenance: { freshness: 'fresh', cache: 'miss', ageMs: 0 },
+    });
+  });
+
+  it('of a disabled key is answered at any age', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    await stage.passes(20 * day);
+    const { license, provenance } = valueOf(await verify(stage));
+    expect([license.enabled, provenance.freshness]).toEqual([false, 'expired']);
+  });
+
+  it('of an unknown key asks the upstream under the products that the credential reaches', async () => {
+    await using stage = await givenManual();
+    const ask = (reach: typeof anyProduct | typeof another) =>
+      licensing(stage, ['first', productKey]).verify(reach, 'NEW', never);
+    const answer = ask(anyProduct);
+    for (const product of ['first', productKey]) {
+      const request = await stage.request();
+      expect(request).toMatchObject({ productKey: product, licenseKey: 'NEW' });
+      await request.answer(product === 'first' ? no('missing') : stage.saysOf('NEW'));
+    }
+    expect(valueOf(await answer)).toMatchObject({ provenance: { cache: 'miss' } });
+    expect(refusalOf(await ask(another))).toBe('license_not_found');
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it('of an unknown key is 404 when the upstream has none, and 503 with the reason when it cannot say', async () => {
+    await using stage = await givenManual();
+    const unreachable = verify(stage, 'NEW');
+    await (await stage.request()).answer(no('unreachable'));
+    expect(await unreachable).toMatchObject({
+      problem: {
+        code: 'upstream_unreachable',
+        detail: 'Nothing is known of this key here: no: unreachable',
+      },
+    });
+    const missing = verify(stage, 'NEW');
+    await (await stage.request()).answer(no('missing'));
+    expect(refusalOf(await missing)).toBe('license_not_found');
+  });
+
+  it('of a key of another product is 404, and asks nobody', async () => {
+    await using stage = await givenManual();
+    expect(refusalOf(await licensing(stage).verify(another, key, never))).toBe('license_not_found');
+    expect(await stage.requested()).toEqual([]);
+  });
+
+  it('keeps a key among those that are refreshed, once in a while', async () => {
+    await using stage = await givenManual();
+    const asked = stage.observation.askedAt;
+    await stage.passes(6 * hour);
+    await verify(stage);
+    await stage.time.settle();
+    expect(stage.observation.askedAt).toBe(asked);
+    await stage.passes(1);
+    await verify(stage);
+    await stage.time.settle();
+    expect(stage.observation.askedAt).toBe(asked + 6 * hour + 1);
+  });
+
+  it('of an unknown key is limited where the credential has asked for too many; of a known one never', async () => {
+    await using stage = await givenManual();
+    const limited: Lookups = {
+      credential: 'till',
+      waitMs: () => 1001,
+      charge: () => undefined,
+      giveBack: () => undefined,
+    };
+    expect(await licensing(stage).verify(itsProduct, 'NEW', never, limited)).toMatchObject({
+      problem: { code: 'rate_limited', retryAfterS: 2 },
+    });
+    await stage.passes(14 * day + 1);
+    const answer = licensing(stage).verify(itsProduct, key, never, limited);
+    await (await stage.request()).answer(stage.says(5));
+    expect(valueOf(await answer).provenance.freshness).toBe('fresh');
+  });
+});
+
+describe('a change on an agent', () => {
+  it('is answered at once, and goes up behind the answer', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    run(stage);
+    await stage.time.settle();
+    expect(valueOf(await change(stage))).toMatchObject({
+      license: { uses: 6 },
+      provenance: { pending: 1, cache: 'hit' },
+    });
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('is answered with what the upstream said, where the caller waits for that', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    run(stage);
+    const answer = change(stage, { waitMs: minute });
+    const request = await stage.request();
+    expect(await isOver(stage, answer)).toBe(false);
+    await request.answer(stage.says(6));
+    expect(valueOf(await answer)).toMatchObject({ license: { uses: 6 }, provenance: { pending: 0 } });
+  });
+
+  it('of an unknown key asks for it first, and is refused when nobody can say what it is', async () => {
+    await using stage = await givenManual();
+    const refused = change(stage, { licenseKey: 'NEW' });
+    await (await stage.request()).answer(no('unreachable'));
+    expect(refusalOf(await refused)).toBe('upstream_unreachable');
+    const taken = change(stage, { licenseKey: 'NEW' });
+    await (await stage.request()).answer(stage.saysOf('NEW'));
+    expect(valueOf(await taken)).toMatchObject({ license: { licenseKey: 'NEW', uses: 1 } });
+  });
+
+  it('of a disabled key past its grace asks for it first', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    await stage.passes(14 * day + 1);
+    const answer = change(stage);
+    await (await stage.request()).answer(stage.says(5));
+    expect(valueOf(await answer)).toMatchObject({ license: { uses: 6, enabled: true } });
+  });
+
+  it('of a key of another product is 404', async () => {
+    await using stage = await givenManual();
+    expect(refusalOf(await change(stage, { reach: another }))).toBe('license_not_found');
+    expect(stage.local.pending).toBe(0);
+  });
+});
+
+describe('an enable on an agent', () => {
+  it('of a disabled key waits for the upstream, as long as it may take', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    run(stage);
+    const answer = change(stage, { trigger: 'enable' });
+    await (await stage.request()).answer(stage.says(5, { enabled: false }));
+    const request = await stage.request();
+    expect(request.kind).toBe('enable');
+    expect(await isOver(stage, answer)).toBe(false);
+    await request.answer(stage.says(5));
+    expect(valueOf(await answer)).toMatchObject({ license: { enabled: true }, provenance: { pending: 0 } });
+  });
+
+  it('waits until its first failure at most, and does not show before it is delivered', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    run(stage);
+    const answer = change(stage, { trigger: 'enable' });
+    await (await stage.request()).answer(lost);
+    expect(await isOver(stage, answer)).toBe(true);
+    expect(valueOf(await answer)).toMatchObject({ license: { enabled: false }, provenance: { pending: 1 } });
+  });
+
+  it('waits for as long as a request may take, and no longer', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    run(stage);
+    const answer = change(stage, { trigger: 'enable' });
+    await stage.passes(10 * second - 1);
+    expect(await isOver(stage, answer)).toBe(false);
+    await stage.passes(1);
+    expect(await isOver(stage, answer)).toBe(true);
+  });
+
+  it('of a key that was seen enabled asks first when that is not fresh', async () => {
+    await using stage = await givenManual();
+    expect(valueOf(await change(stage, { trigger: 'enable' }))).toMatchObject({ provenance: { pending: 0 } });
+    await stage.passes(day + 1);
+    const answer = change(stage, { trigger: 'enable', waitMs: second });
+    const request = await stage.request();
+    expect(request.kind).toBe('verify');
+    await request.answer(stage.says(5, { enabled: false }));
+    await stage.passes(second);
+    expect(valueOf(await answer)).toMatchObject({ license: { enabled: false }, provenance: { pending: 1 } });
+  });
+
+  it('no other change asks first', async () => {
+    await using stage = await givenManual();
+    await stage.passes(day + 1);
+    expect(valueOf(await change(stage, { trigger: 'disable' })).license.enabled).toBe(false);
+    expect(await stage.requested()).toEqual([]);
+  });
+});
+
+describe('a change on an agent under an idempotency key', () => {
+  const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+
+  it('that is repeated is answered as it was, and neither asks nor waits again', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    run(stage);
+    const first = change(stage, { idempotency, waitMs: minute });
+    await (await stage.request()).answer(stage.says(6));
+    const told = valueOf(await first);
+    expect(told.provenance).toMatchObject({ pending: 0 });
+    await change(stage);
+    await (await stage.request()).answer(stage.says(7));
+    const again = change(stage, { idempotency, waitMs: minute });
+    expect(await isOver(stage, again)).toBe(true);
+    expect(valueOf(await again)).toEqual(told);
+    expect(stage.local.uses).toBe(7);
+  });
+
+  it('that is repeated before it was delivered does not wait for that', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const first = valueOf(await change(stage, { idempotency }));
+    const again = change(stage, { idempotency, waitMs: minute });
+    expect(await isOver(stage, again)).toBe(true);
+    expect(valueOf(await again)).toEqual(first);
+  });
+
+  it('an enable of a key that is no longer fresh is not asked for again', async () => {
+    await using stage = await givenManual();
+    const first = valueOf(await change(stage, { trigger: 'enable', idempotency }));
+    await stage.passes(2 * day);
+    const again = change(stage, { trigger: 'enable', idempotency });
+    expect(await isOver(stage, again)).toBe(true);
+    expect(valueOf(await again).license).toEqual(first.license);
+    expect(await stage.requested()).toEqual([]);
+  });
+});
