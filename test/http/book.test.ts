@@ -5,6 +5,7 @@ import { Metrics } from '../../src/daemon/metrics.ts';
 import {
   credentialHeaders,
   idempotencyKeyHeader,
+  instanceHeader,
   provenanceHeaderNames,
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/scope.ts';
@@ -52,6 +53,7 @@ test('every header that is read or sent is in the book', () => {
   const own = [
     ...Object.values(credentialHeaders),
     idempotencyKeyHeader,
+    instanceHeader,
     ...Object.values(provenanceHeaderNames),
   ];
   const files = readdirSync(join(source, 'http'), { recursive: true, encoding: 'utf8' });
