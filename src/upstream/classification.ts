@@ -57,7 +57,9 @@ function classifyAnswer<Value>(
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
-    const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs);
+    // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
+    const madeAt = isCached ? (sentAtOf(answer) ?? now) : now;
+    const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
     return { outcome: 'applied', value: reading.value, confirmedAt, isCached };
   }
   if (status >= 400 && status < 500) {

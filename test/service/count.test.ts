@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AgentStage, givenAgent, hour, key, lost, minute, no, second } from '../support/service-stage.ts';
+import { AgentStage, givenAgent, hour, lost, minute, no, second } from '../support/service-stage.ts';
 
 const sent = { justRead: false };
 
@@ -426,32 +426,6 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(use)).toBe('delivered');
   });
 
-  it('sends a change of state that it brings back, too', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    const disable = await agent.record('disable');
-    await agent.read(no('missing'));
-    agent.pass(minute);
-    await agent.read(no('missing'));
-    expect(agent.stateOf(disable)).toBe('dead');
-    await agent.read(agent.says(5));
-    expect([agent.stateOf(disable), agent.dueIn('state')]).toEqual(['pending', 0]);
-    await agent.answer(await agent.send('state'), agent.says(5, { enabled: false }));
-    expect(agent.stateOf(disable)).toBe('delivered');
-  });
-
-  it('brings them back in front of one that a person has sent again meanwhile', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    const first = await agent.record('usage');
-    const other = await agent.record('usage');
-    await agent.read(no('missing'));
-    agent.pass(minute);
-    await agent.read(no('missing'));
-    await agent.writer.write('decideOperation', { operationId: other, decision: 'retry' });
-    await agent.read(agent.says(5));
-    expect(agent.store.operations.lane(key, 'counter').map(({ id }) => id)).toEqual([first, other]);
-    expect((await agent.send('counter')).id).toBe(first);
-  });
-
   it('holds what may have been applied before it was gone, for a person', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const use = await agent.record('usage');
@@ -633,6 +607,15 @@ describe('a read that a cache on the way answered', () => {
     // The count is still that of the upstream's own last answer: the next use goes up on it.
     await agent.record('usage');
     expect(await agent.plan('counter')).toMatchObject({ step: 'send', baseUses: 5 });
+  });
+
+  it('does not enable a key that was seen disabled, however new it seems to be', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    agent.pass(hour);
+    await agent.read(agent.cacheSays(5, second));
+    expect(agent.observation.local.enabled).toBe(false);
+    await agent.read(agent.says(5));
+    expect(agent.observation.local.enabled).toBe(true);
   });
 
   it('does not bring back a key of which the upstream said 404 since', async () => {

@@ -129,6 +129,11 @@ describe('an answer out of a cache', () => {
     });
   });
 
+  test('is no newer than its Date says, when the clock here runs ahead', () => {
+    const date = new Date(now - 60 * 86_400 * second).toUTCString();
+    expect(outcomeOf(200, ok, { age: '5', date })).toMatchObject({ confirmedAt: Date.parse(date) });
+  });
+
   test.each(['0', '', 'x', '-5', '1.5'])('is none with Age %j', (age) => {
     expect(outcomeOf(200, ok, { age })).toMatchObject({ confirmedAt: now, isCached: false });
     expect(outcomeOf(404, '{}', { age })).toMatchObject({ reason: 'missing' });

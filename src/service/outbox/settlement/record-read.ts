@@ -76,7 +76,7 @@ export function recordRead(
     refreshAt: nextRefreshAt({ askedAt }, policy, at),
   };
   if (before === null) return done({ observation: putObservation(transaction, seen), unexpected: null });
-  if (before.gone) reviveOperations(transaction, read.licenseKey, context);
+  if (before.gone) reviveOperations(transaction, read.licenseKey);
   const settling = { observation: before, read, sentAt, policy };
   const counted = settleCounter(transaction, settling, context);
   settleState(transaction, settling, context);
@@ -102,9 +102,11 @@ function recordCached(
 ): Observation {
   const { outcome, policy } = command;
   const { licenseKey, uses } = before.license;
+  // How old it is, is told by clocks that may be wrong: it can revoke a key, and never bring one back.
+  const enabled = before.license.enabled && outcome.value.enabled;
   const isNewer = outcome.confirmedAt > before.confirmedAt && before.missingSince === null;
   const seen = isNewer
-    ? { license: { ...outcome.value, licenseKey, uses }, confirmedAt: outcome.confirmedAt }
+    ? { license: { ...outcome.value, licenseKey, uses, enabled }, confirmedAt: outcome.confirmedAt }
     : {};
   const readAs = isNewer ? 'known' : 'unanswered';
   const at = { ...context, draw: context.random.draw(), readAs } as const;
