@@ -1,4 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { TimeMark } from '../../../src/domain/clock.ts';
+import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { migrations, takeSteps } from '../../../src/store/files/migrations.ts';
@@ -23,6 +25,8 @@ export type Faults = {
   isFull: boolean;
 };
 
+/** How long after a read a key is read again, in ms. */
+export const refreshMs = 600_000;
 export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };
 const unknown = { operation: null, seq: 0 };
 
@@ -33,6 +37,8 @@ export class Machine implements Disposable {
   /** Told apart from the stores that it was restored from. */
   readonly incarnation: number;
   readonly #inFlight: StatementSync;
+  readonly #kept: StatementSync;
+  readonly #held: StatementSync;
 
   /** Made anew, or from a backup. */
   constructor(incarnation = 1, backup: Uint8Array | null = null) {
@@ -43,6 +49,12 @@ export class Machine implements Disposable {
     this.transaction = prepareTransaction(this.database);
     this.#inFlight = this.database.prepare(
       `SELECT id, seq FROM outbox WHERE state = 'in_flight' AND subject = ? COLLATE NOCASE AND kind = ?`,
+    );
+    this.#held = this.database.prepare(
+      'SELECT 1 FROM observation WHERE license_key = ? COLLATE NOCASE AND buyer_email = ?',
+    );
+    this.#kept = this.database.prepare(
+      `SELECT subject, kind, count(*) AS kept FROM outbox WHERE lane = 'counter' GROUP BY subject, kind`,
     );
   }
 
@@ -55,6 +67,28 @@ export class Machine implements Disposable {
     const row = this.#inFlight.get(subject, what);
     const found = row === undefined ? unknown : { operation: String(row['id']), seq: Number(row['seq']) };
     return { ...found, incarnation: this.incarnation };
+  }
+
+  /** Whether an answer of the upstream is the one that the store holds of its key. */
+  holds({ licenseKey, buyerEmail }: { licenseKey: string; buyerEmail: string }): boolean {
+    return this.#held.get(licenseKey, buyerEmail) !== undefined;
+  }
+
+  /** By subject and kind: how many operations of the counter there are. */
+  kept(): { name: string; kept: number }[] {
+    const rows = this.#kept.all() as { subject: string; kind: string; kept: number }[];
+    return rows.map(({ subject, kind, kept }) => ({ name: `${subject} ${kind}`, kept }));
+  }
+
+  /** The ids of the operations that are not finished, or wait for a person. */
+  unfinished(): string[] {
+    const rows = this.database.prepare('SELECT id FROM outbox WHERE finished_at IS NULL').all();
+    return rows.map(({ id }) => String(id));
+  }
+
+  /** The time that the store remembers. */
+  async remembered(): Promise<TimeMark | null> {
+    return await rememberedTime(this.transaction);
   }
 
   [Symbol.dispose](): void {

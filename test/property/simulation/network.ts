@@ -107,6 +107,10 @@ export class Network {
     this.#observer = parts.observer;
   }
 
+  change(weather: Partial<Weather>): void {
+    this.weather = { ...this.weather, ...weather };
+  }
+
   /** The way up of one process. */
   transport(sender: Sender): Transport {
     return {

@@ -1,10 +1,8 @@
-import type { TimeMark } from '../../../src/domain/clock.ts';
 import { syncControl } from '../../../src/daemon/role/sync-control.ts';
 import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import { agentCouponing } from '../../../src/service/agent/coupon.ts';
 import { agentLicensing } from '../../../src/service/agent/license.ts';
 import type { Couponing, Licensing } from '../../../src/service/answers.ts';
-import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
 import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
@@ -15,12 +13,11 @@ import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';
-import { freshness, type Configuration, type Faults, type Machine } from './machine.ts';
+import { freshness, refreshMs, type Configuration, type Faults, type Machine } from './machine.ts';
 import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
 
-const refreshMs = 600_000;
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
 const uncounted = { answered: noop, unexpected: noop };
 
@@ -117,10 +114,6 @@ export class SimulatedAgent implements Sender {
     await this.writer.write('markTime', { mark: this.#parts.clock.mark() });
   }
 
-  async remembered(): Promise<TimeMark | null> {
-    return await rememberedTime(this.#parts.machine.transaction);
-  }
-
   #transport(): Transport {
     return this.#spoiling.transport(this.#parts.network.transport(this));
   }
@@ -163,7 +156,7 @@ export class SimulatedAgent implements Sender {
         const result = await writer.write(name, command, writeOptions);
         if ('outcome' in command && command.outcome.outcome === 'applied') {
           const { value } = command.outcome;
-          if ('licenseKey' in value) onObserved(value);
+          if ('licenseKey' in value && machine.holds(value)) onObserved(value);
         }
         if (dies) this.die();
         return this.isDead ? await never() : result;

@@ -1,5 +1,6 @@
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
+import { refreshMs } from './machine.ts';
 import { quietMs, timeoutMs } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import type { Spoiling } from './spoiling.ts';
@@ -103,6 +104,9 @@ export class Play implements Disposable {
     await world.pass(Math.max(0, world.watch.notBefore - world.elapsed));
     await world.runUntil(() => isDrained(world), livenessMs);
     await world.pass(quietMs);
+    // By then every key that is asked for has been read once more.
+    for (const key of world.keys) this.callers.verify(key);
+    await world.pass(1.3 * refreshMs);
   }
 
   [Symbol.dispose](): void {
@@ -111,12 +115,11 @@ export class Play implements Disposable {
 
   #changeWeather(): void {
     const { random, network } = this.world;
-    network.weather = {
-      ...network.weather,
+    network.change({
       away: random.chance(0.25) ? random.pick(['refused', 'lost_request']) : null,
       trouble: random.pick([0, 0.1, 0.4, 0.8]),
       unauthorized: random.chance(0.05) ? 0.2 : 0,
-    };
+    });
   }
 
   async #makeTrouble(key: string): Promise<void> {

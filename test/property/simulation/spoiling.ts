@@ -1,5 +1,6 @@
-import { StorageError, type Upstream } from '../../../src/service/ports.ts';
-import type { Writer } from '../../../src/service/writer.ts';
+import { done, refuse } from '../../../src/domain/problem.ts';
+import { StorageError, type Upstream, type WriteOptions } from '../../../src/service/ports.ts';
+import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
@@ -38,6 +39,15 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
     ...withPolicy({ backoff: { firstMs: 500, maxMs: 900_000 } }),
     writer: (writer) => without(writer, 'endOutage'),
   },
+  'other writers not reckoned with': withPolicy({ writers: 'single' }),
+  'a person who overrides the fence': { writer: overriding },
+  'a restore that doubts nothing': { writer: (writer) => idle(writer, 'restore') },
+  'a copy taken for the original': { writer: placed },
+  'a refusal taken for a delivery': { upstream: blithely },
+  'an answer lost to a full disk': { writer: forgetful },
+  'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
+  'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
+  'one secret for all products': { transport: withOneSecret },
 };
 
 export type SpoilingName =
@@ -46,7 +56,16 @@ export type SpoilingName =
   | 'a blind retry'
   | 'the in-flight mark written after sending'
   | 'reads outside the lane'
-  | "next_at kept after the upstream's return";
+  | "next_at kept after the upstream's return"
+  | 'other writers not reckoned with'
+  | 'a person who overrides the fence'
+  | 'a restore that doubts nothing'
+  | 'a copy taken for the original'
+  | 'a refusal taken for a delivery'
+  | 'an answer lost to a full disk'
+  | 'the age of an answer not looked at'
+  | 'Retry-After not heard'
+  | 'one secret for all products';
 
 function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {
   return {
@@ -54,13 +73,93 @@ function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {
   };
 }
 
-/** A writer whose use case of this name is never carried out. */
-function without(writer: Writer, name: string): Writer {
+/** A writer with something put before and after what it does. */
+function between(
+  writer: Writer,
+  around: (name: UseCaseName, write: () => Promise<unknown>) => Promise<unknown>,
+): Writer {
+  const write = (name: UseCaseName, ...rest: [CommandOf<UseCaseName>, Partial<WriteOptions>?]) =>
+    around(name, () => writer.write(name, ...rest));
+  // What a use case gives belongs to its name, which the compiler cannot follow through here.
+  return { write: write as Writer['write'] };
+}
+
+/** A writer whose use case of this name fails. */
+function without(writer: Writer, name: UseCaseName): Writer {
+  const fault = new StorageError('full', new Error('spoiled'));
+  return between(writer, (asked, write) => (asked === name ? Promise.reject(fault) : write()));
+}
+
+/** A writer whose use case of this name does nothing, and says that it did. */
+function idle(writer: Writer, name: UseCaseName): Writer {
+  return between(writer, (asked, write) => (asked === name ? Promise.resolve(done(null)) : write()));
+}
+
+/** A person's decision makes everything due at once. */
+function overriding(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (name, write) => {
+    const result = await write();
+    if (name === 'decideOperation') database.exec('UPDATE outbox SET next_at = 0 WHERE next_at IS NOT NULL');
+    return result;
+  });
+}
+
+/** Wherever it is started, it is where it was. */
+function placed(writer: Writer): Writer {
   return {
     write: (asked, command, writeOptions) =>
-      asked === name
-        ? Promise.reject(new StorageError('full', new Error('spoiled')))
-        : writer.write(asked, command, writeOptions),
+      writer.write(asked, 'place' in command ? { ...command, place: 'here' } : command, writeOptions),
+  };
+}
+
+/** What could not be recorded at once is not recorded, and the operation goes back to where it came from. */
+function forgetful(writer: Writer, machine: Machine): Writer {
+  return between(writer, async (name, write) => {
+    try {
+      return await write();
+    } catch (error) {
+      if (name !== 'recordAnswer') throw error;
+      unmark(machine);
+      return refuse('operation_not_open', 'spoiled');
+    }
+  });
+}
+
+/** A client to which a refusal is as good as an answer. */
+function blithely(upstream: Upstream): Upstream {
+  return new Proxy(upstream, {
+    get(target, name) {
+      if (name !== 'change') return Reflect.get(target, name).bind(target) as unknown;
+      const change: Upstream['change'] = async (...parameters) => {
+        const outcome = await target.change(...parameters);
+        if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
+        const [productKey, licenseKey, , signal] = parameters;
+        return await target.verify(productKey, licenseKey, signal);
+      };
+      return change;
+    },
+  });
+}
+
+/** A client that never sees a header of this name. */
+function deaf(transport: Transport, name: string): Transport {
+  return {
+    ...transport,
+    async send(request, signal) {
+      const { came, leave } = await transport.send(request, signal);
+      if (came.type === 'failed') return { came, leave };
+      return { came: { ...came, headers: { ...came.headers, [name]: undefined } }, leave };
+    },
+  };
+}
+
+const oneSecret = { 'product-secret-key': 'secret of product-0' };
+
+function withOneSecret(transport: Transport): Transport {
+  return {
+    ...transport,
+    send: (request, signal) =>
+      transport.send({ ...request, headers: Object.assign({}, request.headers, oneSecret) }, signal),
   };
 }
 

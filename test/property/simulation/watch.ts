@@ -24,6 +24,7 @@ export class Watch implements Observer {
     if (!isChange(sent)) return;
     if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
     const name = laneName(sent);
+    // A store that was restored knows nothing of what the lost past had sent.
     const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + fenceMs);
     const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
     if (overtaken !== undefined) {
@@ -55,6 +56,6 @@ export class Watch implements Observer {
   }
 }
 
-function laneName({ what, subject }: Sent): string {
-  return `${subject} ${laneOf[what as keyof typeof laneOf]}`;
+function laneName({ what, subject, carried }: Sent): string {
+  return `${carried.incarnation} ${subject} ${laneOf[what as keyof typeof laneOf]}`;
 }

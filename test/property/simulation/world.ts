@@ -9,12 +9,42 @@ import type { Spoiling } from './spoiling.ts';
 import { Watch } from './watch.ts';
 
 /** The kinds of trouble that a seed has or has not; what each does is in `trouble.ts`. */
-export type TroubleName = 'others' | 'people' | 'wait' | 'fence' | 'products' | 'spellings';
+export type TroubleName =
+  | 'others'
+  | 'people'
+  | 'wait'
+  | 'fence'
+  | 'products'
+  | 'spellings'
+  | 'refusals'
+  | 'poison'
+  | 'gateway'
+  | 'removal'
+  | 'restore'
+  | 'copy'
+  | 'policy'
+  | 'full'
+  | 'cache'
+  | 'patience'
+  | 'coupons';
 
-/** Those after which operations may be left that are not simply delivered. */
-const leaveDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'people']);
+/** Those after which every count is delivered, and nothing else. */
+const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
+  'wait',
+  'fence',
+  'products',
+  'spellings',
+  'policy',
+  'full',
+  'cache',
+  'patience',
+  'coupons',
+]);
 
 export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; spoiling: Spoiling | null };
+
+/** A copy of the store, and what callers had been told until then. */
+type Backup = { bytes: Uint8Array } & Pick<History, 'answered' | 'once' | 'coupons'>;
 
 /** One machine with an agent, one upstream, the network between them, and what callers were told. */
 export class World implements Disposable {
@@ -40,6 +70,7 @@ export class World implements Disposable {
   place = 'here';
   readonly #spoiling: Spoiling | null;
   readonly #time = new VirtualTime();
+  #backup: Backup | null = null;
   #clock: VirtualClock;
 
   constructor({ seed, troubles, spoiling }: WorldOptions) {
@@ -79,7 +110,7 @@ export class World implements Disposable {
 
   /** Whether nothing in this world can leave doubt: no count may then be anything but delivered. */
   get isStrict(): boolean {
-    return this.troubles.isDisjointFrom(leaveDoubt);
+    return this.troubles.isSubsetOf(leaveNoDoubt);
   }
 
   /** Whether what is about this key cannot get through, even at rest. */
@@ -100,20 +131,42 @@ export class World implements Disposable {
     await this.#time.advance(10);
   }
 
-  /** The process dies if it still lives; another one starts on the machine's store, or on that of a backup. */
-  async restart(backup: Uint8Array | null = null): Promise<void> {
+  /** The process dies if it still lives, and another one starts on the machine's store. */
+  async restart(): Promise<void> {
     this.agent.die();
     await this.#time.advance(this.random.pick([1, 500, 20_000]));
-    // A process that is stopped while the clock shows what nobody believes cannot know better afterwards.
-    if (this.#clock.isUnbelieved) this.history.ranks.clear();
-    if (backup !== null) {
-      const before = this.machine;
-      this.machine = new Machine(before.incarnation + 1, backup);
-      before[Symbol.dispose]();
+    await this.#startAnother();
+  }
+
+  makeBackup(): void {
+    const { answered, once, coupons } = structuredClone({ ...this.history });
+    this.#backup = { bytes: this.machine.backup(), answered, once, coupons };
+  }
+
+  /** The process dies, and another one starts on what a backup holds: where it was, or in another place. */
+  async restore(where: 'in place' | 'elsewhere'): Promise<void> {
+    const backup = this.#backup;
+    if (backup === null) return;
+    this.agent.die();
+    await this.#time.advance(this.random.pick([1, 500, 20_000]));
+    const before = this.machine;
+    this.machine = new Machine(before.incarnation + 1, backup.bytes);
+    before[Symbol.dispose]();
+    const { history } = this;
+    forgetAnswers(history, backup);
+    for (const { name, kept } of this.machine.kept()) {
+      history.issued.set(this.ledger.fold(name), kept);
     }
-    this.#clock = this.#clock.restarted(await this.agent.remembered());
-    this.agent = this.#process();
-    await this.start();
+    this.#doubtRestored();
+    if (where === 'elsewhere') this.place = `${this.place}, elsewhere`;
+    await this.#startAnother(where === 'in place');
+  }
+
+  /** The process dies, and another one starts on the same store in another place. */
+  async moveElsewhere(): Promise<void> {
+    this.place = `${this.place}, moved`;
+    this.#doubtRestored();
+    await this.restart();
   }
 
   /** No crash strikes meanwhile, and there is room. */
@@ -132,6 +185,19 @@ export class World implements Disposable {
   [Symbol.dispose](): void {
     this.agent.die();
     this.machine[Symbol.dispose]();
+  }
+
+  #doubtRestored(): void {
+    for (const id of this.machine.unfinished()) this.history.restored.add(id);
+  }
+
+  async #startAnother(isRestored = false): Promise<void> {
+    // A process that is stopped while the clock shows what nobody believes cannot know better afterwards.
+    if (this.#clock.isUnbelieved) this.history.ranks.clear();
+    this.#clock = this.#clock.restarted(await this.machine.remembered());
+    this.agent = this.#process();
+    if (isRestored) await this.unharmed(() => this.agent.writer.write('restore', {}));
+    await this.start();
   }
 
   #addLicense(key: string): void {
@@ -158,6 +224,7 @@ export class World implements Disposable {
         const number = Number(/\d+/.exec(buyerEmail)?.[0]);
         const said = history.said.get(key) ?? { enabled: 0, disabled: 0 };
         const kind = enabled ? 'enabled' : 'disabled';
+        history.answers += 1;
         history.said.set(key, { ...said, [kind]: Math.max(said[kind], number) });
       },
       onDate: () => {
@@ -168,4 +235,15 @@ export class World implements Disposable {
       },
     });
   }
+}
+
+/** What was answered after the backup was made is not known to it. */
+function forgetAnswers(history: History, backup: Backup): void {
+  const { answered, once, coupons } = structuredClone(backup);
+  Object.assign(history, { answered, once, coupons });
+  // What was asked for and not answered by then is asked for anew.
+  for (const [id, given] of once) if (given === null) once.delete(id);
+  history.issued.clear();
+  history.said.clear();
+  history.ranks.clear();
 }
