@@ -185,8 +185,8 @@ export interface OperationTable extends OperationReads {
   renameProduct(from: string, to: string): void;
   /** Lets every lane that waits because of an outage go on at `now`. */
   endOutage(now: number): void;
-  /** Lets every waiting lane go on at `now`, but for those that wait for a fence. */
-  hurry(now: number): void;
+  /** Ends the wait of every lane at `now`, fences excepted. */
+  endBackoff(now: number): void;
   /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
   /** Removes finished ones from before an instant. */

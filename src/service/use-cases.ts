@@ -16,7 +16,7 @@ export { markTime } from './lifecycle/clock-mark.ts';
 export { restore } from './lifecycle/restore.ts';
 export { startAgent, startAuthority } from './lifecycle/start.ts';
 export { decideOperation } from './outbox/control/decide-operation.ts';
-export { hurry, pauseSync } from './outbox/control/pause-sync.ts';
+export { pauseSync, retryNow } from './outbox/control/pause-sync.ts';
 export { planStep } from './outbox/delivery/plan-step.ts';
 export { postpone } from './outbox/delivery/postpone.ts';
 export { pruneOperations } from './outbox/prune.ts';

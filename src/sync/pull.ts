@@ -119,7 +119,7 @@ export class LicensePull implements Pull {
     { priority, asker }: { priority: Priority; asker: string },
   ): Promise<Outcome<License>> {
     const { lanes, uplink, clock, lifetime } = this.#parts;
-    using _visit = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
+    using _guard = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(priority, lifetime, asker);
     if (!admission.admitted) return unreachable(admission.detail);
     const isRefused = uplink.refusedCredentials().includes(productKey);
@@ -222,7 +222,7 @@ function unreachable(detail: string): Outcome<License> {
 async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
-  const give = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', give, { once: true });
-  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', give));
+  const leave = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', leave, { once: true });
+  return await Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', leave));
 }

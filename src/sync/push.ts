@@ -123,8 +123,8 @@ export class Push implements Deliveries {
   async #step(lane: LaneKey, signal: AbortSignal): Promise<void> {
     const { lanes } = this.#parts;
     {
-      using visit = await lanes.enter(lane.subject, [lane.lane], signal);
-      const needs = await this.#plan(lane, { justRead: false, visit }, signal);
+      using guard = await lanes.enter(lane.subject, [lane.lane], signal);
+      const needs = await this.#plan(lane, { justRead: false, guard }, signal);
       if (needs !== 'read') return;
     }
     if (lane.lane === 'coupon') {
@@ -132,17 +132,17 @@ export class Push implements Deliveries {
       if (head !== null) await this.#parts.coupons.settle(head);
       return;
     }
-    using visit = await lanes.enter(lane.subject, ['counter', 'state'], signal);
+    using guard = await lanes.enter(lane.subject, ['counter', 'state'], signal);
     const admission = await this.#parts.uplink.admit('push', signal);
     if (!admission.admitted || lane.productKey === null) return;
     const outcome = await this.#parts.reads.readNow(lane.productKey, lane.subject);
     if (outcome.outcome === 'applied' && !outcome.isCached)
-      await this.#plan(lane, { justRead: true, visit }, signal);
+      await this.#plan(lane, { justRead: true, guard }, signal);
   }
 
   async #plan(
     lane: LaneKey,
-    { justRead, visit }: { justRead: boolean; visit: LaneGuard },
+    { justRead, guard }: { justRead: boolean; guard: LaneGuard },
     signal: AbortSignal,
   ): Promise<'read' | 'nothing'> {
     const { writer, clock, uplink } = this.#parts;
@@ -152,14 +152,14 @@ export class Push implements Deliveries {
     const step = { subject: lane.subject, lane: lane.lane, justRead };
     const planned = await persist(clock, signal, () => writer.write('planStep', step));
     if (planned.ok && planned.value.step === 'send') {
-      await this.#send(planned.value.operation, visit);
+      await this.#send(planned.value.operation, guard);
       return 'nothing';
     }
     uplink.giveBack();
     return planned.ok ? (planned.value.step === 'read' ? 'read' : 'nothing') : 'nothing';
   }
 
-  async #send(operation: Operation, visit: LaneGuard): Promise<void> {
+  async #send(operation: Operation, guard: LaneGuard): Promise<void> {
     if (operation.kind === 'create_coupon') {
       await this.#parts.coupons.send(operation);
       return;
@@ -168,7 +168,7 @@ export class Push implements Deliveries {
     const outcome = await this.#request(operation);
     uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject });
     const { policy } = settings();
-    const { overlapped } = visit;
+    const { overlapped } = guard;
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy }),
     );

@@ -168,8 +168,8 @@ export class Uplink {
     onChange();
   }
 
-  /** Overrides the breaker; never a wait that the upstream asked for. */
-  hurry(): void {
+  /** Closes the breaker because a person asks for it; a wait that the upstream asked for stays. */
+  closeBreaker(): void {
     this.#breaker = closedBreaker;
     this.#parts.onRecovery();
   }

@@ -6,7 +6,7 @@ import type { Probe, Uplink } from './uplink.ts';
 import type { Wake } from './wake.ts';
 
 /** Asked for when few license keys are known here: any answer of the upstream shows that it is there. */
-const nobodysKey = 'LATCHKEY-PROBE';
+const probeKey = 'LATCHKEY-PROBE';
 /** How many keys of a product the probes go round. */
 const keysInTurn = 8;
 
@@ -55,11 +55,11 @@ async function probeOnce(
   if (asked === null) return settings().productKeys.length === 0 && probeCoupons(parts, signal);
   const { product } = asked;
   const licenseKey = keyInTurn(parts, product, asked.turn);
-  if (licenseKey === nobodysKey) {
+  if (licenseKey === probeKey) {
     const admission = await uplink.admitProbe(signal);
     if (!admission.admitted) return false;
-    const outcome = await upstream.verify(product, nobodysKey, lifetime);
-    uplink.observe(outcome, { owner: product, subject: nobodysKey });
+    const outcome = await upstream.verify(product, probeKey, lifetime);
+    uplink.observe(outcome, { owner: product, subject: probeKey });
     return true;
   }
   using _lanes = await lanes.enter(licenseKey, ['counter', 'state'], signal);
@@ -92,8 +92,8 @@ function productInTurn(products: readonly string[], turn: number): { product: st
  */
 function keyInTurn({ reader }: ProbeParts, product: string, turn: number): string {
   const known = reader.observations.latest(product, keysInTurn);
-  const keys = known.length > 1 ? known : [...known, nobodysKey];
-  return keys[turn % keys.length] ?? nobodysKey;
+  const keys = known.length > 1 ? known : [...known, probeKey];
+  return keys[turn % keys.length] ?? probeKey;
 }
 
 async function probeCoupons(

@@ -309,7 +309,7 @@ test('the end of an outage lets only the lanes that it held up go on', async () 
   expect(operations.get(fence.id)).toStrictEqual(fence);
 });
 
-test('hurrying ends every wait but that for a fence', async () => {
+test('sync now ends every wait but that for a fence', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
   const uncertain = { state: 'uncertain', doubtful: false, baseUses: null, held: false } as const;
@@ -318,7 +318,7 @@ test('hurrying ends every wait but that for a fence', async () => {
   const fenced = operations.add(
     givenOperation({ subject: 'C', nextAt: 80, fencedUntil: 80, progress: uncertain }),
   );
-  operations.hurry(10);
+  operations.endBackoff(10);
   expect(operations.get(waiting.id)).toStrictEqual({ ...waiting, nextAt: 10, outage: false });
   expect(operations.get(due.id)).toStrictEqual(due);
   expect(operations.get(fenced.id)).toStrictEqual(fenced);

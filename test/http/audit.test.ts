@@ -61,7 +61,7 @@ async function openActingDesk(): Promise<TestApp> {
   const opened = await openApp();
   const { writer } = opened.app;
   const sync: SyncControl = {
-    now: (asked) => writer.write('hurry', {}, asked),
+    now: (asked) => writer.write('retryNow', {}, asked),
     pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
     resume: (asked) => writer.write('pauseSync', { isPaused: false }, asked),
     wake: () => undefined,

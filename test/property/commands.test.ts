@@ -28,7 +28,7 @@ type Act =
   | { act: 'read'; said: Said; agoMs: number }
   | { act: 'decide'; which: number; decision: Decision }
   | { act: 'pass'; ms: number }
-  | { act: 'endOutage' | 'hurry' | 'pruneOperations' | 'restart' };
+  | { act: 'endOutage' | 'retryNow' | 'pruneOperations' | 'restart' };
 
 const lane = constantFrom<LaneName>('counter', 'state');
 const reasons: NotAppliedReason[] = [
@@ -64,7 +64,12 @@ const act: Arbitrary<Act> = oneof(
     decision: constantFrom<Decision>('retry', 'drop', 'confirm'),
   }),
   record({ act: constantFrom('pass' as const), ms: constantFrom(1, 1000, minute) }),
-  constantFrom<Act>({ act: 'endOutage' }, { act: 'hurry' }, { act: 'pruneOperations' }, { act: 'restart' }),
+  constantFrom<Act>(
+    { act: 'endOutage' },
+    { act: 'retryNow' },
+    { act: 'pruneOperations' },
+    { act: 'restart' },
+  ),
 );
 
 function outcomeOf(agent: AgentStage, what: Said): Applied<License> | NotApplied | Ambiguous {
@@ -103,7 +108,7 @@ async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>):
       await agent.restart();
       return;
     case 'endOutage':
-    case 'hurry':
+    case 'retryNow':
     case 'pruneOperations':
       await agent.writer.write(one.act, {});
       return;

@@ -8,7 +8,7 @@ async function decide(agent: AgentStage, operationId: string, decision: Decision
 }
 
 async function syncNow(agent: AgentStage): Promise<void> {
-  valueOf(await agent.writer.write('hurry', {}));
+  valueOf(await agent.writer.write('retryNow', {}));
   agent.check();
 }
 

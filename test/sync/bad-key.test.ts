@@ -118,8 +118,8 @@ describe('a quiet that the upstream asked for', () => {
 
   it('is kept by reads, probes and a person in a hurry', async () => {
     using stage = await givenQuiet();
-    await stage.writer.write('hurry', {});
-    stage.sync.uplink.hurry();
+    await stage.writer.write('retryNow', {});
+    stage.sync.uplink.closeBreaker();
     expect(await stage.verify('NEW')).toMatchObject({ ok: false });
     await stage.time.advance(29 * minute);
     expect(stage.vendor.asked).toEqual([]);
@@ -133,8 +133,8 @@ describe('a quiet that the upstream asked for', () => {
   ])('is kept across a restart%s', async (_, turnedByMs) => {
     using stage = await givenQuiet();
     await stage.restart({ turnedByMs });
-    await stage.writer.write('hurry', {});
-    stage.sync.uplink.hurry();
+    await stage.writer.write('retryNow', {});
+    stage.sync.uplink.closeBreaker();
     expect(await stage.verify('NEW')).toMatchObject({ ok: false });
     await stage.time.advance(29 * minute);
     expect(stage.vendor.asked).toEqual([]);

@@ -267,7 +267,7 @@ describe('a wait that the upstream asks for', () => {
   it('is not shortened by another, nor by an answer, nor by a person', () => {
     const line = new Line();
     line.observe(no('throttled', 20 * second), no('throttled', second), applied);
-    line.uplink.hurry();
+    line.uplink.closeBreaker();
     line.uplink.resume();
     expect(line.uplink.admission()).toMatchObject({ admitted: false, againAt: 20 * second });
   });
@@ -281,7 +281,7 @@ describe('a wait that the upstream asks for', () => {
   it('holds in the next process too', async () => {
     const line = new Line();
     line.uplink.waitUntil(20 * second);
-    line.uplink.hurry();
+    line.uplink.closeBreaker();
     expect(await line.uplink.admit('caller', forEver)).toMatchObject({
       admitted: false,
       againAt: 20 * second,
@@ -352,7 +352,7 @@ describe('a person', () => {
   it('overrides the breaker', async () => {
     const line = new Line();
     await line.fail();
-    line.uplink.hurry();
+    line.uplink.closeBreaker();
     expect(line.isOpen).toBe(true);
     expect(line.recoveries).toBe(1);
   });

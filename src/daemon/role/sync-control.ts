@@ -22,8 +22,8 @@ export function syncControl(
     pause: setPaused(true),
     resume: setPaused(false),
     async now(writeOptions) {
-      const done = await writer.write('hurry', {}, writeOptions);
-      uplink.hurry();
+      const done = await writer.write('retryNow', {}, writeOptions);
+      uplink.closeBreaker();
       return done;
     },
     wake() {

@@ -37,7 +37,7 @@ const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<
     subject: operation.id,
     detail: `${operation.kind}, was ${was} after ${operation.attempts} attempts`,
   }),
-  hurry: () => ({ act: 'sync.now', subject: 'upstream' }),
+  retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',

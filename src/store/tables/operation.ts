@@ -209,12 +209,12 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
 
 function waitChanges(
   database: DatabaseSync,
-): Pick<OperationTable, 'endOutage' | 'hurry' | 'shiftWaits' | 'extendFences'> {
+): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendFences'> {
   const endOutage = prepareChange(
     database,
     'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
   );
-  const hurry = prepareChange(
+  const endBackoff = prepareChange(
     database,
     `UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
          (SELECT max(other.fenced_until) FROM outbox AS other
@@ -237,8 +237,8 @@ function waitChanges(
     endOutage(now) {
       endOutage({ now });
     },
-    hurry(now) {
-      hurry({ now });
+    endBackoff(now) {
+      endBackoff({ now });
     },
     shiftWaits(byMs) {
       shiftWaits({ byMs });

@@ -18,8 +18,12 @@ export function pauseSync(
   return done(null);
 }
 
-/** Lets every lane go on at once that waits for anything but a fence. */
-export function hurry(transaction: Transaction, _: Record<string, never>, { steady }: Context): Result<null> {
-  transaction.operations.hurry(steady);
+/** Ends every wait in the outbox except fences: `sync now`. */
+export function retryNow(
+  transaction: Transaction,
+  _: Record<string, never>,
+  { steady }: Context,
+): Result<null> {
+  transaction.operations.endBackoff(steady);
   return done(null);
 }
