@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { nameOf } from '../src/cli/command.ts';
@@ -10,6 +10,7 @@ import { parseConfiguration, type ConfigurationResult } from '../src/config/load
 import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
+import { openStore } from '../src/store/files/open.ts';
 import { latchkey } from './support/command-line.ts';
 import { startDaemonProcess } from './support/daemon-process.ts';
 import { temporaryDirectory } from './support/temporary.ts';
@@ -130,6 +131,48 @@ test('what is mounted is where the configuration looks for it', () => {
     expect(compose).toContain(`:${path}`);
   }
 });
+
+test('the state directory that each of them makes can be written by its user alone', () => {
+  const [, mode, made] = /install -d -o node -g node -m (0\d+) (\S+)/.exec(read('Dockerfile')) ?? [];
+  expect([mode, made]).toEqual(['0700', stateDirOf(read('agent.yaml'))]);
+  expect(read('latchkey.service')).toMatch(/^StateDirectory=latchkey\nStateDirectoryMode=0700$/m);
+});
+
+test('a pod finds its state directory as it left it, though a group may write to the volume', async () => {
+  const pod = documents('kubernetes-sidecar.yaml');
+  const [{ data }] = pod as [{ data: Record<string, string> }];
+  const [policy] = valuesOf(pod, 'fsGroupChangePolicy');
+  const stateDir = stateDirOf(data['config.yaml'] ?? '');
+  const below = relative('/var/lib/latchkey', stateDir);
+  expect(below).toMatch(/^[a-z]+$/);
+  const start = (volume: string): void => openStore({ directory: join(volume, below) })[Symbol.dispose]();
+  await using mounted = temporaryDirectory();
+  for (let pods = 0; pods < 3; pods += 1) {
+    mountForGroup(mounted.path, policy);
+    start(mounted.path);
+  }
+  await using opened = temporaryDirectory();
+  mountForGroup(opened.path, undefined);
+  start(opened.path);
+  mountForGroup(opened.path, undefined);
+  expect(() => start(opened.path)).toThrow('other users can write to it');
+});
+
+function stateDirOf(text: string): string {
+  const result = parse(text);
+  return result.ok ? result.configuration.stateDir : '';
+}
+
+/** What the kubelet does to a volume with fsGroup, at each start of a pod: everything in it, unless told otherwise. */
+function mountForGroup(volume: string, policy: unknown): void {
+  const isAsWanted = (statSync(volume).mode & 0o2770) === 0o2770;
+  if (policy === 'OnRootMismatch' && isAsWanted) return;
+  const inside = readdirSync(volume, { recursive: true, encoding: 'utf8' });
+  for (const path of [volume, ...inside.map((name) => join(volume, name))]) {
+    const status = statSync(path);
+    chmodSync(path, status.mode | (status.isDirectory() ? 0o2770 : 0o660));
+  }
+}
 
 const status: Status = {
   role: 'agent',

@@ -6,7 +6,7 @@ import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
-/** Who may call what, as contract.md says it in sections 3, 5 and 6: the first pattern that fits. */
+/** Who may call what, the first pattern that fits (src/http/README.md, Credentials and scopes). */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^GET \/(?:livez|readyz|openapi\.json)$/, 'anyone'],
   [/^GET \/(?:statusz|metrics)$/, 'ops'],

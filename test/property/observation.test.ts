@@ -48,7 +48,7 @@ function license(uses: number, enabled: boolean): License {
   return { licenseKey: 'KEY', productKey: 'p', buyerEmail: 'a@example.com', uses, enabled, createdAt: 1 };
 }
 
-/** What the contract says of an agent's answer (contract.md, section 4), in the plainest words there are. */
+/** What an agent answers, in the plainest words there are (src/sync/README.md, Operation states). */
 function model(uses: number, enabled: boolean, all: readonly Operation[]): ReturnType<typeof localState> {
   const unfinished = all.filter(({ progress: { state } }) =>
     ['pending', 'in_flight', 'uncertain'].includes(state),

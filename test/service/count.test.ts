@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AgentStage, givenAgent, hour, lost, minute, no, second } from '../support/service-stage.ts';
+import { AgentStage, givenAgent, hour, key, lost, minute, no, second } from '../support/service-stage.ts';
 
 const sent = { justRead: false };
 
@@ -424,6 +424,32 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.local).toMatchObject({ uses: 6, pending: 1 });
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('sends a change of state that it brings back, too', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await agent.record('disable');
+    await agent.read(no('missing'));
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    expect(agent.stateOf(disable)).toBe('dead');
+    await agent.read(agent.says(5));
+    expect([agent.stateOf(disable), agent.dueIn('state')]).toEqual(['pending', 0]);
+    await agent.answer(await agent.send('state'), agent.says(5, { enabled: false }));
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
+  it('brings them back in front of one that a person has sent again meanwhile', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const first = await agent.record('usage');
+    const other = await agent.record('usage');
+    await agent.read(no('missing'));
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    await agent.writer.write('decideOperation', { operationId: other, decision: 'retry' });
+    await agent.read(agent.says(5));
+    expect(agent.store.operations.lane(key, 'counter').map(({ id }) => id)).toEqual([first, other]);
+    expect((await agent.send('counter')).id).toBe(first);
   });
 
   it('holds what may have been applied before it was gone, for a person', async () => {

@@ -135,12 +135,26 @@ export class Agent implements AsyncDisposable {
     return (body as { data: { operations: ListedOperation[] } }).data.operations;
   }
 
-  /** Waits until nothing is left in the outbox that moves by itself. */
+  /** Waits until nothing is left in the outbox that moves by itself: what is held waits for a person. */
   async atRest(timeoutMs = 60_000): Promise<void> {
     await eventually(async () => {
-      const { pending, in_flight: inFlight, uncertain } = (await this.status()).outbox;
-      return pending + inFlight + uncertain === 0;
+      const { pending, in_flight: inFlight, uncertain, held } = (await this.status()).outbox;
+      return pending + inFlight + uncertain - held === 0;
     }, timeoutMs);
+  }
+
+  /**
+   * Does what a person does about enables whose answer was lost: no read can tell whether they arrived and
+   * were revoked since, so each is held until somebody sends it again.
+   */
+  async retryHeldEnables(): Promise<void> {
+    for (;;) {
+      await this.atRest();
+      const held = (await this.operations('uncertain')).filter((operation) => operation.held);
+      if (held.length === 0) return;
+      if (held.some(({ kind }) => kind !== 'enable')) throw new Error(`held: ${JSON.stringify(held)}`);
+      for (const { id } of held) await this.ask(`/admin/v1/outbox/${id}/retry`, 'post');
+    }
   }
 
   async kill(): Promise<void> {

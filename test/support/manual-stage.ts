@@ -1,3 +1,4 @@
+import type { Coupon } from '../../src/domain/coupon.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../src/domain/operation.ts';
 import type { Applied, Outcome } from '../../src/domain/outcome.ts';
@@ -16,6 +17,12 @@ export type Arrived = {
   answer: (outcome: Outcome<License>) => Promise<void>;
 };
 
+/** A request about coupons that waits likewise: how it asks, and what becomes of it. */
+export type ArrivedCoupon =
+  | { kind: 'list'; offset: number; answer: (outcome: Outcome<Coupon[]>) => Promise<void> }
+  | { kind: 'get'; id: number; answer: (outcome: Outcome<Coupon>) => Promise<void> }
+  | { kind: 'create'; code: string; answer: (outcome: Outcome<Coupon>) => Promise<void> };
+
 const never: AbortSignal = new AbortController().signal;
 
 /** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
@@ -25,6 +32,7 @@ export class ManualStage extends AgentStage {
   readonly clock: VirtualClock;
   readonly sync: Sync;
   readonly arrived: Arrived[] = [];
+  readonly arrivedCoupons: ArrivedCoupon[] = [];
   /** Aborted, it ends the loops that a test has started with it. */
   readonly ending: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
@@ -108,24 +116,24 @@ export class ManualStage extends AgentStage {
   }
 
   #upstream(): Upstream {
-    const none = (): never => {
-      throw new Error('nobody asks for this');
-    };
-    const arrive = (request: Omit<Arrived, 'answer'>): Promise<Outcome<License>> => {
-      const { promise, resolve } = Promise.withResolvers<Outcome<License>>();
-      const answer = async (outcome: Outcome<License>): Promise<void> => {
+    const held = <Value>(arrive: (answer: (outcome: Outcome<Value>) => Promise<void>) => void) => {
+      const { promise, resolve } = Promise.withResolvers<Outcome<Value>>();
+      arrive(async (outcome) => {
         resolve(outcome);
         await this.time.settle();
-      };
-      this.arrived.push({ ...request, answer });
+      });
       return promise;
     };
+    const ask = (request: Omit<Arrived, 'answer'>): Promise<Outcome<License>> =>
+      held((answer) => this.arrived.push({ ...request, answer }));
     return {
-      verify: (product, licenseKey) => arrive({ kind: 'verify', productKey: product, licenseKey }),
-      change: (product, licenseKey, kind) => arrive({ kind, productKey: product, licenseKey }),
-      createCoupon: none,
-      getCoupon: none,
-      listCoupons: none,
+      verify: (product, licenseKey) => ask({ kind: 'verify', productKey: product, licenseKey }),
+      change: (product, licenseKey, kind) => ask({ kind, productKey: product, licenseKey }),
+      createCoupon: ({ code }) =>
+        held((answer) => this.arrivedCoupons.push({ kind: 'create', code, answer })),
+      getCoupon: (id) => held((answer) => this.arrivedCoupons.push({ kind: 'get', id, answer })),
+      listCoupons: ({ offset }) =>
+        held((answer) => this.arrivedCoupons.push({ kind: 'list', offset, answer })),
     };
   }
 }

@@ -65,7 +65,7 @@ function credentials(
   };
 }
 
-/** What whoever may open a socket may do there without a credential (contract section 6). */
+/** What whoever may open a socket may do there without a credential (src/http/README.md, Credentials and scopes). */
 export function socketPrincipal(
   path: string,
   given: { scopes: readonly Scope[]; product: string | null },

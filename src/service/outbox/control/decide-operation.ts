@@ -21,7 +21,7 @@ export type DecideOperation = { operationId: string; decision: Decision };
 /** The operation as it stands now, and the state that was decided about. */
 export type DecidedOperation = { operation: Operation; was: OperationState };
 
-/** Carries out a person's decision about an operation (sync design, section 1). */
+/** Carries out a person's decision about an operation (src/sync/README.md, Operation states). */
 export function decideOperation(
   transaction: Transaction,
   { operationId, decision }: DecideOperation,

@@ -1,7 +1,7 @@
 import { isDoubtful, type DeathCause, type Operation } from '../../../domain/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { move } from '../lane.ts';
+import { laneOfOperation, move, scheduleHead } from '../lane.ts';
 
 /**
  * The upstream will never take this operation. It is dead, unless an earlier attempt may have been applied:
@@ -31,11 +31,23 @@ export function endRefusedDisables(
   }
 }
 
-/** The upstream knows the key again: what had died because it was missing is delivered after all. */
-export function reviveOperations(transaction: Transaction, licenseKey: string): void {
-  for (const operation of transaction.operations.dead(licenseKey)) {
-    if (operation.progress.state === 'dead' && operation.progress.cause === 'missing') {
+/** The upstream knows the key again: what had died because it was missing goes back to its lane, in its order. */
+export function reviveOperations(
+  transaction: Transaction,
+  licenseKey: string,
+  { steady }: Pick<Context, 'steady'>,
+): void {
+  const { operations } = transaction;
+  const isMissing = ({ progress }: Operation): boolean =>
+    progress.state === 'dead' && progress.cause === 'missing';
+  const revived = operations.dead(licenseKey).filter(isMissing);
+  for (const lane of new Set(revived.map(laneOfOperation))) {
+    // One that a person has retried meanwhile stands behind those that come back.
+    const head = operations.head(licenseKey, lane);
+    if (head !== null) operations.put({ ...head, nextAt: null, outage: false });
+    for (const operation of revived.filter((each) => laneOfOperation(each) === lane)) {
       move(transaction, operation, { type: 'revive' });
     }
+    scheduleHead(transaction, licenseKey, lane, { at: steady });
   }
 }

@@ -76,7 +76,7 @@ export function recordRead(
     refreshAt: nextRefreshAt({ askedAt }, policy, at),
   };
   if (before === null) return done({ observation: putObservation(transaction, seen), unexpected: null });
-  if (before.gone) reviveOperations(transaction, read.licenseKey);
+  if (before.gone) reviveOperations(transaction, read.licenseKey, context);
   const settling = { observation: before, read, sentAt, policy };
   const counted = settleCounter(transaction, settling, context);
   settleState(transaction, settling, context);

@@ -1,0 +1,185 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  nextProgress,
+  operationStates,
+  operationTransitions,
+  type OperationEvent,
+  type OperationEventType,
+  type OperationProgress,
+  type OperationState,
+} from '../src/domain/operation.ts';
+
+const repository = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(repository, path), 'utf8');
+
+/** The files of a folder, and of those in it, that end so. */
+function filesIn(folder: string, ending: RegExp): string[] {
+  const names = readdirSync(join(repository, folder), { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => ending.test(name)).map((name) => join(folder, name));
+}
+
+const books = filesIn('src', /README\.md$/);
+const syncBook = read('src/sync/README.md');
+
+function headingsOf(book: string): Set<string> {
+  return new Set([...book.matchAll(/^##+ (.+)$/gm)].map(([, heading = '']) => heading));
+}
+
+/** What stands under a heading of the book of sync. */
+function section(heading: string): string {
+  const [, text] = syncBook.split(`\n## ${heading}\n`);
+  if (text === undefined) throw new Error(`there is no heading ${heading}`);
+  return text.split('\n## ', 1)[0] ?? '';
+}
+
+/** The rows of the table whose first column has this head, the head first, as cells without back quotes. */
+function table(text: string, head: string): string[][] {
+  const rows = text.split('\n').map((line) => (line.startsWith('|') ? cellsOf(line) : null));
+  const start = rows.findIndex((row) => row?.[0] === head);
+  if (start < 0) throw new Error(`there is no table of ${head}`);
+  const end = rows.findIndex((row, index) => index > start && row === null);
+  return rows.slice(start, end).filter((row) => row !== null && !row[0]?.startsWith('--')) as string[][];
+}
+
+function cellsOf(line: string): string[] {
+  return line.split(' | ').map((cell) => cell.replaceAll(/[|`]/g, '').trim());
+}
+
+describe('a comment that cites a book', () => {
+  const sources = [...filesIn('src', /\.(?:ts|md)$/), ...filesIn('test', /\.ts$/)];
+
+  it('names one that there is, and one of its headings', () => {
+    const cited = sources.flatMap((path) => {
+      const text = read(path).replaceAll(/\s*\n\s*(?:\*|\/\/) ?/g, ' ');
+      const citations = text.matchAll(/(src\/[a-z]*\/?README\.md), (?=[A-Za-z_])([^).;:|]*)/g);
+      return [...citations].map(([, book = '', headings = '']) => ({
+        path,
+        book,
+        headings: headings.trim(),
+      }));
+    });
+    expect(cited.length).toBeGreaterThan(40);
+    const wrong = cited.filter(({ book, headings }) => {
+      if (!existsSync(join(repository, book))) return true;
+      const known = headingsOf(read(book));
+      return !known.has(headings) && !headings.split(/, | and /).every((heading) => known.has(heading));
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('cites no page that the repository does not have', () => {
+    const elsewhere = /(?:design|contract)(?:\.md)?,? (?:in )?sections? \d|\b(?:sync|contract|house)\.md/;
+    const found = sources.filter((path) => elsewhere.test(read(path)));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('a path that a book names', () => {
+  it('exists', () => {
+    const named = ['src/README.md', 'src/sync/README.md', 'src/http/README.md', 'README.md'].flatMap((book) =>
+      [...read(book).matchAll(/`([a-z][\w.-]*(?:\/[\w.*-]+)*(?:\/|\.(?:ts|md|yaml)))`/g)]
+        .map(([, path = '']) => path)
+        .filter((path) => path.includes('/'))
+        .map((path) => ({ book, path })),
+    );
+    expect(named.length).toBeGreaterThan(40);
+    const missing = named.filter(({ book, path }) =>
+      ['', 'src', dirname(book)].every((folder) => !existsSync(join(repository, folder, path))),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the map', () => {
+  it('has every folder of the source, and can be read at once', () => {
+    const map = read('src/README.md');
+    const folders = readdirSync(join(repository, 'src'), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    expect(folders.filter((name) => !map.includes(`| \`${name}/\``))).toEqual([]);
+    expect(map.split('\n').length).toBeLessThanOrEqual(110);
+  });
+
+  it('names each book', () => {
+    const map = read('src/README.md');
+    for (const book of books.filter((path) => path !== 'src/README.md')) {
+      expect(map).toContain(book.replace(/^src\//, ''));
+    }
+  });
+});
+
+describe('the states of an operation in the book', () => {
+  const text = section('Operation states');
+  const [head = [], ...rows] = table(text, 'event');
+  const columns = head.slice(1, -1);
+
+  it('are those of the machine, each with its meaning, and all are in the drawing', () => {
+    const [, ...states] = table(text, 'state');
+    expect(new Set(states.map(([name]) => name))).toEqual(new Set(operationStates));
+    const drawing = /```\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+    for (const state of operationStates) expect(drawing).toContain(state);
+    for (const word of drawing.match(/\b[a-z]+_[a-z]+\b/g) ?? []) {
+      expect([...operationStates, ...Object.keys(operationTransitions.pending)]).toContain(word);
+    }
+  });
+
+  it('change by the events of the machine, and lead where it leads', () => {
+    const written = rows.map(([event, ...cells]) => [
+      event,
+      Object.fromEntries(
+        columns.map((state, index) => [state, (cells[index] ?? '').split('/').filter(Boolean).toSorted()]),
+      ),
+    ]);
+    const real = Object.keys(operationTransitions.pending).map((event) => [
+      event,
+      Object.fromEntries(
+        columns.map((state) => [state, destinations(state as OperationState, event as OperationEventType)]),
+      ),
+    ]);
+    expect(Object.fromEntries(written)).toEqual(Object.fromEntries(real));
+  });
+
+  it('that are no column are ends', () => {
+    for (const state of operationStates.filter((each) => !columns.includes(each))) {
+      expect(Object.values(operationTransitions[state]).every((cell) => cell === null)).toBe(true);
+    }
+  });
+});
+
+/** Where an event leads from a state, whatever else is so. */
+function destinations(state: OperationState, type: OperationEventType): string[] {
+  const rest = { held: false, baseUses: 1, sentAt: 1, finishedAt: 1 };
+  const progresses: object[] = [true, false].flatMap((doubtful) =>
+    ['refused', 'missing'].map((cause) => ({ state, doubtful, cause, ...rest })),
+  );
+  const events: object[] = [true, false].map((certain) => ({ type, certain, at: 1, cause: 'refused' }));
+  const reached = progresses.flatMap((progress) =>
+    events.flatMap(
+      (event) => nextProgress(progress as OperationProgress, event as OperationEvent)?.state ?? [],
+    ),
+  );
+  return [...new Set(reached)].toSorted();
+}
+
+describe('an invariant of the book', () => {
+  it('names tests that there are', () => {
+    const text = section('Invariants');
+    const invariants = text.split(/^(?=\d+\. )/m).slice(1);
+    expect(invariants.length).toBeGreaterThan(7);
+    for (const invariant of invariants) {
+      const tests = [...invariant.matchAll(/^ +- `(test\/[^`]+)`: (.+)$/gm)];
+      expect(tests.length, invariant).toBeGreaterThan(0);
+      for (const [, path = '', title = ''] of tests) {
+        const isThere = existsSync(join(repository, path)) && isTitleIn(read(path), title);
+        expect([path, title, isThere]).toEqual([path, title, true]);
+      }
+    }
+  });
+});
+
+/** Whether a text in quotation marks begins so, or goes on so after what a test fills in. */
+function isTitleIn(source: string, title: string): boolean {
+  return ["'", '"', '`', '} ', ': ', ', '].some((before) => source.includes(`${before}${title}`));
+}

@@ -1,0 +1,284 @@
+import { describe, expect, it } from 'vitest';
+import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import { agentCouponing } from '../../src/service/agent/coupon.ts';
+import type { Couponing } from '../../src/service/answers.ts';
+import type { Idempotency } from '../../src/service/ports.ts';
+import { givenManual, never, type ArrivedCoupon, type ManualStage } from '../support/manual-stage.ts';
+import { day, lost, minute, no, refusalOf, valueOf } from '../support/service-stage.ts';
+
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 20 },
+  code: 'Spring',
+  startAt: null,
+  endAt: null,
+  minimumPurchaseAmount: null,
+  usageLimit: null,
+  notes: null,
+};
+const account = 'default';
+const page = { limit: 10, offset: 0 };
+
+function couponing(stage: ManualStage, { isConfigured = true } = {}): Couponing {
+  const { store: reader, writer, clock, sync, freshness, maxPending } = stage;
+  return agentCouponing({
+    reader,
+    writer,
+    clock,
+    pull: sync.coupons,
+    isConfigured: () => isConfigured,
+    wake: () => sync.push.wake(),
+    settings: () => ({ freshness, maxPending }),
+  });
+}
+
+function create(stage: ManualStage, idempotency: Idempotency | null = null) {
+  return couponing(stage).create(account, terms, idempotency, never);
+}
+
+function coupons(count: number, from = 1): Coupon[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...terms,
+    id: from + index,
+    code: `C${from + index}`,
+  }));
+}
+
+function said<Value>(stage: ManualStage, value: Value): Outcome<Value> {
+  return { outcome: 'applied', value, confirmedAt: stage.now, isCached: false };
+}
+
+/** The one request about coupons that is waiting upstream. */
+async function arrived<Kind extends ArrivedCoupon['kind']>(
+  stage: ManualStage,
+  kind: Kind,
+): Promise<Extract<ArrivedCoupon, { kind: Kind }>> {
+  await stage.time.settle();
+  const [first, ...others] = stage.arrivedCoupons.splice(0);
+  if (first?.kind !== kind || others.length > 0) throw new Error(`no ${kind} has arrived alone`);
+  return first as Extract<ArrivedCoupon, { kind: Kind }>;
+}
+
+/** Mirrors these coupons by a list of a single page. */
+async function mirror(stage: ManualStage, listed: Coupon[]): Promise<void> {
+  const answer = couponing(stage).list(account, page, never);
+  await (await arrived(stage, 'list')).answer(said(stage, listed));
+  await answer;
+}
+
+function run(stage: ManualStage): void {
+  stage.sync.push.run(stage.ending.signal).catch(() => undefined);
+}
+
+describe('a coupon that is created on an agent', () => {
+  it('is the upstream’s, once that has taken it', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    const request = await arrived(stage, 'create');
+    expect(request.code).toBe('Spring');
+    await request.answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await answer)).toMatchObject({
+      coupon: { id: 7, code: 'Spring' },
+      provenance: { freshness: 'fresh', pending: 0, cache: 'miss', ageMs: 0 },
+    });
+    expect(valueOf(await couponing(stage).get(account, 7, never)).coupon.id).toBe(7);
+  });
+
+  it('is provisional while the upstream is away, and goes up when it is back', async () => {
+    await using stage = await givenManual();
+    run(stage);
+    stage.sync.uplink.pause();
+    const { coupon, provenance } = valueOf(await create(stage));
+    expect(coupon.id).toBeLessThan(0);
+    expect(provenance).toEqual({
+      freshness: 'provisional',
+      confirmedAt: null,
+      graceUntil: null,
+      pending: 1,
+      cache: 'miss',
+      ageMs: 0,
+    });
+    stage.sync.uplink.resume();
+    await (await arrived(stage, 'create')).answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await couponing(stage).get(account, coupon.id, never)).coupon.id).toBe(7);
+  });
+
+  it.each([lost, no('unreachable')])(
+    'is provisional when nothing is known of its answer: $outcome',
+    async (outcome) => {
+      await using stage = await givenManual();
+      const answer = create(stage);
+      await (await arrived(stage, 'create')).answer(outcome);
+      expect(valueOf(await answer).provenance).toMatchObject({ freshness: 'provisional', pending: 1 });
+    },
+  );
+
+  it('is refused in the words of the upstream', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    await (await arrived(stage, 'create')).answer({ ...no('throttled', 1500), status: 429 });
+    expect(await answer).toMatchObject({
+      problem: { code: 'upstream_refused', detail: 'no: throttled', status: 429, retryAfterS: 2 },
+    });
+  });
+
+  it('is no fault of the caller when the upstream does not accept our API key, which is not tried again', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    await (await arrived(stage, 'create')).answer({ ...no('unauthorized'), status: 401 });
+    expect(refusalOf(await answer)).toBe('upstream_unreachable');
+    const again = couponing(stage).create(account, { ...terms, code: 'Other' }, null, never);
+    expect(refusalOf(await again)).toBe('upstream_unreachable');
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('is refused for a code that is known here, which costs nobody a turn', async () => {
+    await using stage = await givenManual();
+    stage.options = { ...stage.options, rate: 0.5 };
+    await mirror(stage, [{ ...terms, id: 7 }]);
+    await stage.passes(minute);
+    expect(refusalOf(await create(stage))).toBe('coupon_code_taken');
+    void couponing(stage).get(account, 9, never);
+    expect((await arrived(stage, 'get')).id).toBe(9);
+  });
+
+  it('under an idempotency key is created once, whatever became of it', async () => {
+    await using stage = await givenManual();
+    const once = { credential: 'c', key: 'k', fingerprint: 'f' };
+    const first = create(stage, once);
+    await (await arrived(stage, 'create')).answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await create(stage, once)).coupon).toEqual(valueOf(await first).coupon);
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+});
+
+describe('the coupons of an agent', () => {
+  it('are asked for once, and then answered from here', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    const confirmedAt = stage.now;
+    await (await arrived(stage, 'list')).answer(said(stage, coupons(2)));
+    expect(valueOf(await list)).toMatchObject({
+      total: 2,
+      provenance: { cache: 'miss', freshness: 'fresh' },
+    });
+    await stage.passes(day);
+    const again = valueOf(await couponing(stage).list(account, { limit: 1, offset: 1 }, never));
+    expect(again.coupons.map(({ id }) => id)).toEqual([2]);
+    expect(again.provenance).toEqual({
+      freshness: 'fresh',
+      confirmedAt,
+      graceUntil: confirmedAt + 14 * day,
+      pending: 0,
+      cache: 'hit',
+      ageMs: day,
+    });
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('that are stale are answered at once, and listed again behind the answer', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, coupons(1));
+    await stage.passes(day + 1);
+    const { provenance } = valueOf(await couponing(stage).list(account, page, never));
+    expect(provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
+    await (await arrived(stage, 'list')).answer(said(stage, coupons(2)));
+    expect(valueOf(await couponing(stage).list(account, page, never)).total).toBe(2);
+  });
+
+  it('are not known while the upstream cannot be asked', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(no('unreachable'));
+    expect(await list).toMatchObject({
+      problem: {
+        code: 'upstream_unreachable',
+        detail: "The upstream's coupons are not known here yet: no: unreachable",
+      },
+    });
+  });
+
+  it('are read to the end of the list, twice where it has several pages', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    const all = coupons(150);
+    // Between the pages one was deleted, so that another moved up and was on neither page.
+    const readings = [all.slice(0, 100), all.slice(101), all.slice(0, 100), all.slice(100)];
+    for (const [index, reading] of readings.entries()) {
+      const request = await arrived(stage, 'list');
+      expect(request.offset).toBe(index % 2 === 0 ? 0 : 100);
+      await request.answer(said(stage, reading));
+    }
+    expect(valueOf(await list).total).toBe(150);
+  });
+
+  it('leave the mirror when the upstream says that they are gone, not when a list lacks them', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, coupons(3));
+    await stage.passes(day + 1);
+    await couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(said(stage, coupons(1)));
+    const second = await arrived(stage, 'get');
+    await second.answer(no('missing'));
+    const third = await arrived(stage, 'get');
+    await third.answer(no('unreachable'));
+    expect([second.id, third.id]).toEqual([2, 3]);
+    const left = valueOf(await couponing(stage).list(account, page, never));
+    expect(left.coupons.map(({ id }) => id)).toEqual([1, 3]);
+  });
+});
+
+describe('one coupon of an agent', () => {
+  it('that is not known is asked for, and kept', async () => {
+    await using stage = await givenManual();
+    const answer = couponing(stage).get(account, 7, never);
+    await (await arrived(stage, 'get')).answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await answer)).toMatchObject({ coupon: { id: 7 }, provenance: { cache: 'miss' } });
+    expect(valueOf(await couponing(stage).get(account, 7, never)).provenance).toMatchObject({ cache: 'hit' });
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('is 404 when the upstream has none, and 503 when it cannot be asked', async () => {
+    await using stage = await givenManual();
+    for (const [outcome, code] of [
+      [no('missing'), 'coupon_not_found'],
+      [no('unreachable'), 'upstream_unreachable'],
+    ] as const) {
+      const answer = couponing(stage).get(account, 7, never);
+      await (await arrived(stage, 'get')).answer(outcome);
+      expect(refusalOf(await answer)).toBe(code);
+    }
+  });
+
+  it('under a provisional id that is not known is 404, and asks nobody', async () => {
+    await using stage = await givenManual();
+    expect(refusalOf(await couponing(stage).get(account, -1, never))).toBe('coupon_not_found');
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('that is stale is answered at once, and listed again behind the answer', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, [{ ...terms, id: 7 }]);
+    await stage.passes(day);
+    await couponing(stage).get(account, 7, never);
+    expect(stage.arrivedCoupons).toEqual([]);
+    await stage.passes(1);
+    await couponing(stage).get(account, 7, never);
+    await arrived(stage, 'list');
+  });
+});
+
+describe('an agent without an API key of its upstream', () => {
+  it('has no coupons', async () => {
+    await using stage = await givenManual();
+    const none = couponing(stage, { isConfigured: false });
+    const answers = [
+      await none.create(account, terms, null, never),
+      await none.list(account, page, never),
+      await none.get(account, 7, never),
+    ];
+    expect(answers.map(refusalOf)).toEqual(answers.map(() => 'coupons_not_configured'));
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+});
