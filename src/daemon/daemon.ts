@@ -73,7 +73,7 @@ async function startOn(
   const writer = starting.use(
     await startWriter(databasePath, clock, {
       onCommit: (measure) => metrics.committed(measure),
-      onRoom: (isFull) => tellRoom(storeLog, isFull),
+      onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
     }),
   );
   const instance = await startStore(configuration, reader, writer);

@@ -1,4 +1,4 @@
-import { recordAct } from './access/audit.ts';
+import { recordAudit } from './access/audit.ts';
 import { runOnce } from './access/idempotency.ts';
 import type { Context } from './ports.ts';
 import type { Awaitable } from './tables.ts';
@@ -8,8 +8,8 @@ import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest
 const byName: typeof useCases = useCases;
 
 /**
- * Runs one use case whole, in the transaction it is given; under its idempotency key, once. What it did is
- * put on record there too, if it is an act of a person. It waits for nothing but its tables.
+ * Runs one use case in a transaction: under an idempotency key once, and audited if it is what a person does.
+ * Awaits nothing but the tables.
  */
 export async function runUseCase<Name extends UseCaseName>(
   transaction: TransactionOf<Name>,
@@ -17,7 +17,7 @@ export async function runUseCase<Name extends UseCaseName>(
   context: Context,
 ): Promise<CommandResult<Name>> {
   const { name, command, writeOptions } = request;
-  // A name and its command belong together, which the compiler cannot follow through the list.
+  // The compiler cannot see that a name and its command belong together.
   const useCase = byName[name] as (
     transaction: TransactionOf<Name>,
     command: CommandOf<Name>,
@@ -25,7 +25,7 @@ export async function runUseCase<Name extends UseCaseName>(
   ) => Awaitable<CommandResult<Name>>;
   const run = async (): Promise<CommandResult<Name>> => {
     const result = await useCase(transaction, command, context);
-    await recordAct(transaction, request, result, context);
+    await recordAudit(transaction, request, result, context);
     return result;
   };
   const { idempotency } = writeOptions;

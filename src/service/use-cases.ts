@@ -1,7 +1,4 @@
-/*
- * Every use case that writes, by the name under which a command asks for it. A use case that is not listed
- * here cannot be written by; there is no other list.
- */
+/* Every use case that writes, by its name. This is the only list: what is not here cannot be called. */
 export { issueToken, revokeToken } from './access/token.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
 export { touchObservation } from './agent/observation.ts';

@@ -4,33 +4,33 @@ import type { Awaitable, Transaction } from '../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { storageFault } from './faults.ts';
 
-/** More than this many commands do not share a commit, so that the first of them is not kept waiting. */
+/** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
 export const largestBatch = 512;
 
-/** What became of one command: its result is committed, unless it is a refusal; an error wrote nothing. */
+/** The outcome of one command: a result is committed, unless it is a refusal; an error wrote nothing. */
 export type CommandOutcome = { result: unknown } | { error: unknown };
 
 /** How the commands of a batch are run. */
 export type CommandRun<Command> = {
-  /** May wait for the promises of its own tables and for nothing else. */
+  /** May await its tables and nothing else. */
   run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
-  /** Whether a result is a refusal: nothing that was written on the way to it is kept. */
+  /** Whether a result is a refusal, which is rolled back. */
   isRefusal: (result: unknown) => boolean;
 };
 
 /** Commits commands in batches. */
 export interface Committer<Command> {
   /**
-   * Runs each command whole, all in one transaction where the storage lets it; gives one outcome for each.
-   * Nothing on the way waits for a timer or a message, so that no other batch can come in between: on one
-   * connection it would land in the same transaction. Throws while another batch is under way.
+   * Runs the commands in one transaction, each in a savepoint; returns one outcome for each, in order. If
+   * SQLite rolls the transaction back, each command gets one of its own. Nothing here waits for a timer or a
+   * message, so that no other batch gets into the same transaction. Throws while another batch is running.
    */
   commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]>;
-  /** Set once the storage failed: from then on every command is refused with it. */
+  /** Set once the storage has failed: every later command is refused with it. */
   readonly broken: StorageError | null;
 }
 
-/** Makes the committer of a connection, which it alone uses from then on. */
+/** Makes the only committer of a connection. */
 export function prepareCommitter<Command>(
   connection: WritingConnection,
   how: CommandRun<Command>,
@@ -56,7 +56,7 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 
   async commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]> {
-    if (this.#isBusy) throw new Error('another batch is under way on this connection');
+    if (this.#isBusy) throw new Error('another batch is running on this connection');
     this.#isBusy = true;
     try {
       return await this.#commit(commands);
@@ -84,14 +84,14 @@ class BatchCommitter<Command> implements Committer<Command> {
     this.#scopes.open();
     const outcome = await outcomeOf(() => this.#how.run(transaction, command));
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
-    // SQLite takes back the whole transaction at some errors, which a use case may even have caught.
+    // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
     if ('error' in outcome || this.#how.isRefusal(outcome.result)) this.#scopes.undo();
     this.#scopes.close();
     return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
   }
 
-  /** Nothing of the batch was done. Each command gets a transaction of its own, if the storage can go on. */
+  /** Runs each command in a transaction of its own, unless the storage has failed: nothing was committed. */
   async #recover(commands: readonly Command[], error: unknown): Promise<CommandOutcome[]> {
     const fault = storageFault(error);
     if (fault === 'failed') return this.#fail(commands, error);
@@ -100,7 +100,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     } catch (rollbackError) {
       return this.#fail(commands, rollbackError);
     }
-    // Another program holds the file: to wait again for each command would hold up everything.
+    // Another program holds a lock: to wait for it once a command would block every writer.
     if (fault === 'busy') return refuseAll(commands, new StorageError('failed', error));
     if (commands.length > 1) {
       const outcomes: CommandOutcome[] = [];
@@ -110,7 +110,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     return refuseAll(commands, fault === 'full' ? new StorageError('full', error) : error);
   }
 
-  /** After an I/O error the handle's view of the file cannot be trusted, so it is not used again. */
+  /** After an I/O error the connection's view of the file cannot be trusted: it is not used again. */
   #fail(commands: readonly Command[], error: unknown): CommandOutcome[] {
     this.#broken = new StorageError('failed', error);
     return refuseAll(commands, this.#broken);
@@ -145,7 +145,7 @@ async function outcomeOf(run: () => Awaitable<unknown>): Promise<CommandOutcome>
 }
 
 function lossOf(outcome: CommandOutcome): unknown {
-  return 'error' in outcome ? outcome.error : new Error('the transaction was taken back');
+  return 'error' in outcome ? outcome.error : new Error('the transaction was rolled back');
 }
 
 function refuseAll(commands: readonly unknown[], error: unknown): CommandOutcome[] {

@@ -10,13 +10,13 @@ export interface WritingConnection extends Disposable {
   readonly transaction: Transaction;
 }
 
-/** A connection that only makes short reads. */
+/** A connection for short reads. */
 export interface ReadingConnection extends Disposable {
   readonly database: DatabaseSync;
   readonly reader: Reader;
 }
 
-/* A wait for a lock stops the thread for all of it. Only another program on the same file could hold one. */
+/* Waiting for a lock blocks the thread. Only another program that has opened the file could hold one. */
 const writingTimeoutMs = 1000;
 const readingTimeoutMs = 100;
 
@@ -27,10 +27,10 @@ PRAGMA cell_size_check = ON;
 PRAGMA foreign_keys = ON;
 `;
 
-/** Above this the write-ahead log is cut back once it has been copied into the database. */
+/** The size to which the write-ahead log is truncated after a checkpoint. */
 const keptLogBytes = 64 * 1024 * 1024;
 
-/** Opens the connection for writing; the store must be open, and no other connection may write. */
+/** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
 export function openWriting(databasePath: string): WritingConnection {
   const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
   using opening = new DisposableStack();

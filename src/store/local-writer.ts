@@ -4,15 +4,15 @@ import type { CommandResult, WriteRequest, Writer } from '../service/writer.ts';
 import { prepareCommitter, type CommandOutcome } from './commit.ts';
 import type { WritingConnection } from './connection.ts';
 
-/** The use cases, as a writer runs them. */
+/** How a writer runs use cases. */
 export type UseCaseRun = {
   run: (transaction: Transaction, request: WriteRequest, context: Context) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
-  /** Asked anew for each write. */
+  /** Called once for each write. */
   context: () => Context;
 };
 
-/** Writes in the caller's own thread, one commit for each command, one after the other. */
+/** A writer in the caller's thread: one commit for each command, one after the other. */
 export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
   type Posted = { request: WriteRequest; context: Context };
   const committer = prepareCommitter<Posted>(connection, {
@@ -27,7 +27,7 @@ export function localWriter(connection: WritingConnection, { run, isRefusal, con
       const [outcome] = await last;
       if (outcome === undefined) throw new Error('the committer gave no outcome');
       if ('error' in outcome) throw outcome.error;
-      // The name asked for decides what its use case gives back.
+      // The compiler cannot see that a name and its result belong together.
       return outcome.result as CommandResult<typeof name>;
     },
   };

@@ -3,8 +3,8 @@ import type { Ballast } from './ballast.ts';
 import type { CommandOutcome, Committer } from './commit.ts';
 
 /**
- * A committer that gives the ballast back when the disk is full, and then takes only what is essential until
- * the ballast is back: what the upstream has answered must still be recorded.
+ * A committer that frees the ballast when the disk is full, and then accepts essential commands only, until
+ * there is space for the ballast again: the upstream's answers must be recorded meanwhile.
  */
 export class ReservedCommitter<Command> implements Committer<Command> {
   readonly #committer: Committer<Command>;
@@ -21,7 +21,7 @@ export class ReservedCommitter<Command> implements Committer<Command> {
     return this.#committer.broken;
   }
 
-  /** Whether only what is essential is taken. */
+  /** Whether only essential commands are accepted. */
   get isFull(): boolean {
     return !this.#ballast.isTaken;
   }

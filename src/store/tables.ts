@@ -14,7 +14,7 @@ import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
 import { tokenReads, tokenTable } from './tables/token.ts';
 
-/** Prepares everything that can be read over a connection. */
+/** Prepares the reads of every table. */
 export function prepareReader(database: DatabaseSync): Reader {
   return {
     accounts: accountReads(database),
@@ -32,7 +32,7 @@ export function prepareReader(database: DatabaseSync): Reader {
   };
 }
 
-/** Prepares everything that a use case can read and write; the committer alone may hand it out. */
+/** Prepares every table; only the committer may pass it to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
   return {
     accounts: accountTable(database),

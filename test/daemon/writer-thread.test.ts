@@ -16,7 +16,7 @@ function startSilentWriter(): {
   const rooms: boolean[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
   const clock = { now: () => steady, steady: () => steady, sleep: () => Promise.resolve() };
-  const events = { onCommit: () => undefined, onRoom: (isFull: boolean) => void rooms.push(isFull) };
+  const events = { onCommit: () => undefined, onDiskSpace: (isFull: boolean) => void rooms.push(isFull) };
   const writer = new WriterThread(thread as unknown as Worker, clock, events);
   return { writer, thread, rooms, turnTo: (at) => (steady = at) };
 }
@@ -57,7 +57,10 @@ test('writes that keep coming while others are committed are each done once, man
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
-  await using writer = await startWriter(store.databasePath, clock, { onCommit, onRoom: () => undefined });
+  await using writer = await startWriter(store.databasePath, clock, {
+    onCommit,
+    onDiskSpace: () => undefined,
+  });
   const reach = { accountId: account.accountId, productKey: null };
   const use = async (): Promise<void> => {
     const { licenseKey } = givenLicense();

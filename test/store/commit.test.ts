@@ -115,7 +115,7 @@ test('a batch that was taken back behind the back of a command is done again one
     return done;
   };
   const outcomes = await givenCommitter(store).commitBatch([set('a'), swallowing, set('c')]);
-  expect(faults(outcomes)).toEqual([null, 'Error: the transaction was taken back', null]);
+  expect(faults(outcomes)).toEqual([null, 'Error: the transaction was rolled back', null]);
   expect(written(store, ['a', 'c'])).toEqual(['a', 'c']);
 });
 
@@ -149,7 +149,7 @@ test('while another program holds the file writes fail, and go on when it lets g
   expect(faults(await committer.commitBatch([set('a')]))).toEqual([null]);
 });
 
-test('a second batch while one is under way is refused, and writes nothing into its transaction', async () => {
+test('a second batch while one is running is refused, and writes nothing into its transaction', async () => {
   await using store = givenStore();
   const committer = givenCommitter(store);
   const waited = Promise.withResolvers<unknown>();
@@ -158,7 +158,7 @@ test('a second batch while one is under way is refused, and writes nothing into 
     return waited.promise;
   };
   const first = committer.commitBatch([waiting]);
-  await expect(committer.commitBatch([set('b')])).rejects.toThrow('another batch is under way');
+  await expect(committer.commitBatch([set('b')])).rejects.toThrow('another batch is running');
   waited.resolve(done);
   expect(await first).toEqual([{ result: done }]);
   expect(written(store, ['a', 'b'])).toEqual(['a']);

@@ -11,7 +11,7 @@ import { isSameDigest, sha256 } from '../system/random.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
 
-/** Builds the agent: its client of the upstream, the loops that carry the outbox, and what answers callers. */
+/** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
 export function agentRole(parts: RoleParts): Role {
   const { current, reader } = parts;
   const upstream = connect(parts);

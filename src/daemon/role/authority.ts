@@ -3,7 +3,7 @@ import { authorityCredentials } from '../../service/access/credential.ts';
 import type { Role, RoleParts } from './role.ts';
 import { sha256 } from '../system/random.ts';
 
-/** Builds the authority: the store is the truth, and nothing goes up. */
+/** Builds an authority: it answers from its own store, and has no upstream. */
 export function authorityRole({ reader, writer }: RoleParts): Role {
   return {
     licensing: authorityLicensing(reader, writer),

@@ -7,7 +7,7 @@ import type { Reader } from '../../service/tables.ts';
 import type { KeptClock } from '../system/clock.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 
-/** What a role brings to the daemon. */
+/** What the daemon needs of a role. */
 export type Role = {
   licensing: Licensing;
   couponing: Couponing;

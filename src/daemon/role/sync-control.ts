@@ -4,7 +4,7 @@ import { isPaused } from '../../service/outbox/control/pause-sync.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Sync } from '../../sync/sync.ts';
 
-/** What a person does about the way up: the store remembers it, and what runs here follows the store. */
+/** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
 export function syncControl(
   { reader, writer }: { reader: Reader; writer: Writer },
   { uplink, push }: Sync,

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Ballast } from '../../store/ballast.ts';
-import type { RoomMessage } from './writer-message.ts';
+import type { DiskSpaceMessage } from './writer-message.ts';
 
 /** How often a full disk is looked at again, in ms. */
 const lookAgainMs = 1000;
@@ -39,7 +39,7 @@ export class DiskSpaceWatch implements Disposable {
   }
 
   #tell(isFull: boolean): void {
-    const message: RoomMessage = { isFull };
+    const message: DiskSpaceMessage = { isFull };
     this.#port.postMessage(message);
   }
 }

@@ -1,33 +1,33 @@
 import { StorageError, type StorageFault } from '../../service/ports.ts';
 import type { WriteRequest } from '../../service/writer.ts';
 
-/** A write on its way to the writer's thread; the times are the clock's when it was posted. */
+/** A write, sent to the writer's thread; the times are the clock's when it was posted. */
 export type WriteMessage = { id: number; request: WriteRequest; now: number; steady: number };
 
-/** Everything that the writer's thread is sent. */
+/** What the writer's thread receives. */
 export type WriterMessage = WriteMessage | 'close';
 
-/** What became of a write, on its way back. An error class does not survive the way, so its facts travel. */
+/** The outcome of a write, sent back. The class of an error is lost between threads, so its fields are sent. */
 export type OutcomeMessage =
   | { id: number; result: unknown }
   | { id: number; storageFault: StorageFault; detail: string }
   | { id: number; error: unknown };
 
-/** Sent when the thread is ready, and whenever it changes: whether only what is essential is written. */
-export type RoomMessage = { isFull: boolean };
+/** Whether the disk is full; sent when the thread is ready, and at every change. */
+export type DiskSpaceMessage = { isFull: boolean };
 
-/** How long a commit took, in ms, and how many writes it held. */
+/** The duration of a commit, in ms, and its number of writes. */
 export type CommitMeasure = { durationMs: number; size: number };
 
-/** The answers to one batch, sent after its commit. */
+/** The outcomes of a batch, sent after its commit. */
 export type BatchMessage = {
   outcomes: readonly OutcomeMessage[];
   commit: CommitMeasure;
-  /** The storage failed for good: no write is taken any more. */
+  /** Whether the storage has failed for good: no write is accepted any more. */
   isBroken: boolean;
 };
 
-/** The message for an outcome. */
+/** Makes the message of an outcome. */
 export function outcomeMessage(
   id: number,
   outcome: { result: unknown } | { error: unknown },
@@ -42,7 +42,7 @@ export function outcomeMessage(
   return { id, error };
 }
 
-/** The error that an outcome's message stands for; null when it is none. */
+/** The error in a message; null when it is a result. */
 export function errorOf(message: OutcomeMessage): unknown {
   if ('storageFault' in message) return new StorageError(message.storageFault, new Error(message.detail));
   return 'error' in message ? message.error : null;

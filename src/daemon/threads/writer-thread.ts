@@ -8,18 +8,18 @@ import {
   errorOf,
   type BatchMessage,
   type CommitMeasure,
-  type RoomMessage,
+  type DiskSpaceMessage,
   type WriterMessage,
 } from './writer-message.ts';
 
-/** A write that waits longer than this will not be answered: the disk hangs, in ms. */
+/** A write that takes longer than this, in ms, means that the disk hangs. */
 const stuckMs = 60_000;
 
-/** What happens in the writer's thread. */
+/** Events of the writer's thread. */
 export type WriterEvents = {
   onCommit: (measure: CommitMeasure) => void;
-  /** The disk has become full, or has room again; at the start called only when it is full. */
-  onRoom: (isFull: boolean) => void;
+  /** The disk is full, or has space again; called at the start only when it is full. */
+  onDiskSpace: (isFull: boolean) => void;
 };
 
 /** Starts the writer's thread on a database; resolves when it is ready to write. */
@@ -28,16 +28,16 @@ export async function startWriter(
   clock: Clock,
   events: WriterEvents,
 ): Promise<WriterThread> {
-  // The same file name from source and from the build.
+  // The build has the same name with another extension.
   const file = new URL(`./writer-worker${extname(import.meta.filename)}`, import.meta.url);
   const worker = new Worker(file, { workerData: { databasePath }, name: 'writer' });
-  const [{ isFull }] = (await once(worker, 'message')) as [RoomMessage];
+  const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];
   const writer = new WriterThread(worker, clock, events);
-  if (isFull) writer.setRoom(isFull);
+  if (isFull) writer.setFull(isFull);
   return writer;
 }
 
-/** The writer in its own thread, as the server's thread sees it. */
+/** The server's side of the writer's thread. */
 export class WriterThread implements Writer, AsyncDisposable {
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -46,7 +46,7 @@ export class WriterThread implements Writer, AsyncDisposable {
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;
-  /** When each write under way was posted, in the order of their ids. */
+  /** When each unanswered write was posted (`Clock.steady`), by its id, oldest first. */
   readonly #writing = new Map<number, number>();
   #isFull = false;
   #isClosing = false;
@@ -63,36 +63,36 @@ export class WriterThread implements Writer, AsyncDisposable {
       this.#exited.resolve();
       if (!this.#isClosing) this.#lose(new Error(`the writer's thread ended with ${code}`));
     });
-    worker.on('message', (message: BatchMessage | RoomMessage) => {
-      if ('isFull' in message) this.setRoom(message.isFull);
+    worker.on('message', (message: BatchMessage | DiskSpaceMessage) => {
+      if ('isFull' in message) this.setFull(message.isFull);
       else this.#settle(message);
     });
   }
 
-  /** Rejects when the storage failed or the thread is lost: no write is taken any more. Pending otherwise. */
+  /** Rejects when the storage has failed or the thread has ended; pending until then. */
   get lost(): Promise<never> {
     return this.#lost.promise;
   }
 
-  /** Whether the disk is full, and only what is essential is written. */
+  /** Whether the disk is full, and only essential writes are accepted. */
   get isFull(): boolean {
     return this.#isFull;
   }
 
-  /** Whether a write has waited for so long that the disk must hang. */
+  /** Whether the oldest write has waited so long that the disk must hang. */
   get isStuck(): boolean {
     const [first] = this.#writing.values();
     return first !== undefined && this.#clock.steady() - first > stuckMs;
   }
 
-  /** Takes no more writes, although the thread could: what it would write to is damaged. */
+  /** Refuses every later write, because the store is damaged. */
   refuse(cause: unknown): void {
     this.#failure ??= new StorageError('failed', cause);
   }
 
-  setRoom(isFull: boolean): void {
+  setFull(isFull: boolean): void {
     this.#isFull = isFull;
-    this.#events.onRoom(isFull);
+    this.#events.onDiskSpace(isFull);
   }
 
   async write<Name extends UseCaseName>(
@@ -109,7 +109,7 @@ export class WriterThread implements Writer, AsyncDisposable {
     this.#writing.set(this.#lastId, steady);
     const message: WriterMessage = { id: this.#lastId, request, now, steady };
     this.#worker.postMessage(message);
-    // The name asked for decides what its use case gives back.
+    // The compiler cannot see that a name and its result belong together.
     return (await waiting.promise) as CommandResult<Name>;
   }
 

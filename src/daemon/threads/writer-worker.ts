@@ -18,12 +18,12 @@ import {
 
 type Port = NonNullable<typeof parentPort>;
 
-/** What the ballast is made of: random, and longer than file systems look back to compress it, in bytes. */
+/** Bytes of random data that the ballast repeats: more than the window of a compressing file system. */
 const fillingBytes = 1024 * 1024;
 
 /**
- * The writer's thread: takes what has gathered while it was busy, commits it as one, then answers.
- * There is no timer: the commit itself sets the pace.
+ * The writer's thread: takes the writes that arrived during the last commit, commits them together, and
+ * answers. There is no timer: the duration of a commit decides the size of the next.
  */
 function work(port: Port, databasePath: string): void {
   const connection = openWriting(databasePath);
@@ -48,12 +48,12 @@ function work(port: Port, databasePath: string): void {
       if (isClosed) await receive('close');
     }
   };
-  // What it rejects with ends the thread, as what it threw would.
+  // A rejection ends the thread, as an exception does.
   port.on('message', (message: WriterMessage) => void receive(message));
   room.begin();
 }
 
-/** The writes that came by now, and whether they were the last. */
+/** The writes that have arrived, and whether the thread is to close after them. */
 function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; isClosed: boolean } {
   const batch = [first];
   while (batch.length < largestBatch) {

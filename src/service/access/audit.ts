@@ -4,13 +4,13 @@ import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
-/** What the record says of an act: never a secret, never a whole license key. */
-type Act = { act: string; subject: string; detail?: string };
+/** What is audited: never a secret, never a whole license key. */
+type Audited = { act: string; subject: string; detail?: string };
 
 type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infer Value> ? Value : never;
 
-/** The use cases that are acts of people, and how each is put on record. */
-const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Act } = {
+/** The use cases by which people act, and what is audited of each. */
+const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited } = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
   rollApiKey: ({ account }) => ({ act: 'account.roll_key', subject: account.accountId }),
   addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
@@ -30,8 +30,8 @@ const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
   }),
-  issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: powersOf(token) }),
-  revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: powersOf(token) }),
+  issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: rightsOf(token) }),
+  revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: rightsOf(token) }),
   decideOperation: ({ operation, was }, { decision }) => ({
     act: `outbox.${decision}`,
     subject: operation.id,
@@ -46,23 +46,23 @@ const acts: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<
   }),
 };
 
-function powersOf({ scopes, productKey }: Token): string {
+function rightsOf({ scopes, productKey }: Token): string {
   return `${scopes.join(' ')}${productKey === null ? '' : ` of product ${productKey}`}`;
 }
 
-/** Whom the record names for what this process did of itself. */
-const ourselves = 'latchkey';
+/** The actor of what this process does by itself. */
+const processActor = 'latchkey';
 
-/** Puts a write that was done on record, for ever, if it is an act of a person. */
-export async function recordAct<Name extends UseCaseName>(
+/** Adds an entry to the audit, which is never pruned, if a person did this and it was not refused. */
+export async function recordAudit<Name extends UseCaseName>(
   transaction: AuthorityTransaction,
   { name, command, writeOptions }: WriteRequest<Name>,
   result: CommandResult<Name>,
   { now }: Context,
 ): Promise<void> {
-  // A name, its command and its value belong together, which the compiler cannot follow through the table.
-  const describe = acts[name] as ((value: unknown, command: CommandOf<Name>) => Act) | undefined;
+  // The compiler cannot see that a name, its command and its value belong together.
+  const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
   if (describe === undefined || !result.ok) return;
   const { act, subject, detail = '' } = describe(result.value, command);
-  await transaction.audit.add({ at: now, actor: writeOptions.actor ?? ourselves, act, subject, detail });
+  await transaction.audit.add({ at: now, actor: writeOptions.actor ?? processActor, act, subject, detail });
 }

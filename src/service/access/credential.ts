@@ -4,10 +4,10 @@ import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable } from '../tables.ts';
 
-/** Which header a credential came in: the endpoint's kind decides. */
+/** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 
-/** Knows which secrets are accepted, and what they stand for. */
+/** Finds the principal of a secret. */
 export interface Credentials {
   /** Null when the secret is not accepted. A token is accepted under every kind. */
   find(kind: CredentialKind, secret: string): Promise<Principal | null>;
@@ -49,7 +49,7 @@ export function agentCredentials(
   });
 }
 
-/** Accepts tokens, and what the role itself knows under a header of its kind. */
+/** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
   reader: AuthorityReader,
   digest: Digest,
@@ -65,7 +65,7 @@ function credentials(
   };
 }
 
-/** What whoever may open a socket may do there without a credential (src/http/README.md, Credentials and scopes). */
+/** The principal of whoever opens a socket without a credential (src/http/README.md, Credentials and scopes). */
 export function socketPrincipal(
   path: string,
   given: { scopes: readonly Scope[]; product: string | null },

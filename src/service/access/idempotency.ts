@@ -2,15 +2,15 @@ import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** How long a stored answer is given again, in ms: 8 days, so that 7 hold at least. */
+/** How long an answer is stored, in ms: 8 days, so that 7 are certain. */
 const idempotencyKeptMs = 8 * 24 * 3_600_000;
 
 /** How many answers to changes that changed nothing are kept: no queue bounds them, so a caller could fill the disk. */
 export const unchangedLimit = 100_000;
 
 /**
- * Runs a write under its idempotency key: the first successful result is kept and given again to the
- * same request; another request under the key is refused (draft-ietf-httpapi-idempotency-key-header).
+ * Runs a write under its idempotency key: the first successful result is stored and returned for the same
+ * request; another request under the key is refused (draft-ietf-httpapi-idempotency-key-header).
  */
 export async function runOnce<Answer extends Result<unknown>>(
   transaction: AuthorityTransaction,
@@ -23,7 +23,7 @@ export async function runOnce<Answer extends Result<unknown>>(
   if (record !== null && record.fingerprint !== fingerprint) {
     return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
   }
-  // The fingerprint covers what was asked, so the stored value is of the kind that was asked for.
+  // The same fingerprint is the same request, so the stored value has the type of its answer.
   if (record !== null) return record.value as Answer;
   const result = await run();
   if (isRefusal(result)) return result;
@@ -40,7 +40,7 @@ export async function runOnce<Answer extends Result<unknown>>(
   return result;
 }
 
-/** Puts what the caller is told after waiting in place of what was known at the commit. */
+/** Replaces the answer stored at the commit by the one the caller got after waiting (`Prefer: wait`). */
 export async function keepAnswer(
   transaction: AuthorityTransaction,
   { idempotency, value }: { idempotency: Idempotency; value: unknown },
@@ -57,7 +57,7 @@ export async function keepAnswer(
 }
 
 /**
- * Removes stored answers once they are no longer promised. `believedNow`: epoch ms that have certainly been
+ * Removes stored answers after 8 days. `believedNow`: epoch ms that have certainly been
  * reached (`Clock.mark`).
  */
 export async function pruneIdempotency(
@@ -68,7 +68,7 @@ export async function pruneIdempotency(
   return done(null);
 }
 
-/** Whether a use case refused, and so must not have written. */
+/** Whether a result is a refusal: nothing of its use case is committed. */
 export function isRefusal(result: unknown): boolean {
   return typeof result === 'object' && result !== null && 'ok' in result && result.ok === false;
 }

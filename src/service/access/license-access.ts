@@ -3,7 +3,7 @@ import type { License } from '../../domain/license.ts';
 import { refuse, type Result } from '../../domain/problem.ts';
 import type { AuthorityReader } from '../tables.ts';
 
-/** The license that a credential reaches under this key; null when there is none for it. */
+/** The license with this key, if the credential may reach it; null otherwise. */
 export async function reachableLicense(
   reader: AuthorityReader,
   reach: Reach,
@@ -16,7 +16,7 @@ export async function reachableLicense(
   return product?.accountId === reach.accountId ? license : null;
 }
 
-/** The one answer for unknown keys and for those of other products, so that neither can be told apart. */
+/** The same answer for unknown keys and for keys of other products, so that nobody can tell which exist. */
 export function licenseNotFound(): Result<never> {
   return refuse('license_not_found', 'No license with this key is known for these credentials.');
 }

@@ -1,9 +1,9 @@
 import type { Context, Random } from '../ports.ts';
 
-/** A shorter one can be guessed: an authority takes none. An agent takes what its store gave. */
+/** An authority takes no shorter secret: it could be guessed. An agent takes what its upstream issued. */
 export const shortestSecret = 16;
 
-/** Tells people, and secret scanners, what a secret is. */
+/** Shows people, and secret scanners, what kind of secret it is. */
 export type SecretPrefix = 'lk_api' | 'lk_prod' | 'lk_tok' | 'lk_log';
 
 /** Makes a secret of 256 bits. */
@@ -11,7 +11,7 @@ export function newSecret(prefix: SecretPrefix, random: Random): string {
   return `${prefix}_${hexadecimal(random.bytes(32))}`;
 }
 
-/** Makes a secret that callers are told once, and the digest of it, which is kept. */
+/** Makes a secret, which is shown once, and its digest, which is stored. */
 export function newCredential(
   prefix: SecretPrefix,
   { random, digest }: Pick<Context, 'random' | 'digest'>,
@@ -20,7 +20,7 @@ export function newCredential(
   return { secret, digest: digest(secret) };
 }
 
-/** Makes a short identifier for something that was not given one. */
+/** Makes a short identifier where the caller named none. */
 export function newIdentifier(random: Random): string {
   return hexadecimal(random.bytes(6));
 }

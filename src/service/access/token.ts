@@ -20,7 +20,7 @@ export type NewToken = {
   configuredProducts: readonly string[] | null;
 };
 
-/** Issues a token; its secret is kept as a digest alone. */
+/** Issues a token; only the digest of its secret is stored. */
 export async function issueToken(
   transaction: AuthorityTransaction,
   command: NewToken,
@@ -41,14 +41,14 @@ export async function issueToken(
   return done({ token, secret });
 }
 
-/** Accepts the token in the file `admin.token`, and only that one, as the admin's. */
+/** Makes the token in the file `admin.token` the only admin token of this kind. */
 export async function acceptAdminToken(
   { tokens }: AuthorityTransaction,
   digest: string,
   { now }: Context,
 ): Promise<void> {
   if ((await tokens.byDigest(digest)) !== null) return;
-  // Whoever removed or replaced the file wants the old one to stop.
+  // A replaced file revokes the token before it.
   await tokens.remove(adminTokenId);
   const reach = { productKey: null, accountId: null };
   await tokens.add(
@@ -57,7 +57,7 @@ export async function acceptAdminToken(
   );
 }
 
-/** Revokes a token; it stops at once. */
+/** Revokes a token, at once. */
 export async function revokeToken(
   transaction: AuthorityTransaction,
   { tokenId }: { tokenId: string },
@@ -106,7 +106,7 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   return faults;
 }
 
-/** An agent has the one account of its upstream. */
+/** An agent has one account only, that of its upstream. */
 async function hasAccount(
   reader: AuthorityReader,
   { configuredProducts }: NewToken,

@@ -19,7 +19,7 @@ export async function addAccount(
   return done({ account, apiKey });
 }
 
-/** Gives an account a new API key; the old one stops at once (specification 5, rule 2). */
+/** Replaces an account's API key; the old one stops working at once (specification 5, rule 2). */
 export async function rollApiKey(
   { accounts }: AuthorityTransaction,
   { accountId }: { accountId: string },

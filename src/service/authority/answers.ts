@@ -6,7 +6,7 @@ import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
-/** Licenses on the authority: the store is the truth. */
+/** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return {
     async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
@@ -20,7 +20,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
   };
 }
 
-/** Coupons on the authority. */
+/** Answers for coupons from the authority's own store. */
 export function authorityCouponing(reader: AuthorityReader, writer: Writer): Couponing {
   return {
     async create(accountId, terms, idempotency): Promise<Result<CouponAnswer>> {

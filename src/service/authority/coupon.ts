@@ -2,7 +2,7 @@ import type { Coupon, CouponScope, CouponTerms } from '../../domain/coupon.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
-/** What the catalogue holds against a coupon's scope: things it does not have. */
+/** The faults of a coupon's scope: products or collections that the account does not have. */
 export async function couponScopeFaults(
   reader: AuthorityReader,
   accountId: string,
@@ -23,7 +23,7 @@ export async function couponScopeFaults(
   return [];
 }
 
-/** Creates a coupon on the authority (specification 4.1). */
+/** Creates a coupon (specification 4.1). */
 export async function createCoupon(
   transaction: AuthorityTransaction,
   { accountId, terms }: { accountId: string; terms: CouponTerms },

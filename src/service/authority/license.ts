@@ -6,7 +6,7 @@ import type { AuthorityTransaction } from '../tables.ts';
 
 export type LicenseChange = { reach: Reach; licenseKey: string; trigger: Exclude<LicenseTrigger, 'refund'> };
 
-/** Records or takes back a use, enables or disables, on the authority (specification 4.4). */
+/** Counts a use or takes one back, enables or disables a license (specification 4.4). */
 export async function changeLicense(
   transaction: AuthorityTransaction,
   { reach, licenseKey, trigger }: LicenseChange,

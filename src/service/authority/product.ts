@@ -13,7 +13,7 @@ export type NewProduct = {
   accountId: string;
   /** Null: one is made. */
   productKey: string | null;
-  /** Null: one is made. Given: that of an existing store, taken over. */
+  /** Null: one is made. Otherwise the one that callers of an existing store use already. */
   secret: string | null;
 };
 
@@ -43,7 +43,7 @@ export async function addProduct(
   return done({ product, secret });
 }
 
-/** Gives a product a new secret; the old one stops at once. */
+/** Replaces a product's secret; the old one stops working at once. */
 export async function rollProductSecret(
   transaction: AuthorityTransaction,
   { productKey }: { productKey: string },

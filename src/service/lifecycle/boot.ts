@@ -1,16 +1,16 @@
 import type { Reader, Transaction } from '../tables.ts';
 
-/** Which start of the process this is; counted from 1. */
+/** The number of this start of the process, from 1. */
 export function currentBoot(reader: Reader): number {
   return Number(reader.settings.get('boot') ?? 0);
 }
 
-/** The `seq` of the last operation that was there when the process started. */
+/** The highest `seq` of an operation when the process started. */
 export function lastSeqBefore(reader: Reader): number {
   return Number(reader.settings.get('boot_seq') ?? 0);
 }
 
-/** Counts a start, and says which it is. */
+/** Counts a start; returns its number. */
 export function startOfBoot(transaction: Transaction): number {
   const boot = currentBoot(transaction) + 1;
   transaction.settings.set('boot', String(boot));

@@ -8,14 +8,14 @@ const highWater = 'high_water';
 const unconfirmed = 'high_water_unconfirmed';
 const steadyMark = 'steady_mark';
 
-/** The time that this store remembers having reached; null on a new one. */
+/** The latest time that this store has seen; null on a new one. */
 export async function rememberedTime({ settings }: AuthorityReader): Promise<TimeMark | null> {
   const mark = await settings.get(highWater);
   if (mark === null) return null;
   return { at: Number(mark), isConfirmed: (await settings.get(unconfirmed)) !== '1' };
 }
 
-/** Remembers the time reached, so that turning the clock back wins nothing after a restart either. */
+/** Stores the time reached, so that turning the clock back gains nothing after a restart either. */
 export async function markTime(
   transaction: AuthorityTransaction,
   { mark }: { mark: TimeMark },

@@ -1,8 +1,8 @@
 import type { UseCaseName } from '../writer.ts';
 
 /*
- * What the loops have to write down, however full the disk is: a start, what the upstream has answered and
- * what follows from it, and what makes room. Changes that callers ask for are not among them.
+ * What is written even when the disk is full: a start, the upstream's answers and what follows from them, and
+ * what frees space. Callers' changes are refused.
  */
 const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'startAuthority',
@@ -22,7 +22,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'keepAnswer',
 ]);
 
-/** Whether a write is taken while the disk is full (src/sync/README.md, The store). */
+/** Whether a write is accepted while the disk is full (src/sync/README.md, The store). */
 export function isEssential(name: UseCaseName): boolean {
   return essential.has(name);
 }

@@ -4,10 +4,10 @@ import { unfinishedCount } from '../outbox/lane.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Which store a restored copy is, and how many of its operations are to be read back. */
+/** The new instance, and how many operations have to be read back. */
 export type RestoredStore = { instance: string; unfinished: number };
 
-/** Makes a restored copy a store of its own: a new instance, in which no unfinished operation is certain. */
+/** Gives a restored copy an instance of its own, and makes its unfinished operations uncertain. */
 export function restore(
   transaction: Transaction,
   _: Record<string, never>,

@@ -2,23 +2,23 @@ import type { AuthorityTransaction, Reader } from '../tables.ts';
 
 const setting = 'role';
 
-/** What a store is: the truth about its licenses, or an agent's view of its upstream's. */
+/** What a store holds: an authority's licenses, or an agent's copy of its upstream's. */
 export type StoreRole = 'authority' | 'agent';
 
-/** The role that a store was taken into use for; null on a new one. */
+/** The role that a store was first started in; null on a new one. */
 export function roleOf(reader: Reader): StoreRole | null {
   const kept = reader.settings.get(setting);
   return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
 }
 
-/** Remembers what the store is from now on. */
+/** Stores the role. */
 export async function keepRole({ settings }: AuthorityTransaction, role: StoreRole): Promise<void> {
   await settings.set(setting, role);
 }
 
 /**
- * For stores of versions that did not remember it. An agent's may have an account all the same: such a
- * version made one when its configuration had lost the upstream.
+ * For stores of versions that did not store the role. An agent's may have an account as well: such a version
+ * made one when it was started without its upstream.
  */
 function roleByContent({ products, operations, mirror, observations, accounts }: Reader): StoreRole | null {
   if (products.count() > 0) return 'authority';

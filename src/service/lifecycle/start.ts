@@ -10,7 +10,7 @@ import { resumeWaits } from './clock-mark.ts';
 import { keepLogKey } from './log-key.ts';
 import { keepRole, type StoreRole } from './role.ts';
 
-/** What a start needs in either role. */
+/** What both roles start with. */
 export type StartStore = {
   /** The digest of `admin.token`. */
   adminTokenDigest: string;
@@ -28,16 +28,16 @@ export type StartAgent = StartStore & {
   fenceMs: number;
 };
 
-/** What this store is. */
+/** The store that was started. */
 export type StartedStore = { instance: string };
 
-/** Takes the store of an authority into use; on its first start with the default account. */
+/** Starts an authority's store; the first time, adds the default account. */
 export async function startAuthority(
   transaction: AuthorityTransaction,
   command: StartAuthority,
   context: Context,
 ): Promise<Result<StartedStore>> {
-  const { instance } = await takeIntoUse(transaction, 'authority', command, context);
+  const { instance } = await startStore(transaction, 'authority', command, context);
   const { accounts } = transaction;
   if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
@@ -46,13 +46,13 @@ export async function startAuthority(
   return done({ instance });
 }
 
-/** Takes the store of an agent into use: counts the start, and makes what was in flight uncertain. */
+/** Starts an agent's store: counts the start, and makes what was in flight uncertain. */
 export async function startAgent(
   transaction: Transaction,
   command: StartAgent,
   context: Context,
 ): Promise<Result<StartedStore>> {
-  const { instance, isCopy } = await takeIntoUse(transaction, 'agent', command, context);
+  const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
   startOfBoot(transaction);
   if (isCopy) doubtAll(transaction);
   const reached = resumeWaits(transaction, context.steady);
@@ -61,7 +61,7 @@ export async function startAgent(
   return done({ instance });
 }
 
-async function takeIntoUse(
+async function startStore(
   transaction: AuthorityTransaction,
   role: StoreRole,
   { place, adminTokenDigest }: StartStore,
@@ -70,11 +70,11 @@ async function takeIntoUse(
   await keepRole(transaction, role);
   await acceptAdminToken(transaction, adminTokenDigest, context);
   await keepLogKey(transaction, context.random);
-  return await takePlace(transaction, place, context);
+  return await keepPlace(transaction, place, context);
 }
 
-/** A store that is found elsewhere than it was left is another one: a copy, in which nothing is certain. */
-async function takePlace(
+/** A store in another place than at its last start is a copy: it becomes an instance of its own. */
+async function keepPlace(
   { settings }: AuthorityTransaction,
   place: string,
   { now, random }: Context,
