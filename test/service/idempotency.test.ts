@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { unchangedLimit } from '../../src/service/access/idempotency.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import {
   day,
@@ -103,5 +104,38 @@ describe('a start', () => {
     expect(agent.observation).toMatchObject({ productKey, boot: 1 });
     await agent.read(agent.says(5));
     expect(agent.observation.boot).toBe(2);
+  });
+});
+
+describe('changes that change nothing', () => {
+  it('are kept for repetition only up to a limit, since no queue bounds them', async () => {
+    await using agent = await givenAgent();
+    const { idempotency } = agent.store;
+    vi.spyOn(idempotency, 'unchangedCount').mockReturnValue(unchangedLimit);
+    const another = { credential: 'c', key: 'another', fingerprint: 'f' };
+    expect(refusalOf(await agent.change('enable', { idempotency: another }))).toBe('storage_full');
+    expect(idempotency.get('c', 'another')).toBeNull();
+    expect(refusalOf(await agent.change('usage', { idempotency: another }))).toBeNull();
+  });
+
+  it('count as such only where nothing was queued', async () => {
+    await using agent = await givenAgent();
+    const key = (name: string) => ({ idempotency: { credential: 'c', key: name, fingerprint: 'f' } });
+    await agent.change('enable', key('nothing'));
+    await agent.change('disable', key('something'));
+    expect(agent.store.idempotency.unchangedCount()).toBe(1);
+  });
+});
+
+describe('a wall clock that shows far too much for an hour', () => {
+  it('removes no stored answer: a repeat counts once', async () => {
+    await using agent = await givenAgent();
+    await use(agent, once);
+    const believedNow = agent.now;
+    agent.now += 60 * day;
+    await agent.writer.write('pruneIdempotency', { believedNow });
+    agent.now -= 60 * day;
+    await use(agent, once);
+    expect(agent.store.operations.depth().pending).toBe(1);
   });
 });

@@ -145,15 +145,19 @@ export class Agent implements AsyncDisposable {
 
   /**
    * Does what a person does about enables whose answer was lost: no read can tell whether they arrived and
-   * were revoked since, so each is held until somebody sends it again.
+   * were revoked since, so each is held until somebody sends it again, or gives it up where another change
+   * has followed.
    */
-  async retryHeldEnables(): Promise<void> {
+  async decideHeldEnables(isWanted: (licenseKey: string) => boolean = () => true): Promise<void> {
     for (;;) {
       await this.atRest();
       const held = (await this.operations('uncertain')).filter((operation) => operation.held);
       if (held.length === 0) return;
       if (held.some(({ kind }) => kind !== 'enable')) throw new Error(`held: ${JSON.stringify(held)}`);
-      for (const { id } of held) await this.ask(`/admin/v1/outbox/${id}/retry`, 'post');
+      for (const { id, license_key: key } of held) {
+        const decision = isWanted(key ?? '') ? 'retry' : 'drop';
+        await this.ask(`/admin/v1/outbox/${id}/${decision}`, 'post');
+      }
     }
   }
 

@@ -41,6 +41,8 @@ export class Vendor implements Upstream {
   loses: Spoil = () => null;
   /** For how long a cache on the way has kept the answers to reads, in ms. */
   cachedForMs = 0;
+  /** How the upstream itself spells a key that it is asked about. */
+  spells: (key: string) => string = (key) => key;
   readonly #clock: VirtualClock;
 
   constructor(clock: VirtualClock, keys: readonly string[]) {
@@ -73,10 +75,11 @@ export class Vendor implements Upstream {
 
   async #answer(
     what: 'verify' | LicenseOperationKind,
-    key: string,
+    asked: string,
     work: (license: License) => License,
   ): Promise<Outcome<License>> {
-    this.asked.push(`${what} ${key}`);
+    this.asked.push(`${what} ${asked}`);
+    const key = this.spells(asked);
     await this.#clock.sleep(20, never);
     const early = this.instead(what, key);
     if (early !== null) return early;
@@ -162,8 +165,14 @@ export class SyncStage implements Disposable {
     return this.licensing.verify(allProducts, licenseKey, never, lookups);
   }
 
-  async change(licenseKey: string, trigger: LicenseOperationKind): Promise<Result<LicenseAnswer>> {
-    const request = { reach, licenseKey, trigger, waitMs: 0, idempotency: null };
+  async change(
+    licenseKey: string,
+    trigger: LicenseOperationKind,
+    { waitMs = 0, idempotencyKey = null }: { waitMs?: number; idempotencyKey?: string | null } = {},
+  ): Promise<Result<LicenseAnswer>> {
+    const idempotency =
+      idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
+    const request = { reach, licenseKey, trigger, waitMs, idempotency };
     return await this.#within(this.licensing.change(request, never));
   }
 

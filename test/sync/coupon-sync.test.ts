@@ -137,4 +137,24 @@ describe('a creation whose answer was lost', () => {
     expect(mirroredSince(office.store)).toBe(office.now - minute);
     expect(office.store.mirror.get(7)?.confirmedAt).toBe(office.now - minute);
   });
+
+  it('is found although another coupon leaves the list between two of its pages', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    const others = Array.from({ length: 100 }, (_, index) => ({
+      ...terms,
+      code: `C${index}`,
+      id: index + 1,
+    }));
+    const ours = { ...terms, id: 101 };
+    await office.listings[0]?.(others);
+    // One of the first page was deleted: what stood behind it has moved to the page that was read already.
+    await office.listings[1]?.([]);
+    await office.listings[2]?.([...others.slice(1), ours]);
+    await office.listings[3]?.([]);
+    expect(office.stateOf(id)).toBe('delivered');
+  });
 });

@@ -1,13 +1,13 @@
 import { countAfter, type License } from '../../../domain/license.ts';
 import { nextRefreshAt, type Observation } from '../../../domain/observation.ts';
 import type { Operation } from '../../../domain/operation.ts';
-import { isOutage, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
+import { isOutage, type Outcome } from '../../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { loseAnswer } from '../settlement/fence.ts';
-import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure, type Wait } from '../lane.ts';
+import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
 import { endRefusedDisables, refuseOperation } from './refusal.ts';
 
@@ -134,18 +134,8 @@ function recordNotApplied(
   move(transaction, operation, { type: 'not_applied' });
   // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
   if (outcome.reason === 'missing') updateObservation(transaction, operation.subject, { readFirst: true });
-  scheduleHead(transaction, operation.subject, lane, waitAfterRefusal(operation, outcome, policy, context));
-}
-
-function waitAfterRefusal(
-  operation: Operation,
-  outcome: NotApplied,
-  policy: SyncPolicy,
-  context: Context,
-): Wait {
-  // The whole product pauses until its credential is accepted; its lanes then go on at once.
-  if (outcome.reason === 'unauthorized') return { at: context.steady, lastError: outcome.detail };
-  return waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
+  const failure = { ...outcome, outage: isOutage(outcome) };
+  scheduleHead(transaction, operation.subject, lane, waitAfterFailure(operation, failure, policy, context));
 }
 
 function recordAmbiguous(

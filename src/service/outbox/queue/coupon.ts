@@ -27,7 +27,9 @@ export function queueCoupon(
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror, operations } = transaction;
-  if (mirror.byCode(terms.code) !== null) {
+  const known = mirror.byCode(terms.code);
+  // Where the upstream can be asked, it says itself what it thinks of a code that it has.
+  if (known !== null && (!isSentNow || known.confirmedAt === null)) {
     return refuse('coupon_code_taken', 'There already is a coupon with this code.');
   }
   const room = refuseWhenFull(transaction, maxPending);
