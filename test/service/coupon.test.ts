@@ -184,6 +184,23 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.head).toMatchObject({ outage: false, nextAt: agent.steady + 30 * second });
   });
 
+  it('whose answer was lost waits for as long as the upstream asked, where that is longer than the fence', async () => {
+    await using agent = await givenAgent();
+    await agent.create({ ...lost, retryAfterMs: 5 * minute });
+    expect(agent.head).toMatchObject({ nextAt: agent.steady + 5 * minute });
+  });
+
+  it('stays queued when it could not be sent for the caller who waits, and is gone when it was refused', async () => {
+    await using agent = await givenAgent();
+    const waiting = await agent.create(no('unreachable'));
+    expect(waiting.progress.state).toBe('pending');
+    expect(agent.codes()).toEqual(['-1 Spring']);
+    await using other = await givenAgent();
+    await other.create(no('refused'));
+    expect(other.head).toBeNull();
+    expect(other.codes()).toEqual([]);
+  });
+
   it('in flight when the process ended is looked for after the fence', async () => {
     await using agent = await givenAgent();
     await agent.queue();

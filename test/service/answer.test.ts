@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import {
+  givenAgent,
+  hour,
+  lost,
+  minute,
+  no,
+  second,
+  valueOf,
+  type AgentStage,
+} from '../support/service-stage.ts';
+
+const off = { enabled: false };
+
+/** The upstream answers twice, far enough apart, that it does not know the key. */
+async function loseKey(agent: AgentStage): Promise<void> {
+  await agent.read(no('missing'));
+  agent.pass(minute);
+  await agent.read(no('missing'));
+}
+
+/** A disable that the upstream refused for good: the key shows disabled here all the same. */
+async function refuseDisable(agent: AgentStage): Promise<string> {
+  const disable = await agent.record('disable');
+  await agent.answer(await agent.send('state'), no('refused'));
+  return disable;
+}
+
+/** An enable of a key that the upstream says is disabled, in flight. */
+async function sendEnable(agent: AgentStage) {
+  await agent.read(agent.says(5, off));
+  const enable = await agent.record('enable');
+  await agent.read(agent.says(5, off));
+  return { enable, flying: await agent.send('state', { justRead: true }) };
+}
+
+describe('a delivered change', () => {
+  it('confirms the key as of its answer, and puts off the next refresh', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(hour);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.observation.confirmedAt).toBe(agent.now);
+    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(6 * hour);
+  });
+
+  it('of a key that was missing once shows that it is there', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const flying = await agent.send('counter');
+    await agent.read(no('missing'));
+    expect(agent.observation.missingSince).not.toBeNull();
+    await agent.answer(flying, agent.says(6));
+    expect(agent.observation.missingSince).toBeNull();
+  });
+
+  it('of a key that was gone brings it back', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const flying = await agent.send('counter');
+    await loseKey(agent);
+    expect(agent.observation.gone).toBe(true);
+    await agent.answer(flying, agent.says(6));
+    expect(agent.observation.gone).toBe(false);
+  });
+
+  it('spares the read that a 404 to the other lane had asked for', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.record('disable');
+    const use = await agent.send('counter');
+    const disable = await agent.send('state');
+    await agent.answer(use, no('missing'), { overlapped: true });
+    await agent.answer(disable, agent.says(5, off), { overlapped: true });
+    agent.pass(second);
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+
+  it('of a key that others write, too, does not make it this agent’s alone', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.read(agent.says(4));
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(5));
+    expect(agent.observation.manyWriters).toBe(true);
+  });
+});
+
+describe('the count in the answer to a disable', () => {
+  it('is not taken when a use was under way beside it, which it may not contain', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.record('disable');
+    const use = await agent.send('counter');
+    const disable = await agent.send('state');
+    await agent.answer(use, agent.says(6), { overlapped: true });
+    const { unexpected } = await agent.answer(disable, agent.says(5, off), { overlapped: true });
+    expect(unexpected).toBeNull();
+    expect(agent.observation).toMatchObject({ manyWriters: false, license: { uses: 6, enabled: false } });
+  });
+
+  it('is not taken before the first read after a start, which has more to settle', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.restart();
+    await agent.record('disable');
+    const { unexpected } = await agent.answer(await agent.send('state'), agent.says(7, off));
+    expect(unexpected).toBeNull();
+    expect(agent.observation.license.uses).toBe(5);
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+});
+
+describe('a delivered enable', () => {
+  it('ends what a disable held that the upstream had refused before it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await refuseDisable(agent);
+    const { flying } = await sendEnable(agent);
+    await agent.answer(flying, agent.says(5));
+    expect(agent.stateOf(disable)).toBe('cancelled');
+    expect(agent.local.enabled).toBe(true);
+  });
+
+  it('ends it as well when its answer was lost, and a read shows that it was applied', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await refuseDisable(agent);
+    const { enable, flying } = await sendEnable(agent);
+    await agent.answer(flying, lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    expect([enable, disable].map((id) => agent.stateOf(id))).toEqual(['delivered', 'cancelled']);
+    expect(agent.local.enabled).toBe(true);
+  });
+
+  it('ends nothing that was asked for after it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const { enable, flying } = await sendEnable(agent);
+    await agent.answer(flying, lost);
+    agent.pass(minute);
+    await agent.read(agent.says(5, off));
+    expect(agent.stateOf(enable)).toBe('held');
+    // The vendor enables it, and this agent's disable after that is refused.
+    await agent.read(agent.says(5));
+    const disable = await refuseDisable(agent);
+    valueOf(await agent.writer.write('decideOperation', { operationId: enable, decision: 'retry' }));
+    await agent.read(agent.says(5, off));
+    await agent.answer(await agent.send('state', { justRead: true }), agent.says(5));
+    expect([enable, disable].map((id) => agent.stateOf(id))).toEqual(['inferred', 'dead']);
+    expect(agent.local.enabled).toBe(false);
+  });
+});
+
+describe('a key that was gone and is seen again', () => {
+  it('lets what had died of that go on, not what was refused', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const refused = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('refused'));
+    const missing = await agent.record('usage');
+    await loseKey(agent);
+    expect([refused, missing].map((id) => agent.stateOf(id))).toEqual(['dead', 'dead']);
+    await agent.read(agent.says(5));
+    expect([refused, missing].map((id) => agent.stateOf(id))).toEqual(['dead', 'pending']);
+  });
+});
+
+describe('a read of a key', () => {
+  it('that is not the first since the start makes a moved count another writer’s, and doubts no queue', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.restart();
+    await agent.read(agent.says(5));
+    const { unexpected } = await agent.read(agent.says(6));
+    expect(unexpected).toEqual({ expected: 5, got: 6 });
+    expect(agent.stateOf(use)).toBe('pending');
+  });
+
+  it('that an enable waited for ends its row of failures', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    const enable = await agent.record('enable');
+    await agent.read(no('unreachable'));
+    expect(agent.operation(enable).failures).toBe(1);
+    agent.pass(minute);
+    await agent.read(agent.says(5, off));
+    expect(agent.operation(enable).failures).toBe(0);
+  });
+});
+
+describe('a restart', () => {
+  it('gives an operation that a person must decide no new fence: what is behind it goes on', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const held = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(held)).toBe('held');
+    await agent.record('usage');
+    agent.pass(minute);
+    await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    await agent.restart();
+    await agent.read(agent.says(6));
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+});
