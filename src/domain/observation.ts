@@ -1,7 +1,7 @@
 import { countAfter, type License } from './license.ts';
 import type { Operation } from './operation.ts';
 
-/** What the upstream last said of a license key, and what this process makes of it. Times are epoch ms. */
+/** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
 export type Observation = {
   license: License;
   /** The license with the unfinished local changes: what a caller is answered. */
@@ -22,7 +22,7 @@ export type Observation = {
   readFirst: boolean;
   /** When a caller last asked for it. */
   askedAt: number;
-  /** When it is to be asked for behind the callers (`Clock.steady`); null when nobody asks for it any more. */
+  /** When to refresh it in the background (`Clock.steady`); null when callers no longer ask for it. */
   refreshAt: number | null;
 };
 

@@ -25,7 +25,7 @@ export type NotApplied = {
   retryAfterMs: number | null;
 };
 
-/** Nobody can tell from here whether the request was applied. */
+/** It is unknown whether the request was applied. */
 export type Ambiguous = {
   outcome: 'ambiguous';
   /** HTTP status; null when no whole answer came. */

@@ -77,7 +77,7 @@ export interface Upstream {
 }
 
 /**
- * Who waits for a look-up at the upstream, and how many keys that nobody knows he may still look up
+ * The credential that has an unknown key looked up at the upstream, and how many more it may have looked up
  * (`limits.misses`).
  */
 export interface Lookups {
@@ -97,7 +97,7 @@ export type Found =
   /** The upstream knows it under none of the products. */
   | { found: 'missing' }
   | { found: 'unreachable'; detail: string }
-  /** Nobody was asked: this credential has looked up too many keys that nobody knows. */
+  /** The upstream was not asked: this credential has looked up too many unknown keys. */
   | { found: 'limited'; waitMs: number };
 
 /** Reads of license keys from the upstream; what they bring is in the store before they resolve. */
@@ -112,7 +112,7 @@ export interface Pull {
     signal: AbortSignal,
     lookups: Lookups | null,
   ): Promise<Found>;
-  /** Asks for a known key behind its answer, some time soon. */
+  /** Queues a background read of a known key. */
   refresh(productKey: string, licenseKey: string): void;
 }
 
@@ -128,7 +128,7 @@ export interface CouponPull {
   giveBack(): void;
   /** Sends a creation that is committed as in flight: a single attempt, whose outcome is recorded when it resolves. */
   create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>>;
-  /** Brings the whole list behind an answer, some time soon. */
+  /** Queues a background read of the whole list. */
   refresh(): void;
 }
 
@@ -149,7 +149,7 @@ export interface Deliveries {
 
 /** What a person does about the way up; each is an act on record, and its result is for one answer only. */
 export interface SyncControl {
-  /** Lets everything go on at once that waits for anything but the upstream's own wish, a fence or the rate. */
+  /** Ends every wait except fences, the upstream's `Retry-After` and the rate limit. */
   now(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** Lets nothing go up, across restarts, until `resume`. */
   pause(writeOptions: WriteOptions): Promise<Result<unknown>>;

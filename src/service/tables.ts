@@ -178,7 +178,7 @@ export interface OperationTable extends OperationReads {
   withState(state: OperationState): Operation[];
   /** Those in doubt that were first sent to another upstream and are not held yet. */
   inDoubtElsewhere(upstream: string): Operation[];
-  /** Fences that had not passed at `reached` hold until then: after a start nobody knows how much of them is left. */
+  /** Extends every fence that had not passed at `reached` to `until`: after a start its remainder is unknown. */
   extendFences(reached: number, until: number): void;
   /** Puts the operations of one spelling of a license key into the lanes of another; their heads are to be scheduled. */
   moveToSubject(from: string, to: string): void;

@@ -11,7 +11,7 @@ import type { Priority } from './upstream-rate.ts';
 import type { Uplink } from './uplink.ts';
 
 const pageSize = 100;
-/** A list of more pages than this is not followed to its end. */
+/** The most pages of a list that are read. */
 const mostPages = 1000;
 
 export type CouponSyncParts = {
@@ -26,7 +26,7 @@ export type CouponSyncParts = {
   lifetime: AbortSignal;
 };
 
-/** Brings the upstream's coupons into the mirror, and creations upward. */
+/** Mirrors the upstream's coupons, and sends creations. */
 export class CouponSync implements CouponPull {
   readonly #parts: CouponSyncParts;
   #listing: Promise<Outcome<Coupon[]>> | null = null;
@@ -80,7 +80,7 @@ export class CouponSync implements CouponPull {
     caller: { idempotency: Idempotency | null } | null,
   ): Promise<Outcome<Coupon>> {
     const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
-    // Once it is sent it is followed to its end, also when the caller has gone.
+    // Not the caller's signal: a request that was sent is followed to its end.
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), lifetime);
     uplink.observe(outcome, { owner: null, subject: 'coupons' });
     const recorded = await persist(clock, lifetime, () =>
@@ -96,10 +96,10 @@ export class CouponSync implements CouponPull {
     return outcome;
   }
 
-  /** Settles a creation whose answer was lost. The caller holds its lane and was admitted once. */
+  /** Settles a creation whose answer was lost, by a new listing. */
   async settle(operation: Operation): Promise<void> {
     const { writer, clock, policy, lifetime } = this.#parts;
-    // A listing that was under way may have been made before the creation arrived.
+    // A listing under way may have been answered before the creation arrived.
     await this.#listing;
     const outcome = fromUpstream(await this.#listWhole('push'));
     if (outcome.outcome !== 'applied') {
@@ -192,7 +192,7 @@ export class CouponSync implements CouponPull {
   }
 }
 
-/** The outcome, but for what a cache on the way answered: that settles nothing. */
+/** The outcome; one that came from a cache settles nothing and counts as not applied. */
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
   const detail = 'a cache on the way answered, not the upstream';
@@ -205,7 +205,7 @@ function found(outcome: Outcome<unknown>): Found {
   return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 
-/** Nobody knocks on with an API key that was refused, until a probe finds it accepted. */
+/** After a 401 or 403, stop using this API key until a probe succeeds. */
 const refusedKey: Outcome<never> = {
   outcome: 'not_applied',
   reason: 'unauthorized',

@@ -12,7 +12,7 @@ import type { Uplink } from './uplink.ts';
 
 /** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
 const disbeliefMs = 60_000;
-/** How many of the keys confirmed last are looked through for a witness. */
+/** How many of the last confirmed keys are considered as a witness. */
 const witnesses = 10;
 /** How many unknown keys are remembered at most. */
 const unknownKeys = 10_000;
@@ -64,7 +64,7 @@ export class LicensePull implements Pull {
     let found: Found = { found: 'missing' };
     let charged = 0;
     for (const productKey of asked) {
-      // Charged before it goes up: guesses that are made all at once count as those made one by one.
+      // Charge before sending, so that concurrent guesses count like consecutive ones.
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
       if (isFirst) lookups?.charge();
       const reading = this.read(productKey, licenseKey, 'caller', lookups?.credential);
@@ -85,7 +85,7 @@ export class LicensePull implements Pull {
     void this.read(productKey, licenseKey, 'refresh');
   }
 
-  /** Reads a key under the lanes that the caller already stays in, and waits for room on a full disk. */
+  /** Reads a key whose lanes the caller holds; waits for room on a full disk. */
   async readNow(productKey: string, licenseKey: string): Promise<Outcome<License>> {
     const { clock, lifetime } = this.#parts;
     const read = await this.#ask(productKey, licenseKey);
@@ -94,8 +94,8 @@ export class LicensePull implements Pull {
   }
 
   /**
-   * Reads a key in its turn, which is that of whoever asked first (a credential, where callers wait);
-   * whoever asks meanwhile shares the answer. Never rejects.
+   * Queues one read of a key, with the priority and the credential (`asker`) of the first caller; concurrent
+   * callers share its answer. Never rejects.
    */
   read(
     productKey: string,
@@ -127,7 +127,7 @@ export class LicensePull implements Pull {
     const read = isRefused
       ? { productKey, licenseKey, outcome: refusedSecret, sentAt: clock.steady(), isMissingBelieved: false }
       : await this.#ask(productKey, licenseKey);
-    // It can be made again: nobody is kept waiting for room on a full disk.
+    // A read can be repeated, so it does not wait for room on a full disk.
     await this.#record(read);
     return read.outcome;
   }
@@ -192,7 +192,7 @@ export class LicensePull implements Pull {
   }
 }
 
-/** Nobody knocks on with a secret that was refused, until a probe finds it accepted. */
+/** After a 401 or 403, stop using this secret until a probe succeeds. */
 const refusedSecret: Outcome<never> = {
   outcome: 'not_applied',
   reason: 'unauthorized',
@@ -205,7 +205,7 @@ function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;
 }
 
-/** Whether certainly nothing went up: nobody can guess by that. */
+/** Whether certainly nothing was sent: such a look-up is not charged. */
 function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
 }
@@ -218,7 +218,7 @@ function unreachable(detail: string): Outcome<License> {
   return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 
-/** The promise's value, or the signal's reason if that comes first; the work itself goes on for the others. */
+/** The promise's value, or the signal's reason if that comes first; the work goes on for other callers. */
 async function withSignal<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();

@@ -12,7 +12,7 @@ import type { LicensePull } from './pull.ts';
 import type { Uplink } from './uplink.ts';
 import { Wake } from './wake.ts';
 
-/** The longest the loop sleeps without looking, in ms: a machine that slept is caught up with by then. */
+/** The longest sleep between two looks at the outbox, in ms: it bounds the delay after the machine slept. */
 const longestSleepMs = 30_000;
 
 export type PushParts = {
@@ -30,7 +30,7 @@ export type PushParts = {
   lifetime: AbortSignal;
 };
 
-/** Carries the outbox upward: lanes whose head is due, some at once, one step at a time each. */
+/** Delivers the outbox: takes lanes whose head is due, up to `sync.lanes` at once, each one step at a time. */
 export class Push implements Deliveries {
   readonly #parts: PushParts;
   readonly #active = new Map<string, Promise<void>>();
@@ -91,7 +91,7 @@ export class Push implements Deliveries {
     return untilFailure && (operation.failures > 0 || stuck || !uplink.admission().admitted);
   }
 
-  /** Starts what is due and has room; says for how many ms there is nothing more to start. */
+  /** Starts due lanes as long as there is room; returns how long nothing more is to be started, in ms. */
   #startDue(signal: AbortSignal, fail: (error: unknown) => void): number {
     const { reader, clock, uplink, settings } = this.#parts;
     const now = clock.steady();
@@ -146,7 +146,7 @@ export class Push implements Deliveries {
     signal: AbortSignal,
   ): Promise<'read' | 'nothing'> {
     const { writer, clock, uplink } = this.#parts;
-    // The turn comes first: an operation must not stand in flight while it waits for one.
+    // Wait for the rate limit first: an operation that is marked in flight must be sent at once.
     const admission = await uplink.admit('push', signal);
     if (!admission.admitted) return 'nothing';
     const step = { subject: lane.subject, lane: lane.lane, justRead };

@@ -8,7 +8,7 @@ import type { Clock, CouponPull, Found, Idempotency } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { MirroredCoupon, Page, Reader } from '../tables.ts';
 
-/** What the agent's coupon answers hang on; the functions give what is configured now. */
+/** What the agent's coupon answers depend on; the functions return the configuration in force. */
 export type AgentCouponingParts = {
   reader: Reader;
   writer: Writer;
@@ -21,7 +21,7 @@ export type AgentCouponingParts = {
   settings: () => { freshness: FreshnessPolicy; maxPending: number };
 };
 
-/** Coupons on an agent: a mirror of the upstream's, and creations that go there as soon as they can. */
+/** Coupons on an agent: read from a mirror of the upstream's, created there as soon as it can be reached. */
 export function agentCouponing(parts: AgentCouponingParts): Couponing {
   return {
     create: (_, terms, idempotency, signal) => create(parts, terms, idempotency, signal),

@@ -10,7 +10,7 @@ import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { Reader } from '../tables.ts';
 
-/** What the agent's license answers hang on; the functions give what is configured now. */
+/** What the agent's license answers depend on; the functions return the configuration in force. */
 export type AgentLicensingParts = {
   reader: Reader;
   writer: Writer;
@@ -63,7 +63,7 @@ async function verify(
   return fetch(parts, question, signal);
 }
 
-/** Behind the answer, and of no weight for it: a full disk must not keep a key from being verified. */
+/** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */
 function touchObservation({ writer }: AgentLicensingParts, licenseKey: string): void {
   writer.write('touchObservation', { licenseKey }).catch(() => undefined);
 }
@@ -96,7 +96,7 @@ async function fetch(
   return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
 }
 
-/** Whoever asks for a key that is known here does not guess. */
+/** A look-up of a known key is no guess, and is not charged. */
 function uncounted(lookups: Lookups | null): Lookups | null {
   return lookups && { ...lookups, waitMs: () => 0, charge: () => undefined, giveBack: () => undefined };
 }

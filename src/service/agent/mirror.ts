@@ -27,7 +27,7 @@ export function mirrorCoupons(
   return done(null);
 }
 
-/** Lets go of a coupon for which the upstream answered 404. */
+/** Removes a coupon for which the upstream answered 404. */
 export function forgetCoupon(transaction: Transaction, { id }: { id: number }): Result<null> {
   transaction.mirror.remove(id);
   return done(null);

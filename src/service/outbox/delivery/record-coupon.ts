@@ -14,7 +14,7 @@ import { refuseOperation } from './refusal.ts';
 export type RecordCouponAnswer = {
   operationId: string;
   outcome: Outcome<Coupon>;
-  /** Who waits for the answer: a refusal is theirs, and nothing of the creation is left. Null: nobody does. */
+  /** The caller who waits for the answer: a refusal is passed on, and the creation is undone. Null: none. */
   caller: { idempotency: Idempotency | null } | null;
   policy: SyncPolicy;
 };
@@ -67,12 +67,12 @@ function keepForRepeats(
   transaction.idempotency.put(credential, key, { fingerprint, value, at: now, unchanged: false });
 }
 
-/** Whether the upstream will never take this creation: its terms, or its code, are not to its liking. */
+/** Whether the upstream will never accept this creation: it refuses the terms or the code. */
 function isRefusal({ reason }: NotApplied): boolean {
   return reason === 'refused' || reason === 'rejected' || reason === 'missing';
 }
 
-/** The caller is told of the refusal, and may ask for the same coupon again. */
+/** Undoes the creation: the caller gets the refusal, and may send the same request again. */
 function leaveNothing(
   transaction: Transaction,
   operation: Operation,

@@ -8,7 +8,7 @@ import { unfinishedCount } from '../lane.ts';
 export type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
   Partial<Pick<Operation, 'seenEnabled' | 'payload'>>;
 
-/** Refuses where `sync.max_pending` operations wait already: nothing that was taken is ever given up for room. */
+/** Refuses a change when `sync.max_pending` operations wait: nothing already accepted is dropped for room. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
   if (unfinishedCount(transaction) < maxPending) return done(null);
   return refuse(

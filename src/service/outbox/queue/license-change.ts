@@ -42,8 +42,8 @@ export function queueChange(
     return refuse('verdict_expired', 'The key was disabled when last seen, and that is too long ago.');
   }
   const isFresh = judged.verdict === 'answer' && judged.freshness === 'fresh';
-  const inPlace = findInPlace(transaction, observation, { trigger, isFresh });
-  if (inPlace !== null) return { ...done(inPlace), unchanged: true };
+  const needless = findNeedless(transaction, observation, { trigger, isFresh });
+  if (needless !== null) return { ...done(needless), unchanged: true };
   const room = refuseWhenFull(transaction, command.maxPending);
   if (!room.ok) return room;
   const { licenseKey } = observation.license;
@@ -66,10 +66,10 @@ export function queueChange(
 }
 
 /**
- * What already does what is asked for: the same change of state on its way, or a key that was seen enabled
- * not long ago. An older observation says too little: somebody may have disabled the key since.
+ * What makes the change unnecessary: the same change of state is the last in its lane, or the key was seen
+ * enabled and the observation is fresh. An older one does not count: the key may have been disabled since.
  */
-function findInPlace(
+function findNeedless(
   { operations }: Transaction,
   observation: Observation,
   { trigger, isFresh }: { trigger: QueueChange['trigger']; isFresh: boolean },

@@ -16,9 +16,9 @@ export function doubtInFlight(transaction: Transaction, policy: { fenceMs: numbe
 }
 
 /**
- * Another past may have delivered what this store still holds (a restored backup, a copied directory):
- * every unfinished operation is read back against what was last seen, and nothing that a read shows then
- * is certain. (src/sync/README.md, After a restore or a copy)
+ * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
+ * operation is read back against the last observation, and ends inferred at best.
+ * (src/sync/README.md, After a restore or a copy)
  */
 export function doubtAll({ operations, observations }: Transaction): void {
   const lastError = 'this store was restored or copied: it may have been delivered before';
@@ -37,16 +37,16 @@ export function doubtAll({ operations, observations }: Transaction): void {
 }
 
 /**
- * The count became `readUses` while this process was not there, in a way that its own doubtful operations
- * do not explain. Where nobody else writes, and those of before this start explain it together, a past that
- * this store does not remember (a snapshot) may have delivered them: they are read back at `settleAt`.
- * Otherwise somebody else has written, which is no reason to give up a queue that was never sent: it is
- * sent, and ends as inferred. Says whether they are to be read back.
+ * The first read after a start shows a count that the doubtful operations do not explain. If this agent is
+ * the only writer, and all operations from before the start together explain it, they may have been delivered
+ * in a past that this store does not remember (a snapshot): they are read back at `settleAt`. Otherwise
+ * another writer changed the count: the operations are sent, and end inferred. Returns whether they are to be
+ * read back.
  */
 export function doubtEarlier(
   transaction: Transaction,
   observation: Observation,
-  seen: { readUses: number; isAlone: boolean; lastSeq: number },
+  seen: { readUses: number; isOnlyWriter: boolean; lastSeq: number },
   settleAt: number,
 ): boolean {
   const { licenseKey, uses } = observation.license;
@@ -54,7 +54,7 @@ export function doubtEarlier(
   const pending = earlier.filter(({ progress }) => progress.state === 'pending');
   const base = baseOf(earlier) ?? uses;
   const explains = countApplied(base, earlier.map(counterKind), seen.readUses) !== null;
-  const isOurs = seen.isAlone && explains && pending.length > 0;
+  const isOurs = seen.isOnlyWriter && explains && pending.length > 0;
   for (const operation of pending) {
     if (isOurs) {
       const fenced = { ...operation, fencedUntil: settleAt };

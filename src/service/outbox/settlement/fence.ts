@@ -21,9 +21,9 @@ export function loseAnswer(
 }
 
 /**
- * After a start nobody knows for how long the process was away, since the clock may have been turned in
- * between: every fence that had not certainly passed at `reached` (`Clock.steady`) holds for its whole length
- * again, and so does that of everything in doubt.
+ * The clock may have been turned while the process was stopped, so the time that passed is unknown: at a start,
+ * every fence that had not certainly passed at `reached` (`Clock.steady`) begins anew, and so does that of
+ * every operation in doubt.
  */
 export function renewFences(
   transaction: Transaction,

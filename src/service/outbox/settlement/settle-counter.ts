@@ -39,14 +39,15 @@ export function settleCounter(
   const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
   const applied = countApplied(base, doubtful.map(counterKind), read.uses);
   const isFirstSinceStart = observation.boot !== currentBoot(transaction);
-  const isAlone = policy.writers === 'single' && !observation.manyWriters;
+  const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
   if (applied === null && isFirstSinceStart) {
-    const seen = { readUses: read.uses, isAlone, lastSeq: lastSeqBefore(transaction) };
+    const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
     if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) return unsettled;
   }
-  if (doubtful.length > 0) settleDoubtful(transaction, doubtful, { ...settling, applied, isAlone }, context);
-  takeBackNothing(transaction, settling, context);
-  goOn(transaction, subject, head, context);
+  if (doubtful.length > 0)
+    settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
+  endNeedlessDecrease(transaction, settling, context);
+  scheduleNext(transaction, subject, head, context);
   return { settled: true, unexpected: applied === null ? { expected: base, got: read.uses } : null };
 }
 
@@ -54,10 +55,10 @@ export function settleCounter(
 function settleDoubtful(
   transaction: Transaction,
   doubtful: readonly Operation[],
-  { policy, applied, isAlone }: Settling & { applied: number | null; isAlone: boolean },
+  { policy, applied, isOnlyWriter }: Settling & { applied: number | null; isOnlyWriter: boolean },
   { now }: Context,
 ): void {
-  const certain = applied !== null && isAlone;
+  const certain = applied !== null && isOnlyWriter;
   for (const [index, operation] of doubtful.entries()) {
     if (index >= (applied ?? doubtful.length)) {
       move(transaction, operation, { type: 'read_absent', certain });
@@ -69,8 +70,8 @@ function settleDoubtful(
   }
 }
 
-/** A read made for this attempt shows 0: the decrease at the front has nothing to take back. */
-function takeBackNothing(
+/** A read made for this attempt shows 0: a decrease at the head has nothing to take back. */
+function endNeedlessDecrease(
   transaction: Transaction,
   { observation, read, sentAt }: Settling,
   { now }: Context,
@@ -82,8 +83,8 @@ function takeBackNothing(
   }
 }
 
-/** What stands at the front now goes on at once, unless it waits for its own time still. */
-function goOn(
+/** Schedules the head for now, unless it is the same one as before and still waits. */
+function scheduleNext(
   transaction: Transaction,
   subject: string,
   before: Operation | null,
