@@ -92,7 +92,7 @@ export interface Lookups {
 }
 
 /** What asking the upstream for a key that is not known well enough here came to. */
-export type Found =
+export type LookupResult =
   | { found: 'known' }
   /** The upstream knows it under none of the products. */
   | { found: 'missing' }
@@ -111,7 +111,7 @@ export interface Pull {
     licenseKey: string,
     signal: AbortSignal,
     lookups: Lookups | null,
-  ): Promise<Found>;
+  ): Promise<LookupResult>;
   /** Queues a background read of a known key. */
   refresh(productKey: string, licenseKey: string): void;
 }
@@ -119,9 +119,9 @@ export interface Pull {
 /** Coupons of the upstream; what its answers bring is in the mirror before the promises resolve. */
 export interface CouponPull {
   /** Brings the whole list. */
-  list(signal: AbortSignal): Promise<Found>;
+  list(signal: AbortSignal): Promise<LookupResult>;
   /** Brings one coupon. */
-  get(id: number, signal: AbortSignal): Promise<Found>;
+  get(id: number, signal: AbortSignal): Promise<LookupResult>;
   /** Waits for the turn of a creation. */
   admit(signal: AbortSignal): Promise<'admitted' | 'away' | 'unauthorized'>;
   /** Gives back a turn that was not used. */

@@ -2,7 +2,7 @@ import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
-import type { Clock, CouponPull, Found, Idempotency, Log, Upstream } from '../service/ports.ts';
+import type { Clock, CouponPull, LookupResult, Idempotency, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
@@ -35,7 +35,7 @@ export class CouponSync implements CouponPull {
     this.#parts = parts;
   }
 
-  async list(signal: AbortSignal): Promise<Found> {
+  async list(signal: AbortSignal): Promise<LookupResult> {
     signal.throwIfAborted();
     return found(await this.#listWhole('caller'));
   }
@@ -44,7 +44,7 @@ export class CouponSync implements CouponPull {
     void this.#listWhole('refresh');
   }
 
-  async get(id: number, signal: AbortSignal): Promise<Found> {
+  async get(id: number, signal: AbortSignal): Promise<LookupResult> {
     const { upstream } = this.#parts;
     const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
     if (outcome.outcome === 'applied') await this.#keep([outcome.value], outcome.confirmedAt, false);
@@ -199,7 +199,7 @@ function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   return { outcome: 'not_applied', reason: 'cached', status: null, detail, retryAfterMs: null };
 }
 
-function found(outcome: Outcome<unknown>): Found {
+function found(outcome: Outcome<unknown>): LookupResult {
   if (outcome.outcome === 'applied') return { found: 'known' };
   const isMissing = outcome.outcome === 'not_applied' && outcome.reason === 'missing';
   return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Found, Lookups, Pull, Upstream } from '../service/ports.ts';
+import type { Clock, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
@@ -57,11 +57,11 @@ export class LicensePull implements Pull {
     licenseKey: string,
     signal: AbortSignal,
     lookups: Lookups | null,
-  ): Promise<Found> {
+  ): Promise<LookupResult> {
     const asked = productKeys.filter((productKey) => !this.#isRemembered(productKey, licenseKey));
     const waitMs = asked.length === 0 ? 0 : (lookups?.waitMs() ?? 0);
     if (waitMs > 0) return { found: 'limited', waitMs };
-    let found: Found = { found: 'missing' };
+    let found: LookupResult = { found: 'missing' };
     let charged = 0;
     for (const productKey of asked) {
       // Charge before sending, so that concurrent guesses count like consecutive ones.

@@ -4,7 +4,7 @@ import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList, Provenance } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
-import type { Clock, CouponPull, Found, Idempotency } from '../ports.ts';
+import type { Clock, CouponPull, LookupResult, Idempotency } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { MirroredCoupon, Page, Reader } from '../tables.ts';
 
@@ -113,7 +113,7 @@ async function get(
     if (age > settings().freshness.freshMs) pull.refresh();
     return done(answer(parts, known, 'hit'));
   }
-  const found: Found = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
+  const found: LookupResult = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
   const fetched = reader.mirror.get(id);
   if (fetched !== null) return done(answer(parts, fetched, 'miss'));
   if (found.found === 'unreachable') return unreachable(found);
@@ -148,7 +148,7 @@ function provenanceOf(
   };
 }
 
-function unreachable(found: Found): Result<never> {
+function unreachable(found: LookupResult): Result<never> {
   const detail = found.found === 'unreachable' ? found.detail : 'it did not answer';
   return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
 }
