@@ -1,5 +1,5 @@
-import { recordAudit } from './access/audit.ts';
-import { runOnce } from './access/idempotency.ts';
+import { auditEntry } from './access/audit.ts';
+import { isRefusal, storedResult, storeResult } from './access/idempotency.ts';
 import type { Context } from './ports.ts';
 import type { Awaitable } from './tables.ts';
 import * as useCases from './use-cases.ts';
@@ -23,12 +23,14 @@ export async function runUseCase<Name extends UseCaseName>(
     command: CommandOf<Name>,
     context: Context,
   ) => Awaitable<CommandResult<Name>>;
-  const run = async (): Promise<CommandResult<Name>> => {
-    const result = await useCase(transaction, command, context);
-    await recordAudit(transaction, request, result, context);
-    return result;
-  };
-  const { idempotency } = writeOptions;
-  if (idempotency === undefined || idempotency === null) return await run();
-  return (await runOnce(transaction, idempotency, context, run)) as CommandResult<Name>;
+  const { idempotency = null } = writeOptions;
+  const stored = idempotency === null ? null : await storedResult(transaction, idempotency);
+  // The same fingerprint is the same request, so the stored result is of this use case.
+  if (stored !== null) return stored as CommandResult<Name>;
+  const result = await useCase(transaction, command, context);
+  const entry = auditEntry(request, result, context);
+  if (entry !== null) await transaction.audit.add(entry);
+  if (idempotency === null || isRefusal(result)) return result;
+  const refusal = await storeResult(transaction, idempotency, result, context);
+  return refusal === null ? result : (refusal as CommandResult<Name>);
 }

@@ -82,7 +82,12 @@ class BatchCommitter<Command> implements Committer<Command> {
   async #runOne(command: Command): Promise<CommandOutcome> {
     const { database, transaction } = this.#connection;
     this.#scopes.open();
-    const outcome = await outcomeOf(() => this.#how.run(transaction, command));
+    let outcome: CommandOutcome;
+    try {
+      outcome = { result: await this.#how.run(transaction, command) };
+    } catch (error) {
+      outcome = { error };
+    }
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
@@ -134,14 +139,6 @@ function prepareScopes(database: DatabaseSync): Scopes {
     close: prepare('RELEASE command'),
     undo: prepare('ROLLBACK TO command'),
   };
-}
-
-async function outcomeOf(run: () => Awaitable<unknown>): Promise<CommandOutcome> {
-  try {
-    return { result: await run() };
-  } catch (error) {
-    return { error };
-  }
 }
 
 function lossOf(outcome: CommandOutcome): unknown {

@@ -1,7 +1,7 @@
 import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuditEntry } from '../tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
 /** What is audited: never a secret, never a whole license key. */
@@ -53,16 +53,15 @@ function rightsOf({ scopes, productKey }: Token): string {
 /** The actor of what this process does by itself. */
 const processActor = 'latchkey';
 
-/** Adds an entry to the audit, which is never pruned, if a person did this and it was not refused. */
-export async function recordAudit<Name extends UseCaseName>(
-  transaction: AuthorityTransaction,
+/** The audit entry of a result; null when it was refused, or is nothing that a person does. */
+export function auditEntry<Name extends UseCaseName>(
   { name, command, writeOptions }: WriteRequest<Name>,
   result: CommandResult<Name>,
   { now }: Context,
-): Promise<void> {
+): AuditEntry | null {
   // The compiler cannot see that a name, its command and its value belong together.
   const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
-  if (describe === undefined || !result.ok) return;
+  if (describe === undefined || !result.ok) return null;
   const { act, subject, detail = '' } = describe(result.value, command);
-  await transaction.audit.add({ at: now, actor: writeOptions.actor ?? processActor, act, subject, detail });
+  return { at: now, actor: writeOptions.actor ?? processActor, act, subject, detail };
 }

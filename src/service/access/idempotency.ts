@@ -9,35 +9,32 @@ const idempotencyKeptMs = 8 * 24 * 3_600_000;
 export const unchangedLimit = 100_000;
 
 /**
- * Runs a write under its idempotency key: the first successful result is stored and returned for the same
- * request; another request under the key is refused (draft-ietf-httpapi-idempotency-key-header).
+ * The first successful result under an idempotency key, for the same request; a refusal for another request
+ * (draft-ietf-httpapi-idempotency-key-header); null when none is stored.
  */
-export async function runOnce<Answer extends Result<unknown>>(
+export async function storedResult(
   transaction: AuthorityTransaction,
-  idempotency: Idempotency,
-  context: Context,
-  run: () => Promise<Answer>,
-): Promise<Answer | Result<never>> {
-  const { credential, key, fingerprint } = idempotency;
-  const record = await transaction.idempotency.get(credential, key);
-  if (record !== null && record.fingerprint !== fingerprint) {
-    return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
-  }
-  // The same fingerprint is the same request, so the stored value has the type of its answer.
-  if (record !== null) return record.value as Answer;
-  const result = await run();
-  if (isRefusal(result)) return result;
+  { credential, key, fingerprint }: Idempotency,
+): Promise<unknown> {
+  const stored = await transaction.idempotency.get(credential, key);
+  if (stored === null) return null;
+  if (stored.fingerprint === fingerprint) return stored.value;
+  return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
+}
+
+/** Stores a successful result under its idempotency key; returns a refusal where it cannot be stored, else null. */
+export async function storeResult(
+  transaction: AuthorityTransaction,
+  { credential, key, fingerprint }: Idempotency,
+  result: Result<unknown>,
+  { now }: Context,
+): Promise<Result<never> | null> {
   const unchanged = result.ok && result.unchanged === true;
   if (unchanged && (await transaction.idempotency.unchangedCount()) >= unchangedLimit) {
     return refuse('storage_full', 'Too many changes that change nothing are kept for repetition.');
   }
-  await transaction.idempotency.put(credential, key, {
-    fingerprint,
-    value: result,
-    at: context.now,
-    unchanged,
-  });
-  return result;
+  await transaction.idempotency.put(credential, key, { fingerprint, value: result, at: now, unchanged });
+  return null;
 }
 
 /** Replaces the answer stored at the commit by the one the caller got after waiting (`Prefer: wait`). */
