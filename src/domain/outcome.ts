@@ -42,6 +42,8 @@ export type Applied<Value> = {
   confirmedAt: number;
   /** A cache on the way answered a read: callers may see it, but it is no base for sending and settles nothing. */
   isCached: boolean;
+  /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
+  instance?: string;
 };
 
 /** What became of one request to the upstream. */

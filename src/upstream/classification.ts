@@ -1,5 +1,5 @@
 import { parseDatetime } from '../domain/datetime.ts';
-import { provenanceHeaderNames } from '../domain/header-names.ts';
+import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import type { NotAppliedReason, Outcome } from '../domain/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
@@ -60,7 +60,9 @@ function classifyAnswer<Value>(
     // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
     const madeAt = isCached ? (sentAtOf(answer) ?? now) : now;
     const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
-    return { outcome: 'applied', value: reading.value, confirmedAt, isCached };
+    const instance = headerOf(answer.headers, instanceHeader.toLowerCase());
+    const named = instance === null ? {} : { instance };
+    return { outcome: 'applied', value: reading.value, confirmedAt, isCached, ...named };
   }
   if (status >= 400 && status < 500) {
     // A firewall's page is not the upstream's verdict: only a JSON object is.

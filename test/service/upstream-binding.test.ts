@@ -57,6 +57,32 @@ describe('an upstream that was replaced in the configuration', () => {
   });
 });
 
+describe('a Latchkey upstream, whose answers name its instance', () => {
+  it('that is another instance behind the same address does not settle what was sent to the one before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(5), instance: 'first' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    expect(agent.operation(use).upstream).toBe(`${store} first`);
+    agent.pass(minute);
+    await agent.read({ ...agent.says(6), instance: 'restored' });
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).lastError).toContain('first');
+  });
+
+  it('that is the same instance settles as ever', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(5), instance: 'first' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read({ ...agent.says(6), instance: 'first' });
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+});
+
 describe('a product in the configuration', () => {
   it('that has another key and the same secret keeps its license keys and changes', async () => {
     await using agent = await givenAgent({ uses: 5 });

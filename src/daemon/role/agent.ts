@@ -17,7 +17,6 @@ export function agentRole(parts: RoleParts): Role {
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
-  sync.uplink.waitUntil(retryAfterUntil(reader));
   const productKeys = (): readonly string[] => current.productKeys();
   return {
     licensing: agentLicensing({
@@ -41,7 +40,10 @@ export function agentRole(parts: RoleParts): Role {
     ),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),
-    bind: () => bind(parts),
+    async bind() {
+      await bind(parts);
+      sync.uplink.waitUntil(retryAfterUntil(reader));
+    },
     async run(signal) {
       await using _ = upstream;
       await sync.run(signal);

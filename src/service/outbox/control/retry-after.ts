@@ -19,3 +19,8 @@ export function shiftRetryAfter(transaction: Transaction, byMs: number): void {
   const until = retryAfterUntil(transaction);
   if (until > 0) transaction.settings.set(setting, String(until + byMs));
 }
+
+/** Another upstream has asked for nothing yet. */
+export function forgetRetryAfter({ settings }: Transaction): void {
+  settings.set(setting, '0');
+}

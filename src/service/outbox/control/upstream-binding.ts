@@ -3,6 +3,7 @@ import { currentBoot } from '../../lifecycle/boot.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
+import { forgetRetryAfter } from './retry-after.ts';
 import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts';
 
 const boundTo = 'upstream';
@@ -42,7 +43,10 @@ export function bindUpstream(
   if (before !== baseUrl) {
     settings.set(boundTo, baseUrl);
     settings.set(boundInstance, '');
-    if (before !== null) heldOperations = holdDoubtElsewhere(transaction, before, context);
+    if (before !== null) {
+      forgetRetryAfter(transaction);
+      heldOperations = holdDoubtElsewhere(transaction, before, context);
+    }
   }
   return done({ heldOperations, ...bindProducts(transaction, products) });
 }
@@ -63,9 +67,13 @@ export function isOfOtherUpstream({ settings }: Reader, boot: number): boolean {
  * Takes note of the instance that an answer of the upstream names: another one behind the same address (it
  * was restored, or replaced) did not receive what was sent before.
  */
-export function observeInstance(transaction: Transaction, instance: string | null, context: Context): void {
+export function observeInstance(
+  transaction: Transaction,
+  instance: string | undefined,
+  context: Context,
+): void {
   const { settings } = transaction;
-  if (instance === null) return;
+  if (instance === undefined) return;
   const before = settings.get(boundInstance) ?? '';
   if (before === instance) return;
   const sentTo = boundUpstream(transaction);

@@ -6,6 +6,7 @@ import { done, refuse, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
+import { observeInstance } from '../control/upstream-binding.ts';
 import { loseAnswer } from '../settlement/fence.ts';
 import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
@@ -61,6 +62,7 @@ function recordApplied(
   context: Context,
 ): RecordedAnswer {
   const { now, steady } = context;
+  observeInstance(transaction, outcome.instance, context);
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);
   if (operation.kind === 'enable') endRefusedDisables(transaction, operation, context);

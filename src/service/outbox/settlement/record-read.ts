@@ -11,6 +11,7 @@ import type { UnexpectedCount } from '../delivery/record-answer.ts';
 import { refuseOperation, reviveOperations } from '../delivery/refusal.ts';
 import { settleCounter } from './settle-counter.ts';
 import { settleState } from './settle-state.ts';
+import { observeInstance } from '../control/upstream-binding.ts';
 import { adoptSpelling } from './spelling.ts';
 
 export type RecordRead = {
@@ -50,6 +51,7 @@ export function recordRead(
     recordFailure(transaction, { ...command, outcome }, context);
     return done({ observation: transaction.observations.get(licenseKey), unexpected: null });
   }
+  if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
     // The lanes of the key itself were not held by this read: it shows only under which name the key is known.
