@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
   givenAgent,
   hour,
@@ -173,6 +174,43 @@ describe('a read of a key', () => {
     expect(agent.stateOf(use)).toBe('pending');
   });
 
+  it('that says once that the key is missing lets what was due wait', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.read(no('missing'));
+    expect(agent.dueIn('counter')).toBe(500);
+  });
+
+  it('that was refused for its credential keeps nothing waiting: the product pauses as a whole', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.read(no('unauthorized'));
+    expect(agent.dueIn('counter')).toBe(0);
+  });
+
+  it('that shows a newer disable ends an enable that was asked for on what was seen before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(25 * hour);
+    const enable = await agent.record('enable');
+    await agent.read(agent.says(5, off));
+    expect(agent.stateOf(enable)).toBe('conflicted');
+    expect(agent.local.enabled).toBe(false);
+  });
+
+  it.each([
+    [false, 'inferred'],
+    [true, 'pending'],
+  ])('after a restore settles a disable: enabled %s', async (enabled, state) => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await agent.record('disable');
+    await agent.writer.write('restore', {});
+    await agent.restart();
+    agent.pass(minute);
+    await agent.read(agent.says(5, { enabled }));
+    expect(agent.stateOf(disable)).toBe(state);
+    expect(agent.local.enabled).toBe(false);
+  });
+
   it('that an enable waited for ends its row of failures', async () => {
     await using agent = await givenAgent({ uses: 5, enabled: false });
     const enable = await agent.record('enable');
@@ -198,5 +236,17 @@ describe('a restart', () => {
     await agent.restart();
     await agent.read(agent.says(6));
     expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+});
+
+describe('a pause', () => {
+  it('is remembered until it is ended', async () => {
+    await using agent = await givenAgent();
+    expect(isPaused(agent.store)).toBe(false);
+    await agent.writer.write('pauseSync', { isPaused: true });
+    await agent.restart();
+    expect(isPaused(agent.store)).toBe(true);
+    await agent.writer.write('pauseSync', { isPaused: false });
+    expect(isPaused(agent.store)).toBe(false);
   });
 });

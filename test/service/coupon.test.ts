@@ -152,6 +152,26 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.store.mirror.get(coupon.id)).toBeNull();
   });
 
+  it.each([
+    ['code', { code: 'SPRING' }],
+    ['product', { scope: { type: 'single', productKey: 'brush' } }],
+    ['scope', { scope: { type: 'multi' } }],
+    ['discount', { discount: { type: 'percent', percentOff: 5 } }],
+    ['beginning', { startAt: Date.UTC(2026, 1, 2) }],
+    ['end', { endAt: null }],
+    ['smallest purchase', { minimumPurchaseAmount: 100 }],
+    ['usage limit', { usageLimit: null }],
+    ['notes', { notes: 'theirs' }],
+  ] as const)('is somebody else’s when the list has it with another %s', async (_, changes) => {
+    await using agent = await givenAgent();
+    const whole = { startAt: Date.UTC(2026, 1, 1), endAt: Date.UTC(2026, 2, 1), notes: 'ours' };
+    const own = { ...terms, ...whole, minimumPurchaseAmount: 50, usageLimit: 3 };
+    await agent.create(lost, { own });
+    const head = agent.head as Operation;
+    const listed = { ...own, id: 7, ...changes };
+    expect((await agent.listed(head, listed)).progress.state).toBe('conflicted');
+  });
+
   it('is sent again when the list does not have it', async () => {
     await using agent = await givenAgent();
     await agent.create(lost);
@@ -172,6 +192,37 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual([]);
     // The code is free again.
     expect((await agent.queue()).coupon.id).toBe(-2);
+  });
+
+  it.each(['refused', 'rejected', 'missing'] as const)('is dead when its answer is: %s', async (reason) => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const answered = await agent.answerCoupon(await agent.sendCoupon(), no(reason));
+    expect(answered.progress.state).toBe('dead');
+  });
+
+  it('that was refused may be asked for again under the same idempotency key', async () => {
+    await using agent = await givenAgent();
+    const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+    await agent.create(no('refused'), { idempotency });
+    expect(agent.store.idempotency.get('c', 'k')).toBeNull();
+    await agent.create(
+      { outcome: 'applied', value: agent.theirs(), confirmedAt: agent.now, isCached: false },
+      { idempotency },
+    );
+    expect(agent.codes()).toEqual(['7 Spring']);
+  });
+
+  it('that a person gives up leaves the mirror, and comes back to it when it is retried', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const { id } = await agent.answerCoupon(await agent.sendCoupon(), no('refused'));
+    const decide = async (decision: 'retry' | 'drop') =>
+      valueOf(await agent.writer.write('decideOperation', { operationId: id, decision }));
+    await decide('retry');
+    expect(agent.codes()).toEqual(['-1 Spring']);
+    await decide('drop');
+    expect(agent.codes()).toEqual([]);
   });
 
   it('waits while the upstream cannot be reached, or asks for it', async () => {

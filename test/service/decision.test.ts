@@ -126,3 +126,39 @@ describe('a decision beside what is under way', () => {
     expect(await agent.send('counter')).toMatchObject({ id: dead, progress: { baseUses: 6 } });
   });
 });
+
+describe('a change that a person says was applied', () => {
+  it.each([
+    ['usage', 6],
+    ['decrease', 4],
+  ] as const)('counts as such: %s', async (trigger, uses) => {
+    await using agent = await givenAgent({ uses: 5 });
+    const refused = await agent.record(trigger);
+    await agent.answer(await agent.send('counter'), no('refused'));
+    await decide(agent, refused, 'confirm');
+    expect(agent.observation.license.uses).toBe(uses);
+    expect(agent.local).toMatchObject({ uses, pending: 0 });
+    await agent.record('usage');
+    const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(uses + 1));
+    expect(unexpected).toBeNull();
+  });
+
+  it('is in the count already where a read had shown it', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const held = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(held)).toBe('held');
+    await decide(agent, held, 'confirm');
+    expect(agent.observation.license.uses).toBe(6);
+  });
+
+  it('moves no count when it is a disable', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const refused = await agent.record('disable');
+    await agent.answer(await agent.send('state'), no('refused'));
+    await decide(agent, refused, 'confirm');
+    expect(agent.observation.license.uses).toBe(5);
+  });
+});
