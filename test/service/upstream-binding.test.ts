@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
-import { givenAgent, lost, minute, valueOf, type AgentStage } from '../support/service-stage.ts';
+import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';
@@ -112,5 +112,15 @@ describe('a product in the configuration', () => {
     await agent.record('usage');
     await bind(agent, store, []);
     expect(await bind(agent, store)).toEqual({ heldOperations: 0, renamed: [], removed: [] });
+  });
+
+  it('that has another secret now need not wait out what the one before was refused for', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('unauthorized'));
+    expect(agent.dueIn('counter')).toBeGreaterThan(0);
+    await bind(agent, store, [{ ...product, secretDigest: 'another' }]);
+    expect(agent.dueIn('counter')).toBe(0);
   });
 });

@@ -9,6 +9,8 @@ export class Callers {
   readonly #world: World;
   readonly #forEver: AbortSignal = new AbortController().signal;
   #couponCount = 0;
+  /** Idempotency keys of requests that are being answered, by process: a second one is refused before it gets here. */
+  readonly #underWay = new WeakMap<object, Set<string>>();
 
   constructor(world: World) {
     this.#world = world;
@@ -55,6 +57,10 @@ export class Callers {
     onAnswer: (given: string) => void,
   ): Promise<void> {
     const { agent, machine, random, troubles } = this.#world;
+    const underWay = this.#underWay.get(agent) ?? new Set<string>();
+    this.#underWay.set(agent, underWay);
+    if (once !== null && underWay.has(once)) return;
+    if (once !== null) underWay.add(once);
     const request = {
       reach: this.#reach(key),
       licenseKey: this.#spelling(key),
@@ -64,6 +70,7 @@ export class Callers {
     };
     // Refusals and full disks are answers too, which promise nothing.
     const answer = await agent.licensing.change(request, this.#forEver).catch(() => null);
+    if (once !== null) underWay.delete(once);
     // An answer of a store that was replaced meanwhile is that of a process that is gone.
     if (answer?.ok === true && machine === this.#world.machine)
       onAnswer(JSON.stringify(answer.value.license));

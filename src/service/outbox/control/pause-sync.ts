@@ -9,12 +9,14 @@ export function isPaused(reader: Reader): boolean {
   return reader.settings.get(paused) === '1';
 }
 
-/** Remembers that a person paused sync, or let it go on. */
+/** Remembers that a person paused sync, or let it go on, which ends every wait but fences. */
 export function pauseSync(
   transaction: Transaction,
   { isPaused: value }: { isPaused: boolean },
+  { steady }: Context,
 ): Result<null> {
   transaction.settings.set(paused, value ? '1' : '0');
+  if (!value) transaction.operations.endBackoff(steady);
   return done(null);
 }
 

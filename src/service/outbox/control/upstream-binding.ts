@@ -48,7 +48,10 @@ export function bindUpstream(
       heldOperations = holdDoubtElsewhere(transaction, before, context);
     }
   }
-  return done({ heldOperations, ...bindProducts(transaction, products) });
+  const bound = bindProducts(transaction, products);
+  // What was refused under another secret need not wait out its backoff.
+  if (bound.hasNewSecret) transaction.operations.endBackoff(context.steady);
+  return done({ heldOperations, renamed: bound.renamed, removed: bound.removed });
 }
 
 /** The upstream that operations are sent to: its base URL, and its instance where it tells one. */
@@ -99,7 +102,7 @@ function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }
 function bindProducts(
   transaction: Transaction,
   products: BindUpstream['products'],
-): Pick<BoundUpstream, 'renamed' | 'removed'> {
+): Pick<BoundUpstream, 'renamed' | 'removed'> & { hasNewSecret: boolean } {
   const { settings, operations } = transaction;
   const digestOf = new Map(products.map(({ productKey, secretDigest }) => [productKey, secretDigest]));
   const before = new Map(JSON.parse(settings.get(boundProducts) ?? '[]') as [string, string][]);
@@ -123,7 +126,10 @@ function bindProducts(
   );
   const known = [...digestOf, ...missing.filter(([productKey]) => kept.has(productKey))];
   settings.set(boundProducts, JSON.stringify(known));
-  return { renamed, removed };
+  const hasNewSecret = products.some(
+    ({ productKey, secretDigest }) => (before.get(productKey) ?? secretDigest) !== secretDigest,
+  );
+  return { renamed, removed, hasNewSecret };
 }
 
 /** The same product under another key: whatever is kept for it goes along. */
