@@ -88,6 +88,22 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
+  it('but a wait that an outage had set ends with it, also after a restart', async () => {
+    await using agent = await givenAgent(
+      { uses: 5 },
+      { backoff: { firstMs: 60 * minute, maxMs: 60 * minute } },
+    );
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(lost);
+    expect(agent.dueIn('counter')).toBe(30 * minute);
+    await agent.restart();
+    valueOf(await agent.writer.write('endOutage', {}));
+    agent.pass(minute);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
   it('and a fence that has passed is not renewed by a restart', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const use = await agent.record('usage');

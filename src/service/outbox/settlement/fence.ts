@@ -45,6 +45,7 @@ export function renewFences(
     scheduleHead(transaction, subject, laneOf[kind], {
       at: Math.max(steady, head?.nextAt ?? steady),
       failures: head?.failures ?? 0,
+      outage: head?.outage ?? false,
     });
   }
 }
