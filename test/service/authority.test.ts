@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
+import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import type { PurchaseWithLicense } from '../../src/service/authority/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 
@@ -173,7 +174,12 @@ describe('a coupon on the authority', () => {
     await using shop = await new Shop().open();
     await shop.addProduct('monthly', { recurring: true });
     const refused = await shop.createCoupon({ scope: { type: 'single', productKey: 'monthly' } });
-    expect(refusalOf(refused)).toBe('product_is_recurring');
+    expect(refused).toMatchObject({
+      problem: {
+        code: 'product_is_recurring',
+        errors: [{ parameter: 'product_key', code: 'product_is_recurring' }],
+      },
+    });
   });
 
   it('may be for a product or a collection of the account', async () => {
@@ -224,5 +230,82 @@ describe('the catalogue', () => {
     valueOf(await shop.writer.write('addCollection', collection));
     const twice = await shop.writer.write('addCollection', collection);
     expect(refusalOf(twice)).toBe('collection_id_taken');
+  });
+
+  it('has products and collections in accounts that there are, and collections of their own products', async () => {
+    await using shop = await new Shop().open();
+    const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other' }));
+    await shop.addProduct('theirs', { of: account.accountId });
+    const product = { name: 'x', recurring: false, accountId: 'none', productKey: null, secret: null };
+    expect(await shop.writer.write('addProduct', product)).toMatchObject({
+      problem: { errors: [{ parameter: 'account_id', code: 'account_not_found' }] },
+    });
+    const collection = { name: 'c', collectionId: null };
+    for (const [changes, fault] of [
+      [
+        { accountId: 'none', productKeys: [] },
+        { parameter: 'account_id', code: 'account_not_found' },
+      ],
+      [
+        { accountId, productKeys: ['press', 'none'] },
+        { parameter: 'product_keys', code: 'product_not_found' },
+      ],
+      [
+        { accountId, productKeys: ['theirs'] },
+        { parameter: 'product_keys', code: 'product_not_found' },
+      ],
+    ] as const) {
+      expect(await shop.writer.write('addCollection', { ...collection, ...changes })).toMatchObject({
+        problem: { code: 'parameters_invalid', errors: [fault] },
+      });
+    }
+  });
+});
+
+describe('an answer of the authority', () => {
+  const never = new AbortController().signal;
+
+  it('about a license is authoritative, and 404 outside of what the credential reaches', async () => {
+    await using shop = await new Shop().open();
+    const { license } = await shop.sell();
+    const licensing = authorityLicensing(shop.store, shop.writer);
+    const { licenseKey } = license;
+    const provenance = { freshness: 'authoritative' };
+    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toEqual({ license, provenance });
+    const other = { accountId, productKey: 'brush' };
+    expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
+    const request = { licenseKey, trigger: 'usage', idempotency: null, waitMs: 0 } as const;
+    expect(valueOf(await licensing.change({ ...request, reach: anyProduct }, never))).toEqual({
+      license: { ...license, uses: 1 },
+      provenance,
+    });
+    expect(refusalOf(await licensing.change({ ...request, reach: other }, never))).toBe('license_not_found');
+  });
+
+  it('about a change that is repeated under its idempotency key is the same, and counts once', async () => {
+    await using shop = await new Shop().open();
+    const { licenseKey } = (await shop.sell()).license;
+    const licensing = authorityLicensing(shop.store, shop.writer);
+    const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+    const request = { reach: anyProduct, licenseKey, trigger: 'usage', idempotency, waitMs: 0 } as const;
+    const first = valueOf(await licensing.change(request, never));
+    expect(valueOf(await licensing.change(request, never))).toEqual(first);
+    expect(shop.store.licenses.get(licenseKey)?.uses).toBe(1);
+  });
+
+  it('about coupons has those of the account alone', async () => {
+    await using shop = await new Shop().open();
+    const couponing = authorityCouponing(shop.store, shop.writer);
+    const { coupon, provenance } = valueOf(await couponing.create(accountId, terms, null, never));
+    expect(provenance).toEqual({ freshness: 'authoritative' });
+    const page = { limit: 10, offset: 0 };
+    expect(valueOf(await couponing.list(accountId, page, never))).toEqual({
+      coupons: [coupon],
+      total: 1,
+      provenance,
+    });
+    expect(valueOf(await couponing.get(accountId, coupon.id, never))).toEqual({ coupon, provenance });
+    expect(refusalOf(await couponing.get('other', coupon.id, never))).toBe('coupon_not_found');
+    expect(valueOf(await couponing.list('other', page, never)).total).toBe(0);
   });
 });
