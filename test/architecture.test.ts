@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import {
-  folderOf,
-  importsOf,
-  isNode,
-  isTimeless,
-  nameAt,
-  placesOf,
-  readTree,
-} from './support/source-tree.ts';
+import * as source from './support/source-tree.ts';
 import type { Import, Place, Tree } from './support/source-tree.ts';
+
+const { folderOf, importsOf, isNode, isTimeless, nameAt, placesOf, readTree } = source;
 
 /** One rule about the shape of the source: what of a tree breaks it, one line each. */
 type Rule = (tree: Tree) => string[];

@@ -133,10 +133,10 @@ describe('a coupon that is created on an agent', () => {
     expect(stage.arrivedCoupons).toEqual([]);
   });
 
-  it('is refused for a code that is known here, which costs nobody a turn', async () => {
+  it('is refused for a code that waits for the upstream already, which costs nobody a turn', async () => {
     await using stage = await givenManual();
     stage.options = { ...stage.options, rate: 0.5 };
-    await mirror(stage, [{ ...terms, id: 7 }]);
+    await stage.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
     await stage.passes(minute);
     expect(refusalOf(await create(stage))).toBe('coupon_code_taken');
     void couponing(stage).get(account, 9, never);

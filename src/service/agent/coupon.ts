@@ -1,9 +1,10 @@
 import type { CouponTerms } from '../../domain/coupon.ts';
 import type { NotApplied } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
-import type { CouponAnswer, Couponing, CouponList, Provenance } from '../answers.ts';
+import type { FreshnessPolicy } from '../../domain/freshness.ts';
+import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
+import { provenanceOf } from './provenance.ts';
 import type { Clock, CouponPull, LookupResult, Idempotency } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { MirroredCoupon, Page, Reader } from '../tables.ts';
@@ -96,7 +97,11 @@ async function list(
     pull.refresh();
   }
   const coupons = reader.mirror.list(page).map(({ coupon }) => coupon);
-  const provenance = provenanceOf(parts, { confirmedAt: since, pending: 0, cache });
+  const provenance = provenanceOf(
+    { confirmedAt: since, pending: 0, cache },
+    parts.settings().freshness,
+    parts.clock.now(),
+  );
   return done({ coupons, total: reader.mirror.count(), provenance });
 }
 
@@ -126,25 +131,9 @@ function answer(
   cache: 'hit' | 'miss',
 ): CouponAnswer {
   const pending = confirmedAt === null ? 1 : 0;
-  return { coupon, provenance: provenanceOf(parts, { confirmedAt, pending, cache }) };
-}
-
-function provenanceOf(
-  { clock, settings }: AgentCouponingParts,
-  { confirmedAt, pending, cache }: { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' },
-): Provenance {
-  const { freshness } = settings();
-  const now = clock.now();
-  if (confirmedAt === null) {
-    return { freshness: 'provisional', confirmedAt, graceUntil: null, pending, cache, ageMs: 0 };
-  }
   return {
-    freshness: freshnessAt(confirmedAt, freshness, now),
-    confirmedAt,
-    graceUntil: confirmedAt + freshness.graceMs,
-    pending,
-    cache,
-    ageMs: Math.max(0, now - confirmedAt),
+    coupon,
+    provenance: provenanceOf({ confirmedAt, pending, cache }, parts.settings().freshness, parts.clock.now()),
   };
 }
 

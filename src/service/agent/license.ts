@@ -6,6 +6,7 @@ import { verdict } from '../../domain/verdict.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
 import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
+import { provenanceOf } from './provenance.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { Reader } from '../tables.ts';
@@ -196,18 +197,10 @@ function answer(
   observation: Observation,
   cache: 'hit' | 'miss',
 ): LicenseAnswer {
-  const { freshness } = settings();
   const { confirmedAt, local } = observation;
-  const now = clock.now();
+  const source = { confirmedAt, pending: local.pending, cache };
   return {
     license: localLicense(observation),
-    provenance: {
-      freshness: freshnessAt(confirmedAt, freshness, now),
-      confirmedAt,
-      graceUntil: confirmedAt + freshness.graceMs,
-      pending: local.pending,
-      cache,
-      ageMs: Math.max(0, now - confirmedAt),
-    },
+    provenance: provenanceOf(source, settings().freshness, clock.now()),
   };
 }

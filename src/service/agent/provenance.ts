@@ -1,0 +1,24 @@
+import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import type { Provenance } from '../answers.ts';
+
+/** What an answer of an agent was made from; `confirmedAt` is null for what the upstream has not seen yet. */
+export type Source = { confirmedAt: number | null; pending: number; cache: 'hit' | 'miss' };
+
+/** How much an answer is worth at `now` (src/http/README.md, What an agent adds). */
+export function provenanceOf(
+  { confirmedAt, pending, cache }: Source,
+  policy: FreshnessPolicy,
+  now: number,
+): Provenance {
+  if (confirmedAt === null) {
+    return { freshness: 'provisional', confirmedAt, graceUntil: null, pending, cache, ageMs: 0 };
+  }
+  return {
+    freshness: freshnessAt(confirmedAt, policy, now),
+    confirmedAt,
+    graceUntil: confirmedAt + policy.graceMs,
+    pending,
+    cache,
+    ageMs: Math.max(0, now - confirmedAt),
+  };
+}
