@@ -1,7 +1,7 @@
 /** How far the wall clock may lie beside the truth before it is called suspect, in ms. */
 const toleranceMs = 10 * 60_000;
 /** A jump forwards by more than this is not believed for ever until the upstream confirms it, in ms. */
-const believedJumpMs = 30 * 24 * 3_600_000;
+export const believedJumpMs: number = 30 * 24 * 3_600_000;
 
 /** What the clocks of the machine say at one instant. */
 export type ClockReading = {
@@ -83,6 +83,14 @@ export function learnDate(
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
     isConfirmed: true,
   };
+}
+
+/**
+ * Takes the time as it is kept for confirmed, because an answer without a `Date` is built upon it: what was
+ * confirmed by it must not come to lie in the future.
+ */
+export function acceptTime(keeping: TimeKeeping): TimeKeeping {
+  return { ...keeping, isConfirmed: true };
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
 import type { App } from './app.ts';
-import { readIdempotencyKey } from './entry/idempotency-key.ts';
+import { readIdempotencyKey } from './entry/idempotent-request.ts';
 import { readWait } from './entry/prefer.ts';
 import type { RouteRequest, Route } from './route.ts';
 import { stateOf } from './entry/request-state.ts';

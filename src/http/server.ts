@@ -9,7 +9,7 @@ import { authorize } from './entry/credential.ts';
 import type { App, ServerSettings } from './app.ts';
 import { passGate } from './entry/gate.ts';
 import { headReader } from './entry/request-headers.ts';
-import { withoutConcurrentDuplicate } from './entry/idempotency-key.ts';
+import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';

@@ -16,8 +16,8 @@ export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   secretOf: (productKey: string) => string | null;
   /** The names of the headers that carry the credentials. */
   headers: { apiKey: string; productSecret: string };
-  /** Told the upstream's own clock, in epoch ms, with every answer in the specification's shape. */
-  onDate?: (epochMs: number) => void;
+  /** Told the upstream's own clock, in epoch ms (null: it did not say), with every answer in the specification's shape. */
+  onDate?: (epochMs: number | null) => void;
 };
 
 /** What the client of an upstream needs to know. */
@@ -130,7 +130,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
     const sentAt = sentAtOf(came);
-    if (sentAt !== null) this.#settings.onDate?.(sentAt);
+    this.#settings.onDate?.(sentAt);
     // The answer may just have shown that the clock was ahead: nothing is confirmed in the future.
     return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, this.#clock.now()) };
   }

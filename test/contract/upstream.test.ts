@@ -153,7 +153,7 @@ describe('an upstream that works', () => {
   });
 
   test('tells its clock with parsed answers alone', async () => {
-    const dates: number[] = [];
+    const dates: (number | null)[] = [];
     await using scene = await stage({ onDate: (epochMs) => dates.push(epochMs) });
     const { client, server } = scene;
     await client.verify('p1', 'OTHER', never());

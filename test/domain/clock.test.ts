@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  acceptTime,
   isSuspect,
   keepTime,
   learnDate,
@@ -107,6 +108,13 @@ const rows: Row[] = [
     reading: after(2 * minute),
     now: noon - day + minute,
     suspect: true,
+  },
+  {
+    name: 'an answer whose Date comes after one without, on which something was built already',
+    keeping: learnDate(acceptTime(started), noon - day, after(minute)),
+    reading: after(2 * minute),
+    now: noon + 2 * minute,
+    suspect: false,
   },
   {
     name: 'the first answer after a start from a mark that nothing had confirmed',

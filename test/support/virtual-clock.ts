@@ -1,4 +1,4 @@
-import { keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
+import { acceptTime, keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
 import type { TimeMark, ClockReading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
@@ -183,8 +183,9 @@ export class VirtualClock implements Clock {
   }
 
   /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms. */
-  learn(date: number): void {
-    this.#keeping = learnDate(this.#keeping, date, this.reading());
+  learn(date: number | null): void {
+    this.#keeping =
+      date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.reading());
   }
 
   /** Moves the base on; gives the mark for the store to remember. */

@@ -46,12 +46,12 @@ const socketKeys = {
 const headerAliasKeys = {
   api_key: {
     kind: 'list',
-    purpose: 'Further names of the header `service-api-key`.',
+    purpose: 'Further names of the header that carries the API key.',
     items: { kind: 'headerName', purpose: 'One name.' },
   },
   product_secret: {
     kind: 'list',
-    purpose: 'Further names of the header `product-secret-key`.',
+    purpose: 'Further names of the header that carries the secret of a product.',
     items: { kind: 'headerName', purpose: 'One name.' },
   },
 } as const;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  acceptTime,
   isSuspect,
   keepTime,
   learnDate,
@@ -51,9 +52,9 @@ export class KeptClock implements Clock {
     return Math.max(0, reading.wall - before.wall - (reading.monotonic - before.monotonic));
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms. */
-  learn(date: number): void {
-    this.#keeping = learnDate(this.#keeping, date, this.#read());
+  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. */
+  learn(date: number | null): void {
+    this.#keeping = date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.#read());
   }
 
   /** What the store is to remember as reached. */

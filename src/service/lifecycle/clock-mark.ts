@@ -1,4 +1,4 @@
-import type { TimeMark } from '../../domain/clock.ts';
+import { believedJumpMs, type TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
 import type { Context } from '../ports.ts';
@@ -45,4 +45,20 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
   transaction.observations.shiftRefreshes(steady - before);
   shiftRetryAfter(transaction, steady - before);
   return steady;
+}
+
+/** The mark is written forward no more often than this, in ms. */
+const markEveryMs = 60_000;
+
+/**
+ * Remembers that an answer of the upstream is dated by the time as it is now: no later `Date` takes that back,
+ * also not after a restart, or the answer would lie in the future. A jump that is not believed is left out.
+ */
+export function confirmTime({ settings }: Transaction, now: number): void {
+  const mark = Number(settings.get(highWater) ?? now);
+  const isConfirmed = settings.get(unconfirmed) === '0';
+  const isDue = now > mark + markEveryMs && now - mark <= believedJumpMs;
+  if (isConfirmed && !isDue) return;
+  settings.set(highWater, String(now));
+  settings.set(unconfirmed, '0');
 }

@@ -4,6 +4,7 @@ import type { Operation } from '../../../domain/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
+import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { observeInstance } from '../control/upstream-binding.ts';
@@ -62,6 +63,7 @@ function recordApplied(
   context: Context,
 ): RecordedAnswer {
   const { now, steady } = context;
+  confirmTime(transaction, now);
   observeInstance(transaction, outcome.instance, context);
   const delivered = move(transaction, operation, { type: 'applied', at: now });
   const lane = laneOfOperation(operation);

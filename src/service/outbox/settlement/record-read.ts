@@ -3,6 +3,7 @@ import { nextRefreshAt, observeMissing, type Observation } from '../../../domain
 import { isOutage, type Applied, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
 import { done, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
+import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { putObservation, scheduleHead, waitAfterFailure, type Failure } from '../lane.ts';
@@ -51,6 +52,7 @@ export function recordRead(
     recordFailure(transaction, { ...command, outcome }, context);
     return done({ observation: transaction.observations.get(licenseKey), unexpected: null });
   }
+  confirmTime(transaction, context.now);
   if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
