@@ -1,8 +1,9 @@
 import type { License } from '../domain/license.ts';
+import type { Step } from '../domain/lane.ts';
 import type { LicenseOperationKind, Operation } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
-import type { Writer } from '../service/writer.ts';
+import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { LaneKey, Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
@@ -145,18 +146,34 @@ export class Push implements Deliveries {
     { justRead, guard }: { justRead: boolean; guard: LaneGuard },
     signal: AbortSignal,
   ): Promise<'read' | 'nothing'> {
-    const { writer, clock, uplink } = this.#parts;
-    // Wait for the rate limit first: an operation that is marked in flight must be sent at once.
-    const admission = await uplink.admit('push', signal);
-    if (!admission.admitted) return 'nothing';
-    const step = { subject: lane.subject, lane: lane.lane, justRead };
-    const planned = await persist(clock, signal, () => writer.write('planStep', step));
-    if (planned.ok && planned.value.step === 'send') {
-      await this.#send(planned.value.operation, guard);
+    const { clock, uplink } = this.#parts;
+    const command = { subject: lane.subject, lane: lane.lane, justRead };
+    // What held up a plan on a full disk may have taken long: it is admitted anew each time.
+    const planned = await persist(clock, signal, () => this.#planAdmitted(command, signal));
+    if (planned === null) return 'nothing';
+    if (planned.step === 'send') {
+      await this.#send(planned.operation, guard);
       return 'nothing';
     }
     uplink.giveBack();
-    return planned.ok ? (planned.value.step === 'read' ? 'read' : 'nothing') : 'nothing';
+    return planned.step === 'read' ? 'read' : 'nothing';
+  }
+
+  /** Null when nothing may go up now; a step that is no send has its admission to give back. */
+  async #planAdmitted(command: CommandOf<'planStep'>, signal: AbortSignal): Promise<Step | null> {
+    const { writer, uplink } = this.#parts;
+    // Wait for the rate limit first: an operation that is marked in flight must be sent at once.
+    const admission = await uplink.admit('push', signal);
+    if (!admission.admitted) return null;
+    try {
+      const planned = await writer.write('planStep', command);
+      if (planned.ok) return planned.value;
+    } catch (error) {
+      uplink.giveBack();
+      throw error;
+    }
+    uplink.giveBack();
+    return null;
   }
 
   async #send(operation: Operation, guard: LaneGuard): Promise<void> {

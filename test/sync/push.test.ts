@@ -156,6 +156,20 @@ describe('what waits in the outbox', () => {
     expect(stage.stateOf(use)).toBe('delivered');
   });
 
+  it('is not sent after a wait for room on a full disk, when the upstream has asked for quiet meanwhile', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.record('usage');
+    stage.fault = new StorageError('full', null);
+    run(stage);
+    await stage.passes(second);
+    stage.sync.uplink.observe(no('throttled', minute), { owner: productKey, subject: key });
+    stage.fault = null;
+    await stage.passes(30 * second);
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(minute);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
   it('tells of a count that another writer has changed', async () => {
     await using stage = await givenManual({ uses: 5 });
     const { use, request } = await givenFlying(stage);
