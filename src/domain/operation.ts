@@ -237,6 +237,11 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   conflicted: { ...nothing, cancel: cancelled, retry: pending, drop: dropped, confirm: delivered },
   dead: {
     ...nothing,
+    // It may have come back with its key, and gone up, in a past that this store does not remember.
+    doubt: ({ cause }, { baseUses, lasting }) =>
+      cause === 'missing'
+        ? { state: 'uncertain', doubtful: lasting, baseUses, held: false }
+        : { state: 'dead', cause },
     revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
     cancel: cancelled,
     retry: pending,

@@ -103,6 +103,7 @@ const table: Record<
     confirm: [delivered, 'a person says that it was applied'],
   },
   dead: {
+    doubt: [dead, 'it was refused, which no other past changes'],
     revive: [dead, 'it was refused, which no key that comes back changes'],
     cancel: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it again'],
@@ -135,8 +136,10 @@ describe('an operation', () => {
     expect([...operationStates].toSorted()).toEqual(Object.keys(table).toSorted());
   });
 
-  it('that died because its key was missing lives again when the key does', () => {
-    expect(nextProgress({ state: 'dead', cause: 'missing' }, events.revive)).toEqual(pending);
+  it('that died because its key was missing lives again when the key does, in whatever past', () => {
+    const missing = { state: 'dead', cause: 'missing' } as const;
+    expect(nextProgress(missing, events.revive)).toEqual(pending);
+    expect(nextProgress(missing, events.doubt)).toMatchObject({ state: 'uncertain', held: false });
   });
 });
 

@@ -99,7 +99,7 @@ describe('a count that was last seen before the start', () => {
     agent.pass(minute);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
     await agent.read(agent.says(6));
-    expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['delivered', 'pending', 'pending']);
+    expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['inferred', 'pending', 'pending']);
     expect(await agent.send('counter')).toMatchObject({ id: earlier[1], progress: { baseUses: 6 } });
   });
 
@@ -283,7 +283,7 @@ describe('a use whose answer was lost', () => {
     expect(agent.operation(use).progress).toEqual({ state: 'pending', doubtful: true });
   });
 
-  it('is settled together with the others in doubt, in their order', async () => {
+  it('is settled together with the others in doubt, in their order, and none of them for certain', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const uses = [];
     for (let index = 0; index < 4; index += 1) uses.push(await agent.record('usage'));
@@ -295,7 +295,7 @@ describe('a use whose answer was lost', () => {
     expect(uses.map((id) => agent.stateOf(id))).toEqual(Array(4).fill('uncertain'));
     agent.pass(minute);
     await agent.read(agent.says(8));
-    expect(uses.map((id) => agent.stateOf(id))).toEqual(['delivered', 'delivered', 'delivered', 'pending']);
+    expect(uses.map((id) => agent.stateOf(id))).toEqual(['inferred', 'inferred', 'inferred', 'pending']);
     expect(agent.local).toEqual({ uses: 9, enabled: true, pending: 1 });
   });
 

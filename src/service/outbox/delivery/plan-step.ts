@@ -32,7 +32,8 @@ export function planStep(
     boot: currentBoot(transaction),
     now: steady,
     fencedUntil: operations.fencedUntil(subject, lane, steady, head.kind === 'disable'),
-    hasDoubt: operations.uncertain(subject, lane).length > 0,
+    // A count is read back for all in doubt at once; a change of state is settled when it has come to the front.
+    hasDoubt: lane === 'counter' && operations.uncertain(subject, lane).length > 0,
     justRead,
   });
   if (step.step === 'wait') {

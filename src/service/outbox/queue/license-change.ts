@@ -97,6 +97,7 @@ function undoDisable(
     disable?.kind === 'disable' &&
     disable.attempts === 0 &&
     disable.progress.state === 'pending' &&
+    !disable.progress.doubtful &&
     behind.length === 1;
   if (!undone) return false;
   move(transaction, disable, { type: 'cancel', at: now });

@@ -4,7 +4,7 @@ import { advance, laneOf, type Operation } from '../../../domain/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { loseAnswer } from './fence.ts';
-import { move, scheduleHead } from '../lane.ts';
+import { move, putObservation, scheduleHead } from '../lane.ts';
 
 /** What was in flight when the process ended may or may not have been applied. */
 export function doubtInFlight(transaction: Transaction, policy: { fenceMs: number }, context: Context): void {
@@ -20,12 +20,16 @@ export function doubtInFlight(transaction: Transaction, policy: { fenceMs: numbe
  * operation is read back against the last observation, and ends inferred at best.
  * (src/sync/README.md, After a restore or a copy)
  */
-export function doubtAll({ operations, observations }: Transaction): void {
+export function doubtAll(transaction: Transaction): void {
+  const { operations, observations } = transaction;
+  const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
-  for (const state of ['in_flight', 'pending', 'uncertain'] as const) {
+  for (const state of ['in_flight', 'pending', 'uncertain', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
       const baseUses = observations.get(operation.subject)?.license.uses ?? null;
       const doubted = advance(operation, { type: 'doubt', baseUses, lasting: true });
+      if (doubted.progress.state === 'dead') continue;
+      if (state === 'dead') shownAnew.add(operation.subject);
       operations.put({
         ...doubted,
         nextAt: null,
@@ -33,6 +37,10 @@ export function doubtAll({ operations, observations }: Transaction): void {
         lastError: operation.lastError ?? lastError,
       });
     }
+  }
+  for (const subject of shownAnew) {
+    const observation = observations.get(subject);
+    if (observation !== null) putObservation(transaction, observation);
   }
 }
 
@@ -58,7 +66,7 @@ export function doubtEarlier(
   for (const operation of pending) {
     if (isOurs) {
       const fenced = { ...operation, fencedUntil: settleAt };
-      move(transaction, fenced, { type: 'doubt', baseUses: uses, lasting: false });
+      move(transaction, fenced, { type: 'doubt', baseUses: uses, lasting: true });
     } else {
       move(transaction, operation, { type: 'suspect' });
     }

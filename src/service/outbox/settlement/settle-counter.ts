@@ -58,7 +58,8 @@ function settleDoubtful(
   { policy, applied, isOnlyWriter }: Settling & { applied: number | null; isOnlyWriter: boolean },
   { now }: Context,
 ): void {
-  const certain = applied !== null && isOnlyWriter;
+  // Where one of them may have been delivered by a past that is not remembered, the count tells of none for sure.
+  const certain = applied !== null && isOnlyWriter && !doubtful.some(hasLastingDoubt);
   for (const [index, operation] of doubtful.entries()) {
     if (index >= (applied ?? doubtful.length)) {
       move(transaction, operation, { type: 'read_absent', certain });
@@ -68,6 +69,10 @@ function settleDoubtful(
       move(transaction, operation, { type: 'read_applied', certain, at: now });
     }
   }
+}
+
+function hasLastingDoubt({ progress }: Operation): boolean {
+  return progress.state === 'uncertain' && progress.doubtful;
 }
 
 /** A read made for this attempt shows 0: a decrease at the head has nothing to take back. */
