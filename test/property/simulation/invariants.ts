@@ -95,7 +95,7 @@ function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key:
   if (observation === null || observation.gone || !observation.local.enabled) return;
   const age = clock.now() - observation.confirmedAt;
   // What was reached since the last mark is lost to a crash, but no more.
-  if (age < -600_000) throw new Error(`invariant 5: ${key} was confirmed ${-age} ms from now`);
+  if (age < -3_000_000) throw new Error(`invariant 5: ${key} was confirmed ${-age} ms from now`);
   const limits = [freshness.freshMs, freshness.staleMs, freshness.graceMs];
   const rank = limits.filter((limit) => age > limit).length;
   const before = history.ranks.get(key);

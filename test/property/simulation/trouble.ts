@@ -204,12 +204,16 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
 /** The troubles that seeds draw from. */
 const drawn: readonly TroubleName[] = [
   'others',
-  'wait',
   'fence',
   'products',
   'spellings',
   'poison',
+  'gateway',
+  'removal',
+  'restore',
+  'copy',
   'policy',
+  'full',
   'cache',
   'patience',
   'coupons',
@@ -217,5 +221,5 @@ const drawn: readonly TroubleName[] = [
 
 /** Each seed has some of the troubles, so that each is seen with and without each other. */
 export function drawTroubles(random: SeededRandom): TroubleName[] {
-  return drawn.filter(() => random.chance(0.25));
+  return drawn.filter(() => random.chance(0.2));
 }
