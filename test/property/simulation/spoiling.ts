@@ -1,5 +1,5 @@
 import { done, refuse } from '../../../src/domain/problem.ts';
-import { StorageError, type Upstream, type WriteOptions } from '../../../src/service/ports.ts';
+import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
@@ -35,10 +35,6 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   'a blind retry': { upstream: blindly },
   'the in-flight mark written after sending': { beforeStart: unmark },
   'reads outside the lane': { lanes: () => new LooseLanes() },
-  "next_at kept after the upstream's return": {
-    ...withPolicy({ backoff: { firstMs: 500, maxMs: 900_000 } }),
-    writer: (writer) => without(writer, 'endOutage'),
-  },
   'other writers not reckoned with': withPolicy({ writers: 'single' }),
   'a person who overrides the fence': { writer: overriding },
   'a restore that doubts nothing': { writer: (writer) => idle(writer, 'restore') },
@@ -56,7 +52,6 @@ export type SpoilingName =
   | 'a blind retry'
   | 'the in-flight mark written after sending'
   | 'reads outside the lane'
-  | "next_at kept after the upstream's return"
   | 'other writers not reckoned with'
   | 'a person who overrides the fence'
   | 'a restore that doubts nothing'
@@ -82,12 +77,6 @@ function between(
     around(name, () => writer.write(name, ...rest));
   // What a use case gives belongs to its name, which the compiler cannot follow through here.
   return { write: write as Writer['write'] };
-}
-
-/** A writer whose use case of this name fails. */
-function without(writer: Writer, name: UseCaseName): Writer {
-  const fault = new StorageError('full', new Error('spoiled'));
-  return between(writer, (asked, write) => (asked === name ? Promise.reject(fault) : write()));
 }
 
 /** A writer whose use case of this name does nothing, and says that it did. */
