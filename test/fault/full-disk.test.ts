@@ -63,7 +63,7 @@ test.runIf(canMount)(
     expect(existsSync(ballast)).toBe(true);
 
     await upstream.stop();
-    disk.fill(64);
+    disk.fill(1024);
     let taken = await useUntilFull(agent, 'KEY');
     expect(taken).toBeGreaterThan(0);
     expect(existsSync(ballast)).toBe(false);
