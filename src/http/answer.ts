@@ -1,5 +1,5 @@
 import { done } from '../domain/problem.ts';
-import type { Page } from '../service/tables.ts';
+import type { Page } from '../domain/page.ts';
 import type { RawParameters } from './wire/parameters.ts';
 
 /** A success: status, headers of its own, and the body. */

@@ -4,7 +4,7 @@ import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Freshness } from '../domain/freshness.ts';
 import type { Idempotency, Lookups } from './ports.ts';
-import type { Page } from './tables.ts';
+import type { Page } from '../domain/page.ts';
 
 /** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
 export type Provenance =

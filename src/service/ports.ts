@@ -3,7 +3,7 @@ import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Result } from '../domain/problem.ts';
-import type { Page } from './tables.ts';
+import type { Page } from '../domain/page.ts';
 
 /** Time as the daemon sees it; a test turns it by hand. */
 export interface Clock {

@@ -2,15 +2,19 @@ import type { Account } from '../domain/account.ts';
 import type { Collection } from '../domain/collection.ts';
 import type { Product } from '../domain/product.ts';
 import type { Purchase } from '../domain/purchase.ts';
-import type { Token } from '../domain/token.ts';
+import type { Page } from '../domain/page.ts';
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
-
-/** A stretch of a list. */
-export type Page = { limit: number; offset: number };
+import type {
+  AuditTable,
+  IdempotencyReads,
+  IdempotencyTable,
+  TokenReads,
+  TokenTable,
+} from './access/tables.ts';
 
 export interface AccountReads {
   get(accountId: string): Account | null;
@@ -91,18 +95,6 @@ export interface MirrorTable extends MirrorReads {
   provisionalId(): number;
   /** From now on the provisional id means the real one. */
   alias(provisionalId: number, id: number): void;
-}
-
-export interface TokenReads {
-  get(tokenId: string): Token | null;
-  byDigest(digest: string): Token | null;
-  list(page: Page): Token[];
-  count(): number;
-}
-export interface TokenTable extends TokenReads {
-  add(token: Token, digest: string): void;
-  remove(tokenId: string): void;
-  renameProduct(from: string, to: string): void;
 }
 
 export interface ObservationReads {
@@ -193,33 +185,12 @@ export interface OperationTable extends OperationReads {
   prune(finishedBefore: number): void;
 }
 
-/** The stored answer of a write under an idempotency key. */
-export type StoredAnswer = { fingerprint: string; value: unknown };
-export interface IdempotencyReads {
-  get(credential: string, key: string): StoredAnswer | null;
-  /** How many of changes that changed nothing. */
-  unchangedCount(): number;
-}
-export interface IdempotencyTable extends IdempotencyReads {
-  put(credential: string, key: string, record: StoredAnswer & { at: number; unchanged: boolean }): void;
-  remove(credential: string, key: string): void;
-  /** What was kept for one credential is kept for another. */
-  renameCredential(from: string, to: string): void;
-  prune(before: number): void;
-}
-
 /** Single facts about this store: its instance id, the count of starts, the machine it was made on. */
 export interface SettingReads {
   get(name: string): string | null;
 }
 export interface SettingTable extends SettingReads {
   set(name: string, value: string): void;
-}
-
-/** One act of a person, for ever. */
-export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
-export interface AuditTable {
-  add(entry: AuditEntry): void;
 }
 
 /** Everything that can be read of a store on this machine, outside or inside a transaction. */

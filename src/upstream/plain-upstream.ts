@@ -4,7 +4,7 @@ import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Clock, Upstream } from '../service/ports.ts';
-import type { Page } from '../service/tables.ts';
+import type { Page } from '../domain/page.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
 import { networkTransport, type Transport } from './transport.ts';

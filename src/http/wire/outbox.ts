@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { operationStates, type Operation, type OperationState } from '../../domain/operation.ts';
-import type { Page } from '../../service/tables.ts';
+import type { Page } from '../../domain/page.ts';
 import { oneOf } from './kind.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Page } from '../../service/tables.ts';
+import type { Page } from '../../domain/page.ts';
 import { integer, orDefault } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 

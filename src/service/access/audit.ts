@@ -1,7 +1,7 @@
 import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import type { AuditEntry } from '../tables.ts';
+import type { AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
 
 /** What is audited: never a secret, never a whole license key. */

@@ -7,7 +7,8 @@ import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
 import type { Clock, CouponPull, LookupResult, Idempotency } from '../ports.ts';
 import type { Writer } from '../writer.ts';
-import type { MirroredCoupon, Page, Reader } from '../tables.ts';
+import type { Page } from '../../domain/page.ts';
+import type { MirroredCoupon, Reader } from '../tables.ts';
 
 /** What the agent's coupon answers depend on; the functions return the configuration in force. */
 export type AgentCouponingParts = {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { AuditTable } from '../../service/tables.ts';
+import type { AuditTable } from '../../service/access/tables.ts';
 import { prepareChange } from './statements.ts';
 
 /** Prepares the record of people's acts; the schema lets nothing change or remove one. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../domain/token.ts';
-import type { TokenReads, TokenTable } from '../../service/tables.ts';
+import type { TokenReads, TokenTable } from '../../service/access/tables.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };

@@ -1,0 +1,2 @@
+/** A stretch of a list. */
+export type Page = { limit: number; offset: number };
