@@ -55,7 +55,7 @@ export const commands: readonly CommandEntry[] = [
   group('account', 'Add and list accounts, roll their API keys', [
     command(
       'add <name>',
-      'Add an account and make its API key',
+      'Add an account and its API key',
       async () => (await import('./commands/account.ts')).addAccount,
     ),
     command(

@@ -64,6 +64,21 @@ test('account add and roll show the API key once', async () => {
   ]);
 });
 
+test('account add takes the API key of an existing store from a file', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'shop.key');
+  await writeFile(file, 'f00dfeedf00dfeed\n');
+  daemon.answer({ body: { data: { account_id: 'a1', name: 'Shop', api_key: 'f00dfeedf00dfeed' } } });
+  const argv = ['account', 'add', 'Shop', '--state-dir', daemon.stateDir, '--api-key-file'];
+  expect((await latchkey(...argv, file)).code).toBe(0);
+  expect(daemon.received[0]?.body).toBe('{"name":"Shop","api_key":"f00dfeedf00dfeed"}');
+  expect(await latchkey(...argv, join(daemon.stateDir, 'absent'))).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('no such file') as string,
+  });
+  expect(daemon.received).toHaveLength(1);
+});
+
 test('account list and product list are tables', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { accounts: [{ account_id: 'a1', name: 'Shop' }] } } });

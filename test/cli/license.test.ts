@@ -105,6 +105,21 @@ test('license issue records a purchase', async () => {
   expect(JSON.parse(received?.body ?? '')).toEqual({ product_key: 'RGsF', buyer_email: 'buyer@example.com' });
 });
 
+test('license issue takes over date, uses and state of a purchase of an existing store', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 201, body: { data: { purchase_id: 'p1', refunded: false, license } } });
+  const sale = ['--product', 'RGsF', '--email', 'buyer@example.com', '--key', 'OLD-1'];
+  const taken = ['--date', '2024-02-22T11:23:05Z', '--uses', '3', '--enabled', 'false'];
+  const { code } = await latchkey('license', 'issue', ...sale, ...taken, '--state-dir', daemon.stateDir);
+  expect(code).toBe(0);
+  expect(JSON.parse(daemon.received[0]?.body ?? '')).toMatchObject({
+    license_key: 'OLD-1',
+    date: '2024-02-22T11:23:05Z',
+    uses: 3,
+    enabled: 'false',
+  });
+});
+
 test('license list passes its filters on and says how to go on', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ headers: { 'x-total-count': '42' }, body: { data: { licenses: [license] } } });

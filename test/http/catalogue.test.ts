@@ -46,6 +46,69 @@ test('a product is made as asked, its secret shown once', async () => {
   ]);
 });
 
+test('an account takes over the API key that its clients send already, and no other account has it', async () => {
+  const taken = 'f00dfeedf00dfeed';
+  const made = await post('accounts', { name: 'Shop', api_key: taken });
+  expect([made.statusCode, made.json()]).toMatchObject([201, { data: { name: 'Shop', api_key: taken } }]);
+  const coupons = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': taken } });
+  expect(coupons.statusCode).toBe(200);
+  for (const [apiKey, code] of [
+    [taken, 'taken'],
+    ['fifteen-letters', 'too_short'],
+    ['two lines\nof a file', 'malformed'],
+  ]) {
+    const refused = await post('accounts', { name: 'Another', api_key: apiKey });
+    expect([refused.statusCode, refused.json()]).toMatchObject([
+      422,
+      { errors: [{ parameter: 'api_key', code }] },
+    ]);
+  }
+});
+
+test('a purchase of an existing store keeps its date, its uses and whether it is enabled', async () => {
+  await post('products', { name: 'Sold before', product_key: 'sold', secret: 'the-secret-of-sold' });
+  const sale = { product_key: 'sold', buyer_email: 'old@example.com', license_key: 'OLD-1' };
+  const made = await post('purchases', {
+    ...sale,
+    date: '2024-02-22T12:23:05+01:00',
+    uses: 3,
+    enabled: false,
+  });
+  expect([made.statusCode, made.json()]).toMatchObject([
+    201,
+    { data: { refunded: false, license: { date: '2024-02-22T11:23:05+00:00', uses: 3, enabled: false } } },
+  ]);
+  const verified = await server.inject({
+    url: '/api/v2/license/verify?license_key=OLD-1',
+    headers: { 'product-secret-key': 'the-secret-of-sold' },
+  });
+  expect(verified.json()).toMatchObject({
+    data: { license_key: 'OLD-1', date: '2024-02-22T11:23:05+00:00', uses: 3, enabled: false },
+  });
+});
+
+test('a purchase names every member that it does not know or cannot read, and records nothing', async () => {
+  const misread = {
+    date: 'yesterday',
+    uses: -1,
+    enabled: 'perhaps',
+    created: '2024-02-22',
+    license: 'OLD-2',
+  };
+  const refused = await post('purchases', { product_key: 'RGsF', buyer_email: 'a@example.com', ...misread });
+  expect([refused.statusCode, refused.json<{ errors: object[] }>().errors]).toMatchObject([
+    422,
+    [
+      { parameter: 'date', code: 'not_a_datetime' },
+      { parameter: 'uses', code: 'out_of_range' },
+      { parameter: 'enabled', code: 'not_a_boolean' },
+      { parameter: 'created', code: 'unknown' },
+      { parameter: 'license', code: 'unknown' },
+    ],
+  ]);
+  expect((await get('licenses?product_key=RGsF')).headers['x-total-count']).toBe('0');
+});
+
 test('a product secret that could be guessed is refused', async () => {
   const answer = await post('products', { name: 'X', secret: 'fifteen-letters' });
   expect([answer.statusCode, answer.json()]).toMatchObject([

@@ -18,6 +18,9 @@ const terms: CouponTerms = {
   notes: null,
 };
 
+/** A purchase that happens now; the key is made. */
+const newSale = { buyerEmail: 'a@example.com', licenseKey: null, soldAt: null, uses: 0, enabled: true };
+
 /** An authority with the product `press` of the default account. */
 class Shop extends Stage {
   async open(): Promise<this> {
@@ -33,7 +36,7 @@ class Shop extends Stage {
   }
 
   async sell(productKey: string = 'press', licenseKey: string | null = null): Promise<PurchaseWithLicense> {
-    const command = { productKey, buyerEmail: 'a@example.com', licenseKey };
+    const command = { ...newSale, productKey, licenseKey };
     return valueOf(await this.writer.write('addPurchase', command));
   }
 
@@ -95,13 +98,22 @@ describe('a purchase', () => {
     await using shop = await new Shop().open();
     await shop.addProduct('brush');
     await shop.sell('press', 'MINE');
-    const command = { productKey: 'brush', buyerEmail: 'b@example.com', licenseKey: 'MINE' };
+    const command = { ...newSale, productKey: 'brush', licenseKey: 'MINE' };
     expect(refusalOf(await shop.writer.write('addPurchase', command))).toBe('license_key_taken');
+  });
+
+  it('of an existing store keeps when it was made, its uses and its state', async () => {
+    await using shop = await new Shop().open();
+    const soldAt = shop.now - 400 * 86_400 * second;
+    const command = { ...newSale, productKey: 'press', soldAt, uses: 3, enabled: false };
+    const { purchase, license } = valueOf(await shop.writer.write('addPurchase', command));
+    expect(license).toMatchObject({ createdAt: soldAt, uses: 3, enabled: false });
+    expect(purchase).toMatchObject({ createdAt: soldAt, refundedAt: null });
   });
 
   it('is of a product that there is', async () => {
     await using shop = await new Shop().open();
-    const command = { productKey: 'none', buyerEmail: 'b@example.com', licenseKey: null };
+    const command = { ...newSale, productKey: 'none' };
     expect(await shop.writer.write('addPurchase', command)).toMatchObject({
       problem: { code: 'parameters_invalid', errors: [{ code: 'product_not_found' }] },
     });
@@ -156,7 +168,8 @@ describe('a coupon on the authority', () => {
 
   it('is refused for a product or collection that the account does not have', async () => {
     await using shop = await new Shop().open();
-    const other = valueOf(await shop.writer.write('addAccount', { name: 'Other' })).account.accountId;
+    const other = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null })).account
+      .accountId;
     await shop.addProduct('theirs', { of: other });
     const scopes = [
       [{ type: 'single', productKey: 'none' }, 'product_not_found'],
@@ -207,7 +220,7 @@ describe('a coupon on the authority', () => {
 describe('the catalogue', () => {
   it('shows a secret once, and takes only the newest', async () => {
     await using shop = await new Shop().open();
-    const added = valueOf(await shop.writer.write('addAccount', { name: 'Other' }));
+    const added = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     const { accountId: id } = added.account;
     const rolled = valueOf(await shop.writer.write('rollApiKey', { accountId: id }));
     expect(rolled.apiKey).not.toBe(added.apiKey);
@@ -234,7 +247,7 @@ describe('the catalogue', () => {
 
   it('has products and collections in accounts that there are, and collections of their own products', async () => {
     await using shop = await new Shop().open();
-    const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other' }));
+    const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     await shop.addProduct('theirs', { of: account.accountId });
     const product = { name: 'x', recurring: false, accountId: 'none', productKey: null, secret: null };
     expect(await shop.writer.write('addProduct', product)).toMatchObject({

@@ -27,7 +27,7 @@ async function givenAuthority() {
     secret: null,
   };
   const { secret } = valueOf(await stage.writer.write('addProduct', product));
-  const { account } = valueOf(await stage.writer.write('addAccount', { name: 'Other' }));
+  const { account } = valueOf(await stage.writer.write('addAccount', { name: 'Other', apiKey: null }));
   return { stage, secret, other: account.accountId, ...over(stage) };
 }
 

@@ -22,7 +22,7 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 /** A command for each of them, in an order in which each succeeds on a new store. */
 const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
-  addAccount: { name: 'Other' },
+  addAccount: { name: 'Other', apiKey: 'theirs' },
   rollApiKey: { accountId: 'of addAccount' },
   addProduct: {
     name: 'Press',
@@ -33,7 +33,14 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   rollProductSecret: { productKey: 'press' },
   addCollection: { accountId: 'default', name: 'All', productKeys: ['press'], collectionId: 'all' },
-  addPurchase: { productKey: 'press', buyerEmail: 'a@example.com', licenseKey: 'KEY' },
+  addPurchase: {
+    productKey: 'press',
+    buyerEmail: 'a@example.com',
+    licenseKey: 'KEY',
+    soldAt: 1_708_600_985_000,
+    uses: 3,
+    enabled: false,
+  },
   changeLicense: { reach, licenseKey: 'KEY', trigger: 'usage' },
   refundPurchase: { purchaseId: 'of addPurchase' },
   createCoupon: {
@@ -155,7 +162,7 @@ test('an authority answers from an engine that has to be waited for', async () =
   expect(await credentials.find('api_key', 'key')).toMatchObject({ credential: 'account:default' });
   expect(await credentials.find('product_secret', 'theirs')).toBeNull();
   const verified = await authorityLicensing(reader, writer).verify(reach, 'KEY', signal);
-  expect(verified).toMatchObject({ ok: true, value: { license: { uses: 1, enabled: false } } });
+  expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
   const listed = await authorityCouponing(reader, writer).list('default', page, signal);
   expect(listed).toMatchObject({ ok: true, value: { total: 1, coupons: [{ code: 'SPRING' }] } });
 });

@@ -17,9 +17,9 @@ test('a use case runs in place, and its answer is stored under its idempotency k
   await using store = givenStore();
   const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
   const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
-  const added = await writer.write('addAccount', { name: 'Default' }, { idempotency });
+  const added = await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency });
   expect(added.ok).toBe(true);
   expect(store.reading.reader.accounts.count()).toBe(1);
-  expect(await writer.write('addAccount', { name: 'Default' }, { idempotency })).toEqual(added);
+  expect(await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency })).toEqual(added);
   expect(store.reading.reader.accounts.count()).toBe(1);
 });

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { type AnswerView, defineRequest } from '../client/ask.ts';
+import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
-import { type Command, operand } from '../command.ts';
+import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { formatFields } from '../format.ts';
+import { withSecretOf } from '../secret-option.ts';
 
 const path = '/admin/v1/accounts';
 
@@ -22,10 +23,18 @@ const withNewKey: AnswerView<z.infer<typeof account>> = {
 };
 
 /** `account add`. */
-export const addAccount: Command = defineRequest(
-  (yargs) => yargs.positional('name', operand('Name')),
-  ({ name }) => ({ method: 'POST', path, json: { name } }),
-  withNewKey,
+export const addAccount: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .positional('name', operand('Name'))
+      .option('api-key-file', textOption('File with its API key, taken over from an existing store'))
+      .example('$0 account add Shop', 'makes an API key')
+      .example('$0 account add Shop --api-key-file api.key', 'keeps the key that callers know'),
+  (args, output) =>
+    withSecretOf(args.apiKeyFile, output, async (apiKey) => {
+      const json = { name: args.name, api_key: apiKey };
+      return await ask(args, output, { method: 'POST', path, json }, withNewKey);
+    }),
 );
 
 /** `account roll`. */

@@ -49,12 +49,15 @@ export const issueLicense: Command = defineRequest(
         product: { ...textOption('Product key'), demandOption: true },
         email: { ...textOption('E-mail address of the buyer'), demandOption: true },
         key: textOption('License key; one is made when it is not given'),
+        date: textOption('When it was sold, as in 2024-02-22T11:23:05Z; now when it is not given'),
+        uses: { type: 'number', requiresArg: true, describe: 'Uses so far' },
+        enabled: { choices: ['true', 'false'], describe: 'Whether the key is valid' },
       })
       .example('$0 license issue --product RGsF --email buyer@example.com', 'records a purchase'),
-  ({ product, email, key }) => ({
+  ({ product, email, key, date, uses, enabled }) => ({
     method: 'POST',
     path: purchasesPath,
-    json: { product_key: product, buyer_email: email, license_key: key },
+    json: { product_key: product, buyer_email: email, license_key: key, date, uses, enabled },
   }),
   purchaseView,
 );

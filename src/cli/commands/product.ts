@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { formatReason } from '../../config/fault.ts';
 import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
-import { exitCode } from '../exit-code.ts';
 import { formatFields } from '../format.ts';
+import { withSecretOf } from '../secret-option.ts';
 
 const path = '/admin/v1/products';
 
@@ -36,20 +34,14 @@ export const addProduct: Command = defineCommand(
         key: textOption('Product key of an existing store'),
         'secret-file': textOption('File with its secret, taken over from an existing store'),
       })
-      .example('$0 product add "My editor"', 'makes a key and a secret'),
-  async (args, output) => {
-    let secret: string | undefined;
-    try {
-      // On the command line a secret would be seen by every user of the machine.
-      secret = args.secretFile === undefined ? undefined : readFileSync(args.secretFile, 'utf8').trim();
-    } catch (error) {
-      output.complain([`latchkey: cannot read ${args.secretFile}: ${formatReason(error)}`]);
-      return exitCode.failed;
-    }
-    const { name, recurring, account, key } = args;
-    const json = { name, recurring, account_id: account, product_key: key, secret };
-    return ask(args, output, { method: 'POST', path, json }, withNewSecret);
-  },
+      .example('$0 product add "My editor"', 'makes a key and a secret')
+      .example('$0 product add "My editor" --key RGsF --secret-file rgsf.secret', 'keeps what callers know'),
+  (args, output) =>
+    withSecretOf(args.secretFile, output, async (secret) => {
+      const { name, recurring, account, key } = args;
+      const json = { name, recurring, account_id: account, product_key: key, secret };
+      return await ask(args, output, { method: 'POST', path, json }, withNewSecret);
+    }),
 );
 
 /** `product roll`. */

@@ -26,7 +26,8 @@ export const accountRoutes: readonly Route[] = [
     body: accountParameters,
     answers: { 201: enveloped(accountObject) },
     async handle({ app, body, writeOptions }) {
-      const added = await app.writer.write('addAccount', body, writeOptions);
+      const { name, apiKey = null } = body;
+      const added = await app.writer.write('addAccount', { name, apiKey }, writeOptions);
       return added.ok ? made(presentAccountKey(added.value)) : added;
     },
   }),

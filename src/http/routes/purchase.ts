@@ -16,8 +16,16 @@ export const purchaseRoutes: readonly Route[] = [
     authorityOnly,
     body: purchaseParameters,
     answers: { 201: enveloped(purchaseObject) },
-    async handle({ app, body: { productKey, buyerEmail, licenseKey = null }, writeOptions }) {
-      const command = { productKey, buyerEmail, licenseKey };
+    async handle({ app, body, writeOptions }) {
+      const {
+        productKey,
+        buyerEmail,
+        licenseKey = null,
+        date: soldAt = null,
+        uses = 0,
+        enabled = true,
+      } = body;
+      const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
       const added = await app.writer.write('addPurchase', command, writeOptions);
       return added.ok ? made(presentPurchase(added.value)) : added;
     },

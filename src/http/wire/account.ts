@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Account } from '../../domain/account.ts';
 import type { AccountWithKey } from '../../service/authority/account.ts';
-import { name } from './kind.ts';
+import { name, secret } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 export type AccountObject = { account_id: string; name: string; api_key?: string | undefined };
@@ -16,7 +16,10 @@ export const accountList: z.ZodType<{ accounts: AccountObject[] }> = z.object({
   accounts: z.array(accountObject),
 });
 
-export const accountParameters: ParameterSet<{ name: string }> = parameters({ name });
+export const accountParameters: ParameterSet<{ name: string; apiKey?: string | undefined }> = parameters({
+  name,
+  api_key: secret.optional(),
+});
 
 export function presentAccount({ accountId, name: itsName }: Account): AccountObject {
   return { account_id: accountId, name: itsName };

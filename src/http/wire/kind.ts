@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDatetime } from '../../domain/datetime.ts';
+import { shortestSecret } from '../../service/access/secret.ts';
 
 /*
  * The kinds of parameters. Each reads a form's text and JSON's own values alike, and refuses with a code
@@ -43,6 +44,12 @@ export const name: z.ZodType<string> = text(200);
 
 /** What names a thing of the catalogue in other requests. */
 export const identifier: z.ZodType<string> = text(100);
+
+/** An API key or a product's secret that an existing store issued. */
+export const secret: z.ZodType<string> = text(200, shortestSecret).refine(
+  (given) => /^[!-~]([ -~]*[!-~])?$/.test(given),
+  { message: 'must be one line of visible ASCII, as a header can carry it', params: { code: 'malformed' } },
+);
 
 /** Text that a pattern describes. */
 export function textLike(pattern: RegExp, maximum: number, message: string): z.ZodType<string> {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
-import { boolean, identifier, name, text } from './kind.ts';
-import { shortestSecret } from '../../service/access/secret.ts';
+import { boolean, identifier, name, secret } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ProductObject = {
@@ -34,7 +33,7 @@ export const productParameters: ParameterSet<{
   recurring: boolean.optional(),
   account_id: identifier.optional(),
   product_key: identifier.optional(),
-  secret: text(200, shortestSecret).optional(),
+  secret: secret.optional(),
 });
 
 export function presentProduct({ productKey, name: itsName, recurring }: Product): ProductObject {
@@ -42,6 +41,6 @@ export function presentProduct({ productKey, name: itsName, recurring }: Product
 }
 
 /** The product with its secret, shown on creation and roll only. */
-export function presentProductSecret({ product, secret }: ProductWithSecret): ProductObject {
-  return { ...presentProduct(product), secret };
+export function presentProductSecret({ product, secret: itsSecret }: ProductWithSecret): ProductObject {
+  return { ...presentProduct(product), secret: itsSecret };
 }

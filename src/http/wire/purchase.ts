@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import type { PurchaseWithLicense } from '../../service/authority/purchase.ts';
-import { identifier, text } from './kind.ts';
+import { boolean, datetime, identifier, integer, text } from './kind.ts';
 import { licenseKeyText, licenseObject, presentLicense, type LicenseObject } from './license.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
@@ -17,11 +17,20 @@ export const purchaseParameters: ParameterSet<{
   productKey: string;
   buyerEmail: string;
   licenseKey?: string | null | undefined;
-}> = parameters({
-  product_key: identifier,
-  buyer_email: text(320),
-  license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
-});
+  date?: number | undefined;
+  uses?: number | undefined;
+  enabled?: boolean | undefined;
+}> = parameters(
+  {
+    product_key: identifier,
+    buyer_email: text(320),
+    license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
+    date: datetime.optional(),
+    uses: integer(0).optional(),
+    enabled: boolean.optional(),
+  },
+  { unknown: 'refused' },
+);
 
 export function presentPurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
   return {

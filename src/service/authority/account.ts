@@ -1,20 +1,31 @@
 import type { Account } from '../../domain/account.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import { newCredential } from '../access/secret.ts';
+import { newCredential, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
 /** An account with its API key, which is shown only this once. */
 export type AccountWithKey = { account: Account; apiKey: string };
 
-/** Adds an account and makes its API key. */
+export type NewAccount = {
+  name: string;
+  /** Null: one is made. Otherwise the one that callers of an existing store use already. */
+  apiKey: string | null;
+};
+
+/** Adds an account and its API key. */
 export async function addAccount(
   { accounts }: AuthorityTransaction,
-  { name }: { name: string },
+  command: NewAccount,
   context: Context,
 ): Promise<Result<AccountWithKey>> {
-  const account = { accountId: context.random.uuid(context.now), name, createdAt: context.now };
-  const { secret: apiKey, digest } = newCredential('lk_api', context);
+  const apiKey = command.apiKey ?? newSecret('lk_api', context.random);
+  const digest = context.digest(apiKey);
+  if ((await accounts.byKeyDigest(digest)) !== null) {
+    const detail = 'The API key belongs to another account.';
+    return refuseParameters([{ parameter: 'api_key', code: 'taken', detail }]);
+  }
+  const account = { accountId: context.random.uuid(context.now), name: command.name, createdAt: context.now };
   await accounts.add(account, digest);
   return done({ account, apiKey });
 }

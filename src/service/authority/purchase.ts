@@ -13,6 +13,10 @@ export type NewPurchase = {
   buyerEmail: string;
   /** Null: one is made. Already in its stored form. */
   licenseKey: string | null;
+  /** Null: now. Otherwise when an existing store sold it: clients compute trials from it. */
+  soldAt: number | null;
+  uses: number;
+  enabled: boolean;
 };
 
 /** Records a purchase and issues its license key. */
@@ -21,7 +25,7 @@ export async function addPurchase(
   command: NewPurchase,
   { now, random }: Context,
 ): Promise<Result<PurchaseWithLicense>> {
-  const { productKey, buyerEmail } = command;
+  const { productKey, buyerEmail, uses, enabled } = command;
   if ((await transaction.products.get(productKey)) === null) {
     const detail = 'There is no such product.';
     return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
@@ -30,8 +34,9 @@ export async function addPurchase(
   if ((await transaction.licenses.get(licenseKey)) !== null) {
     return refuse('license_key_taken', 'There already is a license with this key.');
   }
-  const license = { licenseKey, productKey, buyerEmail, uses: 0, enabled: true, createdAt: now };
-  const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt: now, refundedAt: null };
+  const createdAt = command.soldAt ?? now;
+  const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };
+  const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt, refundedAt: null };
   await transaction.licenses.put(license);
   await transaction.purchases.put(purchase);
   return done({ purchase, license });
