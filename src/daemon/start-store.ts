@@ -32,7 +32,9 @@ export async function startStore(
 
 /** The digest of the key in `api.key`, which only the first start makes; null later. */
 async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
-  return (await reader.accounts.count()) === 0 ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api')) : null;
+  return (await reader.accounts.count({})) === 0
+    ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api'))
+    : null;
 }
 
 /**
@@ -50,7 +52,7 @@ function refuseOtherRole({ role, stateDir }: Pick<Configuration, 'role' | 'state
       'them have not reached the upstream, and never would.',
     authority:
       "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
-      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${reader.products.count()} ` +
+      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${reader.products.count({})} ` +
       'products are kept in them alone.',
   };
   throw new StateDirectoryRefused(stateDir, reasons[kept]);

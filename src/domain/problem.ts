@@ -38,6 +38,11 @@ const table = {
     title: 'The credentials do not carry the scope needed',
     remedy: 'Use a credential with the scope that the detail names, or issue a token with it.',
   },
+  operator_only: {
+    status: 403,
+    title: 'Only for whoever runs this server',
+    remedy: 'Use an admin token that is of no single account: one issued without it, or that in admin.token.',
+  },
   origin_forbidden: {
     status: 403,
     title: 'Web pages may not call this interface',

@@ -5,6 +5,7 @@ import type { App } from './app.ts';
 import { readIdempotencyKey } from './entry/idempotent-request.ts';
 import { readWait } from './entry/prefer.ts';
 import type { RouteRequest, Route } from './route.ts';
+import { reachRefusal } from './entry/reach.ts';
 import { stateOf } from './entry/request-state.ts';
 import {
   noParameters,
@@ -24,25 +25,31 @@ export async function readRequest(
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
   const state = stateOf(request);
+  const { principal } = state;
+  const named = request.params as Readonly<Record<string, string>>;
+  if (principal !== null && route.owned !== undefined) {
+    const refusal = await reachRefusal(app, principal, route.owned, named['id'] ?? '');
+    if (refusal !== null) return refusal;
+  }
   const query = read(route.query, state.query);
   const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
   const faults = [
     ...faultsOf(query),
     ...faultsOf(body),
-    ...(state.principal === null ? [] : ((await route.faults?.(app, state.principal, body.values)) ?? [])),
+    ...(principal === null ? [] : ((await route.faults?.(app, principal, body.values, query.values)) ?? [])),
   ];
   if (faults.length > 0) return refuseParameters(faults);
   const path = pathOf(request.url);
   return done({
     app,
     routes,
-    principal: state.principal,
-    path: request.params as Readonly<Record<string, string>>,
+    principal,
+    path: named,
     query: query.values,
     body: body.values,
     sentTo: { path, query: state.query },
     writeOptions: {
-      actor: state.principal?.credential ?? null,
+      actor: principal?.credential ?? null,
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
     waitMs: readWait(state.head.prefer),

@@ -5,6 +5,7 @@ import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { Answer } from './answer.ts';
 import type { Access } from './entry/credential.ts';
+import type { Owned } from './entry/reach.ts';
 import type { App } from './app.ts';
 import type { ParameterSet, RawParameters } from './wire/parameters.ts';
 
@@ -47,6 +48,10 @@ type RouteFacts = {
   isOpen?(app: App): boolean;
   /** An agent answers 409 `not_the_authority`: the catalogue is the upstream's. */
   authorityOnly?: boolean;
+  /** It concerns the whole process: a credential of one account gets 403 `operator_only`. */
+  operatorOnly?: boolean;
+  /** What `:id` of the path names; one of another account is answered as one that does not exist. */
+  owned?: Owned;
   /** The answer carries a new secret: never store it under an idempotency key. */
   answersSecret?: boolean;
   /** Also answered while starting and draining. */
@@ -63,8 +68,13 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
   access: Who;
   query?: ParameterSet<Query>;
   body?: ParameterSet<Body>;
-  /** Faults that only the store can tell; `body` holds what could be parsed. */
-  faults?(app: App, principal: Principal, body: Partial<Body>): Awaitable<readonly ParameterFault[]>;
+  /** Faults that only the store can tell; `body` and `query` hold what could be parsed. */
+  faults?(
+    app: App,
+    principal: Principal,
+    body: Partial<Body>,
+    query: Partial<Query>,
+  ): Awaitable<readonly ParameterFault[]>;
   handle(request: RouteRequest<Path, Who extends 'anyone' ? null : Principal, Query, Body>): Handled;
 };
 
@@ -72,7 +82,12 @@ type RouteDefinition<Path extends string, Who extends Access, Query, Body> = Rou
 export type Route = RouteFacts & {
   query?: ParameterSet<unknown>;
   body?: ParameterSet<unknown>;
-  faults?(app: App, principal: Principal, body: unknown): Awaitable<readonly ParameterFault[]>;
+  faults?(
+    app: App,
+    principal: Principal,
+    body: unknown,
+    query: unknown,
+  ): Awaitable<readonly ParameterFault[]>;
   handle(request: RouteRequest<string, Principal | null, unknown, unknown>): Handled;
 };
 

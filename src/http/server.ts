@@ -157,6 +157,9 @@ async function enter(
   } else {
     requestState.principal = await authorize(route.access, requestState.head, app, socketPrincipal);
   }
+  if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
+    throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
+  }
   if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }

@@ -3,6 +3,7 @@ import type { Collection } from '../domain/collection.ts';
 import type { Product } from '../domain/product.ts';
 import type { Purchase } from '../domain/purchase.ts';
 import type { Page } from '../domain/page.ts';
+import type { ReachFilter } from '../domain/principal.ts';
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
@@ -19,8 +20,8 @@ import type {
 export interface AccountReads {
   get(accountId: string): Account | null;
   byKeyDigest(digest: string): Account | null;
-  list(page: Page): Account[];
-  count(): number;
+  list(filter: ReachFilter, page: Page): Account[];
+  count(filter: ReachFilter): number;
 }
 export interface AccountTable extends AccountReads {
   add(account: Account, keyDigest: string): void;
@@ -30,8 +31,8 @@ export interface AccountTable extends AccountReads {
 export interface ProductReads {
   get(productKey: string): Product | null;
   bySecretDigest(digest: string): Product | null;
-  list(page: Page): Product[];
-  count(): number;
+  list(filter: ReachFilter, page: Page): Product[];
+  count(filter: ReachFilter): number;
 }
 export interface ProductTable extends ProductReads {
   add(product: Product, secretDigest: string): void;
@@ -53,7 +54,7 @@ export interface PurchaseTable extends PurchaseReads {
 }
 
 /** Undefined members do not filter. */
-export type LicenseFilter = {
+export type LicenseFilter = ReachFilter & {
   productKey?: string | undefined;
   enabled?: boolean | undefined;
   buyerEmail?: string | undefined;

@@ -55,7 +55,8 @@ function headersOf({ access }: Route, secret: string): Record<string, string>[] 
 }
 
 function grantOf(scope: Scope): Principal {
-  return { credential: 'socket:/x', scopes: [scope], reach: { accountId: 'default', productKey: null } };
+  const reach = { accountId: 'default', productKey: null };
+  return { credential: 'socket:/x', scopes: [scope], reach, isOperator: false };
 }
 
 type Call = { status: number; code: unknown };

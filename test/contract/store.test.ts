@@ -31,8 +31,8 @@ test('an account is found by its id and by the digest of its key', async () => {
   expect(store.reading.reader.accounts.get('default')).toEqual(account);
   expect(store.reading.reader.accounts.byKeyDigest('digest-1')).toBeNull();
   expect(store.reading.reader.accounts.byKeyDigest('digest-2')).toEqual(account);
-  expect(accounts.list(page)).toStrictEqual([account]);
-  expect(accounts.count()).toBe(1);
+  expect(accounts.list({}, page)).toStrictEqual([account]);
+  expect(accounts.count({})).toBe(1);
 });
 
 test('a product is found by its key and by the digest of its secret', async () => {
@@ -45,8 +45,8 @@ test('a product is found by its key and by the digest of its secret', async () =
   expect(products.get('abc')).toStrictEqual({ ...product, productKey: 'abc', recurring: true });
   expect(products.bySecretDigest('secret-1')).toBeNull();
   expect(products.bySecretDigest('secret-3')).toStrictEqual(product);
-  expect(products.list({ limit: 1, offset: 1 })).toStrictEqual([product]);
-  expect(products.count()).toBe(2);
+  expect(products.list({}, { limit: 1, offset: 1 })).toStrictEqual([product]);
+  expect(products.count({})).toBe(2);
 });
 
 test('a collection keeps its products in their order', async () => {
@@ -179,8 +179,8 @@ test('a token is found by its digest until it is removed', async () => {
   expect(tokens.get('u')?.scopes).toEqual([]);
   tokens.remove('t');
   expect(tokens.byDigest('digest')).toBeNull();
-  expect(tokens.list(page)).toHaveLength(1);
-  expect(tokens.count()).toBe(1);
+  expect(tokens.list({}, page)).toHaveLength(1);
+  expect(tokens.count({})).toBe(1);
 });
 
 test('an observation keeps what the upstream said apart from what is shown here', async () => {

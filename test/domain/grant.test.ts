@@ -56,6 +56,7 @@ describe('a grant', () => {
       credential,
       scopes: grants[credential],
       reach: { accountId: 'default', productKey: null },
+      isOperator: true,
     };
     expect(Object.fromEntries(scopes.map((scope) => [scope, allows(grant, scope)]))).toEqual(
       table[credential],

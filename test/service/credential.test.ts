@@ -64,6 +64,7 @@ describe('a token', () => {
         credential: `token:${token.tokenId}`,
         scopes: ['verify', 'use'],
         reach: { accountId: 'default', productKey: null },
+        isOperator: false,
       });
     }
     expect(await who('bearer', `${secret}x`)).toBeNull();
@@ -173,11 +174,13 @@ describe('a credential of an agent', () => {
     expect(await who('api_key', 'api')).toMatchObject({
       credential: 'account:default',
       reach: { accountId: 'default', productKey: null },
+      isOperator: false,
     });
     expect(await who('product_secret', 'secret')).toEqual({
       credential: 'product:press',
       scopes: productSecretScopes,
       reach: { accountId: 'default', productKey: 'press' },
+      isOperator: false,
     });
     for (const kind of kinds) {
       expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
@@ -195,6 +198,7 @@ describe('who comes by a socket without a credential', () => {
       credential: 'socket:/run/a.sock',
       scopes: ['verify'],
       reach: { accountId: 'default', productKey: 'press' },
+      isOperator: false,
     });
   });
 });

@@ -23,7 +23,7 @@ function addAccount(store: GivenStore, count: number): void {
 function accountsIn(path: string): string[] {
   using connection = openWriting(path);
   return connection.transaction.accounts
-    .list({ limit: 1_000_000, offset: 0 })
+    .list({}, { limit: 1_000_000, offset: 0 })
     .map(({ accountId }) => accountId);
 }
 

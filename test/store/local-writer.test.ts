@@ -19,7 +19,7 @@ test('a use case runs in place, and its answer is stored under its idempotency k
   const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
   const added = await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency });
   expect(added.ok).toBe(true);
-  expect(store.reading.reader.accounts.count()).toBe(1);
+  expect(store.reading.reader.accounts.count({})).toBe(1);
   expect(await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency })).toEqual(added);
-  expect(store.reading.reader.accounts.count()).toBe(1);
+  expect(store.reading.reader.accounts.count({})).toBe(1);
 });

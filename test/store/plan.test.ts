@@ -18,10 +18,11 @@ function planOf(store: GivenStore, sql: string): string[] {
 
 /** Statements that walk in order and stop at a limit, that are for people, or for a start after a turned clock. */
 const walks: readonly RegExp[] = [
-  /ORDER BY (account_id|product_key|token_id|id|seq) LIMIT \? OFFSET \?$/,
+  /ORDER BY (account_id|product_key|token_id|id|seq) LIMIT \?2? OFFSET \?3?$/,
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
   /FROM license WHERE \(\?1 IS NULL/,
-  /^SELECT count\(\*\) AS count FROM (account|product|token|mirrored_coupon)$/,
+  /^SELECT count\(\*\) AS count FROM (account|product|token) WHERE \(\?1 IS NULL/,
+  /^SELECT count\(\*\) AS count FROM mirrored_coupon$/,
   /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
   // A product was given another key.
   /^UPDATE \w+ SET product_key = :to WHERE product_key = :from$/,

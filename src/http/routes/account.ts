@@ -1,4 +1,5 @@
 import { found, listHeaders, made } from '../answer.ts';
+import { withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import {
   accountList,
@@ -22,6 +23,7 @@ export const accountRoutes: readonly Route[] = [
     summary: 'Add an account',
     access,
     authorityOnly,
+    operatorOnly: true,
     answersSecret,
     body: accountParameters,
     answers: { 201: enveloped(accountObject) },
@@ -39,9 +41,10 @@ export const accountRoutes: readonly Route[] = [
     authorityOnly,
     query: pageQuery,
     answers: { 200: enveloped(accountList) },
-    async handle({ app: { reader }, query, sentTo }) {
-      const accounts = await reader.accounts.list(query);
-      const headers = listHeaders(await reader.accounts.count(), query, sentTo);
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = withinReach(principal);
+      const accounts = await reader.accounts.list(filter, query);
+      const headers = listHeaders(await reader.accounts.count(filter), query, sentTo);
       return found({ accounts: accounts.map(presentAccount) }, headers);
     },
   }),
@@ -51,6 +54,7 @@ export const accountRoutes: readonly Route[] = [
     summary: 'Give an account a new API key',
     access,
     authorityOnly,
+    owned: 'account',
     answersSecret,
     answers: { 200: enveloped(accountObject) },
     async handle({ app, path: { id }, writeOptions }) {

@@ -7,6 +7,7 @@ const backup = route({
   path: '/admin/v1/backup',
   summary: 'A consistent copy of the store, one at a time',
   access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
   answers: { 200: z.file() },
   async handle({ app, signal }) {
     const made = await app.backup(signal);

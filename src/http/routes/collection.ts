@@ -1,5 +1,5 @@
-import { defaultAccountId } from '../../domain/principal.ts';
 import { made } from '../answer.ts';
+import { accountFaults } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { collectionObject, collectionParameters, presentCollection } from '../wire/collection.ts';
 import { enveloped } from '../wire/envelope.ts';
@@ -17,8 +17,9 @@ export const collectionRoutes: readonly Route[] = [
     authorityOnly,
     body: collectionParameters,
     answers: { 201: enveloped(collectionObject) },
-    async handle({ app, body, writeOptions }) {
-      const { name, productKeys, collectionId = null, accountId = defaultAccountId } = body;
+    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app, principal, body, writeOptions }) {
+      const { name, productKeys, collectionId = null, accountId = principal.reach.accountId } = body;
       const command = { name, productKeys, collectionId, accountId };
       const added = await app.writer.write('addCollection', command, writeOptions);
       return added.ok ? made(presentCollection(added.value)) : added;

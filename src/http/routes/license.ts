@@ -7,6 +7,7 @@ import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';
+import { withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { provenanceHeaders } from '../provenance.ts';
 import {
@@ -85,9 +86,10 @@ const list = route({
   authorityOnly: true,
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
-  async handle({ app: { reader }, query, sentTo }) {
-    const licenses = await reader.licenses.list(query, query);
-    const headers = listHeaders(await reader.licenses.count(query), query, sentTo);
+  async handle({ app: { reader }, principal, query, sentTo }) {
+    const filter = { ...query, ...withinReach(principal) };
+    const licenses = await reader.licenses.list(filter, query);
+    const headers = listHeaders(await reader.licenses.count(filter), query, sentTo);
     return found({ licenses: licenses.map(presentLicense) }, headers);
   },
 });

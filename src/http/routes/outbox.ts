@@ -16,6 +16,7 @@ const list = route({
   path,
   summary: 'List operations of the outbox: all that is not finished, or those of a state',
   access,
+  operatorOnly: true,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
   handle({ app: { operations }, query, sentTo }) {
@@ -38,6 +39,7 @@ const show = route({
   path: `${path}/:id`,
   summary: 'Show an operation of the outbox',
   access,
+  operatorOnly: true,
   answers: { 200: enveloped(operationObject) },
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
@@ -53,6 +55,7 @@ function decisionRoute(decision: Decision, summary: string): Route {
     path: `${path}/:id/${decision}`,
     summary,
     access,
+    operatorOnly: true,
     answers: { 200: enveloped(operationObject) },
     async handle({ app, path: { id }, writeOptions }) {
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);

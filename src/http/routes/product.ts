@@ -1,14 +1,14 @@
-import { defaultAccountId } from '../../domain/principal.ts';
 import { found, listHeaders, made } from '../answer.ts';
+import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
-import { pageQuery } from '../wire/page.ts';
 import {
   presentProduct,
   presentProductSecret,
   productList,
   productObject,
   productParameters,
+  productQuery,
 } from '../wire/product.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -26,11 +26,12 @@ export const productRoutes: readonly Route[] = [
     answersSecret,
     body: productParameters,
     answers: { 201: enveloped(productObject) },
-    async handle({ app, body, writeOptions }) {
+    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app, principal, body, writeOptions }) {
       const {
         name,
         recurring = false,
-        accountId = defaultAccountId,
+        accountId = principal.reach.accountId,
         productKey = null,
         secret = null,
       } = body;
@@ -45,11 +46,13 @@ export const productRoutes: readonly Route[] = [
     summary: 'List products',
     access,
     authorityOnly,
-    query: pageQuery,
+    query: productQuery,
     answers: { 200: enveloped(productList) },
-    async handle({ app: { reader }, query, sentTo }) {
-      const products = await reader.products.list(query);
-      const headers = listHeaders(await reader.products.count(), query, sentTo);
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = withinReach(principal, query.accountId);
+      const products = await reader.products.list(filter, query);
+      const headers = listHeaders(await reader.products.count(filter), query, sentTo);
       return found({ products: products.map(presentProduct) }, headers);
     },
   }),
@@ -59,6 +62,7 @@ export const productRoutes: readonly Route[] = [
     summary: 'Give a product a new secret',
     access,
     authorityOnly,
+    owned: 'product',
     answersSecret,
     answers: { 200: enveloped(productObject) },
     async handle({ app, path: { id }, writeOptions }) {

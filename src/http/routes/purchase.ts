@@ -1,4 +1,5 @@
 import { found, made } from '../answer.ts';
+import { productFaults } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { presentPurchase, purchaseObject, purchaseParameters } from '../wire/purchase.ts';
@@ -16,6 +17,7 @@ export const purchaseRoutes: readonly Route[] = [
     authorityOnly,
     body: purchaseParameters,
     answers: { 201: enveloped(purchaseObject) },
+    faults: (app, principal, { productKey }) => productFaults(app, principal, productKey),
     async handle({ app, body, writeOptions }) {
       const {
         productKey,
@@ -36,6 +38,7 @@ export const purchaseRoutes: readonly Route[] = [
     summary: 'Refund a purchase, which disables its license key',
     access,
     authorityOnly,
+    owned: 'purchase',
     answers: { 200: enveloped(purchaseObject) },
     async handle({ app, path: { id }, writeOptions }) {
       const refunded = await app.writer.write('refundPurchase', { purchaseId: id }, writeOptions);

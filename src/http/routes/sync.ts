@@ -10,6 +10,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
     path: `/admin/v1/sync/${act}`,
     summary,
     access: { credential: 'any', scope: 'admin' },
+    operatorOnly: true,
     answers: { 200: enveloped(syncObject) },
     async handle({ app, writeOptions }) {
       if (app.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');

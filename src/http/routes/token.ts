@@ -1,8 +1,19 @@
+import type { Principal } from '../../domain/principal.ts';
+import type { ParameterFault } from '../../domain/problem.ts';
+import type { Scope } from '../../domain/scope.ts';
 import { found, listHeaders, made } from '../answer.ts';
+import { accountFaults, productFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
 import { presentToken, presentTokenSecret, tokenList, tokenObject, tokenParameters } from '../wire/token.ts';
+
+/** The scope `ops` is of the whole process, and not an account's to give. */
+function scopeFaults({ isOperator }: Principal, asked: readonly Scope[] = []): ParameterFault[] {
+  if (isOperator || !asked.includes('ops')) return [];
+  const detail = 'A credential of one account cannot give the scope ops.';
+  return [{ parameter: 'scopes', code: 'excluded', detail }];
+}
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const path = '/admin/v1/tokens';
@@ -15,8 +26,16 @@ const issue = route({
   answersSecret: true,
   body: tokenParameters,
   answers: { 201: enveloped(tokenObject) },
-  async handle({ app, body, writeOptions }) {
-    const { scopes, productKey = null, accountId = null, label = null } = body;
+  async faults(app, principal, { scopes, accountId, productKey }) {
+    return [
+      ...scopeFaults(principal, scopes),
+      ...accountFaults(principal, accountId),
+      ...(await productFaults(app, principal, productKey)),
+    ];
+  },
+  async handle({ app, principal, body, writeOptions }) {
+    const { scopes, productKey = null, label = null } = body;
+    const accountId = body.accountId ?? (principal.isOperator ? null : principal.reach.accountId);
     const configuredProducts = app.configuredProducts();
     const command = { scopes, productKey, accountId, label, configuredProducts };
     const issued = await app.writer.write('issueToken', command, writeOptions);
@@ -31,9 +50,10 @@ const list = route({
   access,
   query: pageQuery,
   answers: { 200: enveloped(tokenList) },
-  async handle({ app: { reader }, query, sentTo }) {
-    const tokens = await reader.tokens.list(query);
-    const headers = listHeaders(await reader.tokens.count(), query, sentTo);
+  async handle({ app: { reader }, principal, query, sentTo }) {
+    const filter = withinReach(principal);
+    const tokens = await reader.tokens.list(filter, query);
+    const headers = listHeaders(await reader.tokens.count(filter), query, sentTo);
     return found({ tokens: tokens.map(presentToken) }, headers);
   },
 });
@@ -43,6 +63,7 @@ const revoke = route({
   path: `${path}/:id`,
   summary: 'Revoke a token, which stops at once',
   access,
+  owned: 'token',
   answers: { 200: enveloped(tokenObject) },
   async handle({ app, path: { id }, writeOptions }) {
     const revoked = await app.writer.write('revokeToken', { tokenId: id }, writeOptions);

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
+import type { Page } from '../../domain/page.ts';
 import { boolean, identifier, name, secret } from './kind.ts';
+import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ProductObject = {
@@ -20,6 +22,12 @@ export const productObject: z.ZodType<ProductObject> = z.object({
 
 export const productList: z.ZodType<{ products: ProductObject[] }> = z.object({
   products: z.array(productObject),
+});
+
+/** `GET /admin/v1/products`. */
+export const productQuery: ParameterSet<{ accountId?: string | undefined } & Page> = parameters({
+  account_id: identifier.optional(),
+  ...pageShape,
 });
 
 export const productParameters: ParameterSet<{

@@ -74,6 +74,7 @@ export function socketPrincipal(
     credential: `socket:${path}`,
     scopes: given.scopes,
     reach: { accountId: defaultAccountId, productKey: given.product },
+    isOperator: false,
   };
 }
 
@@ -82,6 +83,7 @@ function accountPrincipal(accountId: string): Principal {
     credential: `account:${accountId}`,
     scopes: apiKeyScopes,
     reach: { accountId, productKey: null },
+    isOperator: false,
   };
 }
 
@@ -95,6 +97,7 @@ function productPrincipal(accountId: string, productKey: string): Principal {
     credential: productCredential(productKey),
     scopes: productSecretScopes,
     reach: { accountId, productKey },
+    isOperator: false,
   };
 }
 
@@ -103,5 +106,6 @@ function tokenPrincipal(token: Token): Principal {
     credential: `token:${token.tokenId}`,
     scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),
     reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
+    isOperator: token.accountId === null && token.scopes.includes('admin'),
   };
 }

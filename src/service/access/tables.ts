@@ -1,11 +1,12 @@
 import type { Page } from '../../domain/page.ts';
+import type { ReachFilter } from '../../domain/principal.ts';
 import type { Token } from '../../domain/token.ts';
 
 export interface TokenReads {
   get(tokenId: string): Token | null;
   byDigest(digest: string): Token | null;
-  list(page: Page): Token[];
-  count(): number;
+  list(filter: ReachFilter, page: Page): Token[];
+  count(filter: ReachFilter): number;
 }
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;

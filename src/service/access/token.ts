@@ -13,7 +13,7 @@ export type NewToken = {
   scopes: readonly Scope[];
   /** Null: the token reaches every product of its account. */
   productKey: string | null;
-  /** Null: the account of the product, or the default one. */
+  /** Null: the account of the product; without one every account for `admin`, the default one for other scopes. */
   accountId: string | null;
   label: string | null;
   /** An agent's products are those that it is configured with; null on an authority, which keeps its own. */
@@ -74,10 +74,10 @@ export async function revokeToken(
 
 async function accountOf(
   { products }: AuthorityReader,
-  { accountId, productKey }: NewToken,
-): Promise<string> {
+  { accountId, productKey, scopes }: NewToken,
+): Promise<string | null> {
   const product = productKey === null ? null : await products.get(productKey);
-  return accountId ?? product?.accountId ?? defaultAccountId;
+  return accountId ?? product?.accountId ?? (scopes.includes('admin') ? null : defaultAccountId);
 }
 
 async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<ParameterFault[]> {

@@ -21,10 +21,10 @@ export async function keepRole({ settings }: AuthorityTransaction, role: StoreRo
  * made one when it was started without its upstream.
  */
 function roleByContent({ products, operations, mirror, observations, accounts }: Reader): StoreRole | null {
-  if (products.count() > 0) return 'authority';
+  if (products.count({}) > 0) return 'authority';
   const known = observations.census({ fresh: 0, stale: 0, grace: 0 });
   const isAgent =
     operations.lastSeq() > 0 || mirror.count() > 0 || Object.values(known).some((count) => count > 0);
   if (isAgent) return 'agent';
-  return accounts.count() > 0 ? 'authority' : null;
+  return accounts.count({}) > 0 ? 'authority' : null;
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Account } from '../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../service/tables.ts';
-import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const fromRow = (row: Account): Account => ({ ...row });
@@ -10,13 +10,17 @@ const fromRow = (row: Account): Account => ({ ...row });
 export function accountReads(database: DatabaseSync): AccountReads {
   const get = prepareQuery(database, `${select} WHERE account_id = ?`, fromRow);
   const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
-  const list = prepareQuery(database, `${select} ORDER BY account_id LIMIT ? OFFSET ?`, fromRow);
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM account');
+  const list = prepareQuery(
+    database,
+    `${select} WHERE ${inReach} ORDER BY account_id LIMIT ?2 OFFSET ?3`,
+    fromRow,
+  );
+  const count = prepareCount(database, `SELECT count(*) AS count FROM account WHERE ${inReach}`);
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),
-    list: ({ limit, offset }) => list.all(limit, offset),
-    count: () => count(),
+    list: ({ reach }, { limit, offset }) => list.all(reach?.accountId ?? null, limit, offset),
+    count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }
 

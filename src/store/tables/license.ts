@@ -10,18 +10,20 @@ const select = `SELECT license_key AS licenseKey, product_key AS productKey, buy
 const fromRow = (row: Row): License => ({ ...row, enabled: row.enabled === 1 });
 
 /*
- * The parameters are always product, enabled, buyer. Which of them leads is spelled out, because a
+ * The parameters are always product, enabled, buyer, and the account and product of the reach. Which of them leads is spelled out, because a
  * condition with IS NULL can use no index.
  */
 const optional = {
   product: '(?1 IS NULL OR product_key = ?1)',
   enabled: '(?2 IS NULL OR enabled = ?2)',
   buyer: '(?3 IS NULL OR buyer_email = ?3)',
+  reach: `(?4 IS NULL OR EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
+    AND product.account_id = ?4)) AND (?5 IS NULL OR product_key = ?5)`,
 };
 const conditions = {
-  byBuyer: `buyer_email = ?3 AND ${optional.product} AND ${optional.enabled}`,
-  byProduct: `product_key = ?1 AND ${optional.enabled} AND ${optional.buyer}`,
-  any: `${optional.product} AND ${optional.enabled} AND ${optional.buyer}`,
+  byBuyer: `buyer_email = ?3 AND ${optional.product} AND ${optional.enabled} AND ${optional.reach}`,
+  byProduct: `product_key = ?1 AND ${optional.enabled} AND ${optional.buyer} AND ${optional.reach}`,
+  any: `${optional.product} AND ${optional.enabled} AND ${optional.buyer} AND ${optional.reach}`,
 };
 
 /** Prepares the reads of licenses. */
@@ -30,7 +32,7 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   const prepareFiltered = (condition: string) => ({
     list: prepareQuery(
       database,
-      `${select} WHERE ${condition} ORDER BY license_key LIMIT ?4 OFFSET ?5`,
+      `${select} WHERE ${condition} ORDER BY license_key LIMIT ?6 OFFSET ?7`,
       fromRow,
     ),
     count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
@@ -50,8 +52,15 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   };
 }
 
-function filterParameters({ productKey, enabled, buyerEmail }: LicenseFilter): (string | number | null)[] {
-  return [productKey ?? null, enabled === undefined ? null : bit(enabled), buyerEmail ?? null];
+function filterParameters(filter: LicenseFilter): (string | number | null)[] {
+  const { productKey, enabled, buyerEmail, reach } = filter;
+  return [
+    productKey ?? null,
+    enabled === undefined ? null : bit(enabled),
+    buyerEmail ?? null,
+    reach?.accountId ?? null,
+    reach?.productKey ?? null,
+  ];
 }
 
 /** Prepares the table of licenses. */

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Product } from '../../domain/product.ts';
 import type { ProductReads, ProductTable } from '../../service/tables.ts';
-import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+import { bit, type Bit, inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 type Row = Omit<Product, 'recurring'> & { recurring: Bit };
 
@@ -13,13 +13,17 @@ const fromRow = (row: Row): Product => ({ ...row, recurring: row.recurring === 1
 export function productReads(database: DatabaseSync): ProductReads {
   const get = prepareQuery(database, `${select} WHERE product_key = ?`, fromRow);
   const bySecretDigest = prepareQuery(database, `${select} WHERE secret_digest = ?`, fromRow);
-  const list = prepareQuery(database, `${select} ORDER BY product_key LIMIT ? OFFSET ?`, fromRow);
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM product');
+  const list = prepareQuery(
+    database,
+    `${select} WHERE ${inReach} ORDER BY product_key LIMIT ?2 OFFSET ?3`,
+    fromRow,
+  );
+  const count = prepareCount(database, `SELECT count(*) AS count FROM product WHERE ${inReach}`);
   return {
     get: (productKey) => get.first(productKey),
     bySecretDigest: (digest) => bySecretDigest.first(digest),
-    list: ({ limit, offset }) => list.all(limit, offset),
-    count: () => count(),
+    list: ({ reach }, { limit, offset }) => list.all(reach?.accountId ?? null, limit, offset),
+    count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }
 

@@ -48,6 +48,9 @@ export function prepareChange(
   };
 }
 
+/** Restricts a list to an account, the first parameter; null: to none. For lists that people read. */
+export const inReach = '(?1 IS NULL OR account_id = ?1)';
+
 /** A truth value as SQLite keeps it. */
 export type Bit = 0 | 1;
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../domain/token.ts';
 import type { TokenReads, TokenTable } from '../../service/access/tables.ts';
-import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };
 
@@ -13,13 +13,17 @@ const fromRow = (row: Row): Token => ({ ...row, scopes: row.scopes.split(' ').fi
 export function tokenReads(database: DatabaseSync): TokenReads {
   const get = prepareQuery(database, `${select} WHERE token_id = ?`, fromRow);
   const byDigest = prepareQuery(database, `${select} WHERE digest = ?`, fromRow);
-  const list = prepareQuery(database, `${select} ORDER BY token_id LIMIT ? OFFSET ?`, fromRow);
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM token');
+  const list = prepareQuery(
+    database,
+    `${select} WHERE ${inReach} ORDER BY token_id LIMIT ?2 OFFSET ?3`,
+    fromRow,
+  );
+  const count = prepareCount(database, `SELECT count(*) AS count FROM token WHERE ${inReach}`);
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),
-    list: ({ limit, offset }) => list.all(limit, offset),
-    count: () => count(),
+    list: ({ reach }, { limit, offset }) => list.all(reach?.accountId ?? null, limit, offset),
+    count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }
 

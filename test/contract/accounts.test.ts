@@ -1,0 +1,299 @@
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/scope.ts';
+import type { Route } from '../../src/http/route.ts';
+import { routes } from '../../src/http/routes/all.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+/*
+ * Two sellers with the same coupon code, products of the same names, and prices. Every route is called with every
+ * scope of the one, naming what is of the other in every place where something is named.
+ */
+
+/** What one seller has, by the names under which requests name it. */
+type Belongings = Readonly<Record<string, string>>;
+type Seller = { readonly credentials: ReadonlyMap<string, object>; readonly belongings: Belongings };
+
+const operator = { authorization: `Bearer ${adminToken}` };
+
+let opened: TestApp;
+let server: FastifyInstance;
+let ann: Seller;
+let bob: Seller;
+beforeAll(async () => {
+  opened = await openApp();
+  server = serverOf(opened.app);
+  ann = await openShop('ann');
+  bob = await openShop('bob');
+});
+afterAll(() => opened[Symbol.asyncDispose]());
+
+type Data = Record<string, string>;
+
+async function make(path: string, payload: object, headers: object = operator): Promise<Data> {
+  const answer = await server.inject({ method: 'POST', url: path, headers: { ...headers }, payload });
+  expect([path, answer.statusCode]).toEqual([path, 201]);
+  return answer.json<{ data: Data }>().data;
+}
+
+async function openShop(seller: string): Promise<Seller> {
+  const admin = (noun: string, payload: object): Promise<Data> => make(`/admin/v1/${noun}`, payload);
+  const account = await admin('accounts', { name: `Shop of ${seller}` });
+  const account_id = String(account['account_id']);
+  const apiKey = { 'service-api-key': String(account['api_key']) };
+  const product = await admin('products', { name: 'Editor', account_id, product_key: `editor-${seller}` });
+  const product_key = String(product['product_key']);
+  const collection = { name: 'All', account_id, collection_id: `all-${seller}`, product_keys: [product_key] };
+  await admin('collections', collection);
+  const buyer_email = `buyer-of-${seller}@example.com`;
+  const license_key = `KEY-OF-${seller}`;
+  const purchase = await admin('purchases', { product_key, buyer_email, license_key });
+  const coupon = { coupon_type: 'multi', percent_off: 20, code: 'SPRING', notes: `notes of ${seller}` };
+  const { id } = await make('/api/v2/coupons', coupon, apiKey);
+  const credentials = new Map<string, object>([
+    ['the API key', apiKey],
+    ['the product secret', { 'product-secret-key': String(product['secret']) }],
+  ]);
+  let token_id = '';
+  for (const [given, of] of tokensOf(product_key)) {
+    const label = `token of ${seller}`;
+    const token = await admin('tokens', { scopes: [given], account_id, product_key: of, label });
+    token_id = String(token['token_id']);
+    const holder = `a token for ${given} of ${of === undefined ? 'the account' : 'the product'}`;
+    credentials.set(holder, { authorization: `Bearer ${token['token']}` });
+  }
+  const purchase_id = String(purchase['purchase_id']);
+  return {
+    credentials,
+    belongings: {
+      account_id,
+      product_key,
+      collection_id: `all-${seller}`,
+      buyer_email,
+      license_key,
+      purchase_id,
+      coupon_id: String(id),
+      token_id,
+    },
+  };
+}
+
+/** Every scope for the account, and those that a product's token may have for the product. */
+function tokensOf(productKey: string): (readonly [Scope, string | undefined])[] {
+  return [
+    ...scopes.map((scope) => [scope, undefined] as const),
+    ...scopesOfOneProduct.map((scope) => [scope, productKey] as const),
+  ];
+}
+
+const nobodys: Belongings = {
+  account_id: '01890000-0000-7000-8000-000000000000',
+  product_key: 'editor-zoe',
+  collection_id: 'all-zoe',
+  buyer_email: 'buyer-of-zoe@example.com',
+  license_key: 'KEY-OF-zoe',
+  purchase_id: '01890000-0000-7000-8000-000000000001',
+  coupon_id: '999999999',
+  token_id: '01890000-0000-7000-8000-000000000002',
+};
+
+/** Ids of the whole authority: that one is taken is all that a seller learns of another's. */
+const chosen: ReadonlySet<string> = new Set([
+  'POST /admin/v1/products product_key',
+  'POST /admin/v1/collections collection_id',
+  'POST /admin/v1/purchases license_key',
+]);
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+
+/** A request in which one place names something, and the rest is of the caller. */
+type Naming = { place: string; url: string; payload?: object };
+
+/** What a body needs besides what is named. */
+const filling: Readonly<Record<string, unknown>> = {
+  name: 'Another',
+  scopes: ['verify'],
+  coupon_type: 'multi',
+  percent_off: 5,
+  code: 'AUTUMN',
+  order: 'order-1',
+};
+
+/** Every way in which a route can be asked to name these things. */
+function namingsOf(route: Route, named: Belongings, own: Belongings): Naming[] {
+  const withId = (id: string): string => route.path.replaceAll(/:\w+/g, encodeURIComponent(id));
+  const ownId = withId(own[idOf(route)] ?? 'none');
+  const fields = Object.keys(route.body?.schema.shape ?? {});
+  const body = fieldsOf(fields, own);
+  const namings: Naming[] = route.path.includes(':')
+    ? Object.keys(named).map((kind) => ({
+        place: `path ${kind}`,
+        url: withId(named[kind] ?? ''),
+        payload: body,
+      }))
+    : [{ place: 'nothing', url: ownId, payload: body }];
+  for (const name of Object.keys(route.query?.schema.shape ?? {})) {
+    for (const value of valuesFor(name, named)) {
+      const query = new URLSearchParams({ ...ownQuery(route, own), [name]: String(value) });
+      namings.push({ place: `query ${name}`, url: `${ownId}?${query.toString()}` });
+    }
+  }
+  for (const name of fields) {
+    for (const value of valuesFor(name, named)) {
+      namings.push({ place: name, url: ownId, payload: { ...body, [name]: value } });
+    }
+  }
+  return namings;
+}
+
+/** Which of a seller's things the path names. */
+function idOf({ path }: Route): string {
+  const noun = /\/(\w+)s\/:/.exec(path)?.[1] ?? '';
+  return { product: 'product_key', license: 'license_key' }[noun] ?? `${noun}_id`;
+}
+
+function ownQuery(route: Route, own: Belongings): Record<string, string> {
+  return 'license_key' in (route.query?.schema.shape ?? {}) ? { license_key: own['license_key'] ?? '' } : {};
+}
+
+function fieldsOf(fields: readonly string[], own: Belongings): Record<string, unknown> {
+  const values = fields.map((name) => [name, filling[name] ?? ownValue(name, own)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}
+
+function ownValue(name: string, own: Belongings): unknown {
+  if (name === 'product_keys') return [own['product_key']];
+  if (name === 'items') return [{ product_key: own['product_key'], amount: 100 }];
+  return name === 'buyer_email' || name === 'product_key' ? own[name] : undefined;
+}
+
+/** What of somebody's a parameter can name: what is called so, or anything where nothing is. */
+function valuesFor(name: string, named: Belongings): unknown[] {
+  if (name === 'product_keys') return [[named['product_key']]];
+  if (name === 'items') return [[{ product_key: named['product_key'], amount: 100 }]];
+  return name in named ? [named[name]] : [];
+}
+
+async function ask(route: Route, headers: object, { url, payload }: Naming): Promise<[number, string]> {
+  const sent = payload !== undefined && Object.keys(payload).length > 0 && route.method !== 'GET';
+  const request = { method: route.method, url, headers: { ...headers }, ...(sent && { payload }) };
+  const { statusCode, body } = await server.inject(request);
+  return [statusCode, body];
+}
+
+/** An answer without what differs from one request to the next. */
+function comparable([status, body]: [number, string], named: Belongings): string {
+  const words = Object.entries(named).filter(([, value]) => value.length > 3);
+  const same = words.reduce((text, [kind, value]) => text.replaceAll(value, kind), body);
+  return `${status} ${same
+    .replaceAll(/"request_id":"[^"]*"/g, '')
+    .replaceAll(/lk_\w+|[0-9a-f]{8}-[0-9a-f-]{27}|"[0-9a-f]{12}"|[A-Z2-9]{5}(-[A-Z2-9]{5}){3}/g, '*')
+    .replaceAll(/"id":\d+|"\w*uptime_s":\d+|\d{4}-\d\d-\d\dT[\d:+]+/g, '*')}`;
+}
+
+/** All that Bob reads of his own. */
+async function viewOf({ credentials }: Seller): Promise<string[]> {
+  const headers = credentials.get('a token for admin of the account') ?? {};
+  const lists = routes.filter(({ method, path }) => method === 'GET' && path.startsWith('/admin/'));
+  const coupons = routes.filter(({ method, path }) => method === 'GET' && path === '/api/v2/coupons');
+  const seen = [];
+  for (const route of [...lists, ...coupons].filter(({ path }) => !path.includes(':'))) {
+    seen.push(comparable(await ask(route, headers, { place: '', url: `${route.path}?limit=100` }), {}));
+  }
+  return seen;
+}
+
+const everyRoute = routes.map((route) => [nameOf(route), route] as const);
+
+test.each(everyRoute)(
+  '%s tells and does a seller nothing of another’s, whatever the scope',
+  async (_, route) => {
+    const before = await viewOf(bob);
+    expect(before.join(' ')).toContain(bob.belongings['license_key']);
+    for (const [holder, headers] of ann.credentials) {
+      const foreign = namingsOf(route, bob.belongings, ann.belongings);
+      const unknown = namingsOf(route, nobodys, ann.belongings);
+      for (const [index, naming] of foreign.entries()) {
+        const where = `${holder}: ${nameOf(route)} ${naming.place}`;
+        const answer = await ask(route, headers, naming);
+        const told = Object.values(bob.belongings).filter(
+          (word) => word.length > 3 && answer[1].includes(word) && !JSON.stringify(naming).includes(word),
+        );
+        expect([where, told]).toEqual([where, []]);
+        expect(answer[1]).not.toContain('notes of bob');
+        if (chosen.has(`${nameOf(route)} ${naming.place}`)) continue;
+        const twin = await ask(route, headers, unknown[index] ?? naming);
+        expect([where, comparable(answer, bob.belongings)]).toEqual([where, comparable(twin, nobodys)]);
+      }
+    }
+    expect(await viewOf(bob)).toEqual(before);
+  },
+);
+
+test('each seller may have the same coupon code once', async () => {
+  for (const { credentials } of [ann, bob]) {
+    const headers = { ...credentials.get('the API key') };
+    const payload = { coupon_type: 'multi', amount_off: 5, code: 'Winter' };
+    const create = async (): Promise<number> =>
+      (await server.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload })).statusCode;
+    expect([await create(), await create()]).toEqual([201, 409]);
+  }
+});
+
+test('what concerns the whole process is not for a seller', async () => {
+  const headers = ann.credentials.get('a token for admin of the account') ?? {};
+  const code = async (route: Route): Promise<unknown> => {
+    const [, body] = await ask(route, headers, { place: '', url: route.path.replaceAll(/:\w+/g, 'x') });
+    return (JSON.parse(body) as { code: unknown }).code;
+  };
+  const ofTheProcess = routes.filter(({ operatorOnly }) => operatorOnly === true);
+  expect(ofTheProcess.map(nameOf)).toEqual(
+    expect.arrayContaining(['POST /admin/v1/accounts', 'GET /admin/v1/backup', 'POST /admin/v1/sync/now']),
+  );
+  for (const route of ofTheProcess) {
+    expect([nameOf(route), await code(route)]).toEqual([nameOf(route), 'operator_only']);
+  }
+  const status = routes.find(({ path }) => path === '/statusz');
+  expect(status && (await code(status))).toBe('scope_missing');
+});
+
+test('a seller’s token cannot make one that reaches further', async () => {
+  const headers = ann.credentials.get('a token for admin of the account') ?? {};
+  const issue = async (payload: object): Promise<unknown> => {
+    const url = '/admin/v1/tokens';
+    const answer = await server.inject({ method: 'POST', url, headers: { ...headers }, payload });
+    const { errors, data } = answer.json<{ errors?: { parameter: string; code: string }[]; data?: Data }>();
+    return errors?.map(({ parameter, code }) => `${parameter} ${code}`) ?? data?.['account_id'];
+  };
+  const own = ann.belongings['account_id'];
+  expect(await issue({ scopes: ['admin'] })).toBe(own);
+  expect(await issue({ scopes: ['verify'] })).toBe(own);
+  expect(await issue({ scopes: ['admin'], account_id: bob.belongings['account_id'] })).toEqual([
+    'account_id account_not_found',
+  ]);
+  expect(await issue({ scopes: ['admin'], account_id: 'default' })).toEqual(['account_id account_not_found']);
+  expect(await issue({ scopes: ['verify'], product_key: bob.belongings['product_key'] })).toEqual([
+    'product_key product_not_found',
+  ]);
+  expect(await issue({ scopes: ['ops'] })).toEqual(['scopes excluded']);
+});
+
+test('a token for everything is of no account unless it is asked for one', async () => {
+  const issued = await make('/admin/v1/tokens', { scopes: ['admin'] });
+  expect(issued['account_id']).toBeNull();
+  const headers = { authorization: `Bearer ${issued['token']}` };
+  const accounts = await server.inject({ url: '/admin/v1/accounts?limit=100', headers });
+  expect(accounts.body).toContain('Shop of ann');
+  expect(accounts.body).toContain('Shop of bob');
+});
+
+test('the same requests by whoever runs the server do tell and do something', async () => {
+  const told = new Set<string>();
+  for (const [name, route] of everyRoute.filter(([, { path }]) => path.startsWith('/admin/'))) {
+    for (const naming of namingsOf(route, bob.belongings, bob.belongings)) {
+      const [status, body] = await ask(route, operator, naming);
+      if (status < 300 && Object.values(bob.belongings).some((word) => body.includes(word))) told.add(name);
+    }
+  }
+  expect(told.size).toBeGreaterThan(8);
+});
