@@ -1,246 +1,4 @@
-/*
- * The table of problems: code → HTTP status, title (RFC 9457) and what a caller or operator can do about it.
- * Answers are made from it, and so is src/http/PROBLEMS.md.
- */
-const table = {
-  malformed_body: {
-    status: 400,
-    title: 'The body cannot be read',
-    remedy: 'Send a form, or one JSON object, in UTF-8 and as long as Content-Length says.',
-  },
-  duplicate_parameter: {
-    status: 400,
-    title: 'A parameter is given twice',
-    remedy: 'Send each parameter once.',
-  },
-  malformed_request: {
-    status: 400,
-    title: 'The request is malformed',
-    remedy: 'Correct the request as the detail says. It was not carried out.',
-  },
-  idempotency_key_malformed: {
-    status: 400,
-    title: 'The idempotency key is malformed',
-    remedy: 'Send one key of 1 to 255 printable characters.',
-  },
-  credentials_missing: {
-    status: 401,
-    title: 'Credentials are missing',
-    remedy: 'Send the credential that the detail names.',
-  },
-  credentials_invalid: {
-    status: 401,
-    title: 'The credentials are not valid',
-    remedy: 'Check the credential: it may have been rolled or revoked, or belong to another server.',
-  },
-  scope_missing: {
-    status: 403,
-    title: 'The credentials do not carry the scope needed',
-    remedy: 'Use a credential with the scope that the detail names, or issue a token with it.',
-  },
-  operator_only: {
-    status: 403,
-    title: 'Only for whoever runs this server',
-    remedy: 'Use an admin token that is of no single account: one issued without it, or that in admin.token.',
-  },
-  origin_forbidden: {
-    status: 403,
-    title: 'Web pages may not call this interface',
-    remedy: 'Call from a server or a native program: no browser page is ever answered.',
-  },
-  host_forbidden: {
-    status: 403,
-    title: 'The host is not served here',
-    remedy: 'Call by localhost, or add the name to listen.allowed_hosts.',
-  },
-  license_not_found: {
-    status: 404,
-    title: 'No such license key',
-    remedy: 'Check the key, and that the credential is of the product it was sold for.',
-  },
-  coupon_not_found: {
-    status: 404,
-    title: 'No such coupon',
-    remedy: 'List the coupons for their ids.',
-  },
-  account_not_found: {
-    status: 404,
-    title: 'No such account',
-    remedy: 'List the accounts for their ids.',
-  },
-  product_not_found: {
-    status: 404,
-    title: 'No such product',
-    remedy: 'List the products for their keys.',
-  },
-  purchase_not_found: {
-    status: 404,
-    title: 'No such purchase',
-    remedy: 'Check the id that was answered when the purchase was added.',
-  },
-  operation_not_found: {
-    status: 404,
-    title: 'No such operation',
-    remedy: 'List the outbox; a finished operation is forgotten after a while.',
-  },
-  token_not_found: {
-    status: 404,
-    title: 'No such token',
-    remedy: 'List the tokens for their ids.',
-  },
-  route_not_found: {
-    status: 404,
-    title: 'No such route',
-    remedy: 'Compare the path with /openapi.json.',
-  },
-  method_not_allowed: {
-    status: 405,
-    title: 'The method is not allowed here',
-    remedy: 'Use a method that the header Allow names.',
-  },
-  request_timeout: {
-    status: 408,
-    title: 'The request took too long to arrive',
-    remedy: 'Send it again. It was not carried out.',
-  },
-  coupon_code_taken: {
-    status: 409,
-    title: 'The coupon code is taken',
-    remedy: 'Choose another code: codes are compared without case.',
-  },
-  license_key_taken: {
-    status: 409,
-    title: 'The license key is taken',
-    remedy: 'Choose another key, or leave it out to have one generated.',
-  },
-  product_key_taken: {
-    status: 409,
-    title: 'The product key is taken',
-    remedy: 'Choose another key, or leave it out to have one generated.',
-  },
-  collection_id_taken: {
-    status: 409,
-    title: 'The collection id is taken',
-    remedy: 'Choose another id, or leave it out to have one generated.',
-  },
-  token_of_the_file: {
-    status: 409,
-    title: 'The token is kept in a file',
-    remedy: 'Remove the file admin.token and restart: a new one is made.',
-  },
-  operation_not_open: {
-    status: 409,
-    title: 'The operation is not open to this',
-    remedy: 'Show the operation: its state decides what is possible.',
-  },
-  not_an_agent: {
-    status: 409,
-    title: 'This is the authority: nothing goes up from here',
-    remedy: 'Ask an agent: only an agent synchronizes.',
-  },
-  not_the_authority: {
-    status: 409,
-    title: 'This is an agent: the catalogue lives upstream',
-    remedy: 'Ask the upstream.',
-  },
-  idempotency_key_in_use: {
-    status: 409,
-    title: 'A request with this idempotency key is in flight',
-    remedy: 'Wait for the first request, then send it again for its answer.',
-  },
-  backup_running: {
-    status: 409,
-    title: 'A backup is running',
-    remedy: 'Wait until it has ended.',
-  },
-  body_too_large: {
-    status: 413,
-    title: 'The body is too large',
-    remedy: 'Send less, or raise limits.body_bytes.',
-  },
-  unsupported_media_type: {
-    status: 415,
-    title: 'The content type is not supported',
-    remedy:
-      'Send application/x-www-form-urlencoded or application/json, in UTF-8 and without Content-Encoding.',
-  },
-  parameters_invalid: {
-    status: 422,
-    title: 'Parameters are not valid',
-    remedy: 'Correct each parameter that errors lists.',
-  },
-  product_is_recurring: {
-    status: 422,
-    title: 'The product has a recurring price',
-    remedy: 'Make the coupon for another product.',
-  },
-  idempotency_key_reused: {
-    status: 422,
-    title: 'The idempotency key was used for another request',
-    remedy: 'Use a new key for each new request.',
-  },
-  upstream_refused: {
-    status: 422,
-    title: 'The upstream refused',
-    remedy:
-      'Correct what the detail, in the words of the upstream, says. The status is that of the upstream.',
-  },
-  rate_limited: {
-    status: 429,
-    title: 'Too many requests',
-    remedy: 'Wait for as long as Retry-After says.',
-  },
-  headers_too_large: {
-    status: 431,
-    title: 'The headers are too large',
-    remedy: 'Send fewer or shorter headers, or raise limits.header_bytes and limits.header_count.',
-  },
-  internal_error: {
-    status: 500,
-    title: 'Something failed here',
-    remedy: 'Look for the request_id in the log, and report what it says.',
-  },
-  coupons_not_configured: {
-    status: 501,
-    title: 'Coupons are not configured',
-    remedy: 'Set upstream.api_key.',
-  },
-  upstream_unreachable: {
-    status: 503,
-    title: 'The upstream cannot be reached',
-    remedy: 'Try again later. Nothing was changed, and nothing is known here to answer from.',
-  },
-  verdict_expired: {
-    status: 503,
-    title: 'The last answer of the upstream is too old',
-    remedy: 'Reconnect the agent to its upstream: the key is past freshness.grace.',
-  },
-  starting: {
-    status: 503,
-    title: 'Starting',
-    remedy: 'Try again after Retry-After.',
-  },
-  draining: {
-    status: 503,
-    title: 'Shutting down',
-    remedy: 'Try again after Retry-After, once it has been restarted.',
-  },
-  storage_failed: {
-    status: 503,
-    title: 'The storage failed',
-    remedy: 'Repair the disk: the process ends with exit code 74 for its supervisor. Nothing was changed.',
-  },
-  storage_full: {
-    status: 507,
-    title: 'The storage is full',
-    remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying goes on.',
-  },
-} as const;
-
-export type ProblemCode = keyof typeof table;
-
-export const problems: Readonly<Record<ProblemCode, { status: number; title: string; remedy: string }>> =
-  table;
+import type { ProblemCode } from './problem-table.ts';
 
 /** One fault of one parameter, as listed in `errors` of a problem answer. */
 export type ParameterFault = { parameter: string; code: string; detail: string };
@@ -250,6 +8,8 @@ export type Problem = {
   code: ProblemCode;
   detail: string;
   errors?: readonly ParameterFault[];
+  /** Of `coupon_not_redeemable`: every rule that refuses it. */
+  reasons?: readonly string[];
   /** Whole seconds for `Retry-After`. */
   retryAfterS?: number;
   /** The upstream's own status where its refusal is passed on. */
@@ -280,8 +40,13 @@ export function refuse(
   return { ok: false, problem: { code, detail, ...more } };
 }
 
+/** How many faults an answer lists: every line of a long list may have some. */
+const maximumFaults = 50;
+
 /** Refuses with faults of parameters (422 `parameters_invalid`). */
 export function refuseParameters(errors: readonly ParameterFault[]): { ok: false; problem: Problem } {
-  const names = errors.map((fault) => fault.parameter).join(', ');
-  return refuse('parameters_invalid', `Not valid: ${names}.`, { errors });
+  const listed = errors.slice(0, maximumFaults);
+  const names = listed.map((fault) => fault.parameter).join(', ');
+  const more = errors.length > maximumFaults ? `, and ${errors.length - maximumFaults} more` : '';
+  return refuse('parameters_invalid', `Not valid: ${names}${more}.`, { errors: listed });
 }

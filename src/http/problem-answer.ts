@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { problems, refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { refuse, type Problem } from '../domain/problem.ts';
+import { problems, type ProblemCode } from '../domain/problem-table.ts';
 import { StorageError } from '../service/ports.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';

@@ -1,4 +1,5 @@
-import { refuse, type Problem, type ProblemCode } from '../domain/problem.ts';
+import { refuse, type Problem } from '../domain/problem.ts';
+import type { ProblemCode } from '../domain/problem-table.ts';
 
 /** Ends a request with a problem, from where a result cannot be returned: hooks and parsers. */
 export class ProblemError extends Error {

@@ -16,6 +16,7 @@ import type {
   TokenReads,
   TokenTable,
 } from './access/tables.ts';
+import type { RedemptionReads, RedemptionTable } from './checkout/tables.ts';
 
 export interface AccountReads {
   get(accountId: string): Account | null;
@@ -203,6 +204,7 @@ export interface Reader {
   licenses: LicenseReads;
   coupons: CouponReads;
   mirror: MirrorReads;
+  redemptions: RedemptionReads;
   tokens: TokenReads;
   observations: ObservationReads;
   operations: OperationReads;
@@ -219,6 +221,7 @@ export interface Transaction extends Reader {
   licenses: LicenseTable;
   coupons: CouponTable;
   mirror: MirrorTable;
+  redemptions: RedemptionTable;
   tokens: TokenTable;
   observations: ObservationTable;
   operations: OperationTable;

@@ -3,6 +3,7 @@ export { issueToken, revokeToken } from './access/token.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';
 export { touchObservation } from './agent/observation.ts';
 export { forgetCoupon, mirrorCoupons } from './agent/mirror.ts';
+export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout/redemption.ts';
 export { addAccount, rollApiKey } from './authority/account.ts';
 export { addCollection } from './authority/collection.ts';
 export { createCoupon } from './authority/coupon.ts';

@@ -11,6 +11,7 @@ import { observationReads, observationTable } from './tables/observation.ts';
 import { operationReads, operationTable } from './tables/operation.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
+import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
 import { tokenReads, tokenTable } from './tables/token.ts';
 
@@ -24,6 +25,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     licenses: licenseReads(database),
     coupons: couponReads(database),
     mirror: mirrorReads(database),
+    redemptions: redemptionReads(database),
     tokens: tokenReads(database),
     observations: observationReads(database),
     operations: operationReads(database),
@@ -42,6 +44,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     licenses: licenseTable(database),
     coupons: couponTable(database),
     mirror: mirrorTable(database),
+    redemptions: redemptionTable(database),
     tokens: tokenTable(database),
     observations: observationTable(database),
     operations: operationTable(database),

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { Operation } from '../../src/domain/operation.ts';
+import { quoteCart } from '../../src/domain/quote.ts';
+import type { Redemption } from '../../src/domain/redemption.ts';
+import { givenCart, givenCoupon } from '../support/coupon-given.ts';
 import {
   account,
   at,
@@ -160,6 +163,55 @@ test('a provisional id goes on finding its coupon under the real one, and is nev
   mirror.alias(first, 12);
   expect(mirror.get(first)).toStrictEqual(real);
   expect(mirror.provisionalId()).not.toBe(first);
+});
+
+function givenRedemption(changes: Partial<Redemption> = {}): Redemption {
+  const couponId = changes.couponId ?? 3;
+  const cart = givenCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
+  const quote = quoteCart(givenCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
+  return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
+}
+
+test('a redemption is found by its account and order, and counted by its coupon', async () => {
+  await using store = givenStore();
+  const { redemptions } = store.writing.transaction;
+  const [one, two] = [givenRedemption(), givenRedemption({ order: 'A-2' })];
+  for (const redemption of [one, two]) redemptions.add('default', redemption);
+  redemptions.add('default', givenRedemption({ order: 'A-3', couponId: 4 }));
+  redemptions.add('other', givenRedemption());
+  expect(redemptions.get('default', 'A-1')).toStrictEqual(one);
+  expect(redemptions.get('other', 'A-2')).toBeNull();
+  expect(redemptions.countOf('default', 3)).toBe(2);
+  expect(redemptions.countOf('default', 5)).toBe(0);
+  expect(redemptions.listOf('default', 3, page)).toStrictEqual([one, two]);
+  expect(redemptions.listOf('default', 3, { limit: 1, offset: 1 })).toStrictEqual([two]);
+  expect(() => redemptions.add('default', givenRedemption({ couponId: 9 }))).toThrow(/UNIQUE/);
+});
+
+test('a redemption that is removed is counted no more', async () => {
+  await using store = givenStore();
+  const { redemptions } = store.writing.transaction;
+  redemptions.add('default', givenRedemption());
+  expect(redemptions.remove('other', 'A-1')).toBe(false);
+  expect(redemptions.remove('default', 'A-1')).toBe(true);
+  expect(redemptions.remove('default', 'A-1')).toBe(false);
+  expect(redemptions.get('default', 'A-1')).toBeNull();
+  expect(redemptions.countOf('default', 3)).toBe(0);
+  redemptions.add('default', givenRedemption());
+  expect(redemptions.countOf('default', 3)).toBe(1);
+});
+
+test('the redemptions of a coupon go along when it gets another id', async () => {
+  await using store = givenStore();
+  const { redemptions } = store.writing.transaction;
+  redemptions.add('default', givenRedemption({ couponId: -1 }));
+  redemptions.add('default', givenRedemption({ order: 'A-2', couponId: 7 }));
+  redemptions.add('other', givenRedemption({ couponId: -1 }));
+  redemptions.renumberCoupon('default', -1, 7);
+  expect(redemptions.get('default', 'A-1')).toMatchObject({ couponId: 7, quote: { couponId: 7 } });
+  expect(redemptions.countOf('default', 7)).toBe(2);
+  expect(redemptions.countOf('default', -1)).toBe(0);
+  expect(redemptions.countOf('other', -1)).toBe(1);
 });
 
 test('a token is found by its digest until it is removed', async () => {

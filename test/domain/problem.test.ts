@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { done, problems, refuse, refuseParameters } from '../../src/domain/problem.ts';
+import { done, refuse, refuseParameters } from '../../src/domain/problem.ts';
+import { problems } from '../../src/domain/problem-table.ts';
 
 const all = Object.entries(problems);
 

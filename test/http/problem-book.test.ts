@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
 import { exitCode } from '../../src/cli/exit-code.ts';
-import { problems } from '../../src/domain/problem.ts';
+import { problems } from '../../src/domain/problem-table.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = join(source, 'http/PROBLEMS.md');
@@ -15,7 +15,7 @@ async function problemBook(): Promise<string> {
   );
   const text = `# Problems
 
-Every refusal is one of these, as an RFC 9457 body (README.md, Problems). A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem.ts by \`npm run docs\`.
+Every refusal is one of these, as an RFC 9457 body (README.md, Problems). A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem-table.ts by \`npm run docs\`.
 
 | status | code | title | what to do |
 |---|---|---|---|
@@ -30,7 +30,7 @@ test('the book of problems says what the table says', async () => {
 
 test('every problem of the table is refused with somewhere', () => {
   const text = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts') && path !== join('domain', 'problem.ts'))
+    .filter((path) => path.endsWith('.ts') && path !== join('domain', 'problem-table.ts'))
     .map((path) => readFileSync(join(source, path), 'utf8'))
     .join('\n');
   // `refuseParameters` has the one code that is not written out where it is refused.

@@ -9,6 +9,7 @@ import { runUseCase } from '../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
 import type { CommandOf, TransactionOf, UseCaseName } from '../../src/service/writer.ts';
 import { prepareCommitter } from '../../src/store/commit.ts';
+import { givenCart } from '../support/coupon-given.ts';
 import { at, givenStore, page, type GivenStore } from '../support/store-given.ts';
 
 /** The use cases that keep to the tables of an authority, and so run on any engine. */
@@ -52,6 +53,12 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
       code: 'SPRING',
     },
   },
+  redeemCoupon: {
+    accountId: 'default',
+    order: 'A-1',
+    cart: givenCart({ productKey: 'press' }),
+  },
+  voidRedemption: { accountId: 'default', order: 'A-1' },
   issueToken: {
     scopes: ['verify'],
     productKey: 'press',
@@ -149,7 +156,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
     }
     expect(contentOf(far)).toEqual(contentOf(near));
   }
-  expect(contentOf(far)['audit']).toHaveLength(9);
+  expect(contentOf(far)['audit']).toHaveLength(10);
 });
 
 test('an authority answers from an engine that has to be waited for', async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { problems, refuse, type ProblemCode } from '../../domain/problem.ts';
+import { refuse } from '../../domain/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem-table.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import { logRequest } from '../request-log.ts';

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../domain/problem.ts';
+import type { ProblemCode } from '../../domain/problem-table.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 

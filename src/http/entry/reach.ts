@@ -1,5 +1,6 @@
 import { reaches, type Principal, type ReachFilter } from '../../domain/principal.ts';
-import { refuse, type ParameterFault, type ProblemCode } from '../../domain/problem.ts';
+import { refuse, type ParameterFault } from '../../domain/problem.ts';
+import type { ProblemCode } from '../../domain/problem-table.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { problems, type ParameterFault, type Problem } from '../../domain/problem.ts';
+import type { ParameterFault, Problem } from '../../domain/problem.ts';
+import { problems } from '../../domain/problem-table.ts';
 
 /** An RFC 9457 problem. */
 export type ProblemObject = {

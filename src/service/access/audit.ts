@@ -30,6 +30,11 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
   }),
+  voidRedemption: ({ order, couponId }) => ({
+    act: 'redemption.void',
+    subject: order,
+    detail: `coupon ${couponId}`,
+  }),
   issueToken: ({ token }) => ({ act: 'token.issue', subject: token.tokenId, detail: rightsOf(token) }),
   revokeToken: (token) => ({ act: 'token.revoke', subject: token.tokenId, detail: rightsOf(token) }),
   decideOperation: ({ operation, was }, { decision }) => ({

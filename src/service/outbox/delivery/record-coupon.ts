@@ -1,6 +1,7 @@
 import type { Coupon } from '../../../domain/coupon.ts';
 import type { Operation } from '../../../domain/operation.ts';
 import { isOutage, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
+import { defaultAccountId } from '../../../domain/principal.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -125,6 +126,7 @@ function confirm(
   transaction.mirror.remove(provisionalId);
   transaction.mirror.put({ coupon: value, confirmedAt });
   transaction.mirror.alias(provisionalId, value.id);
+  transaction.redemptions.renumberCoupon(defaultAccountId, provisionalId, value.id);
   return move(
     transaction,
     operation,

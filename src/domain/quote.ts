@@ -1,0 +1,205 @@
+import type { Coupon, CouponDiscount, CouponScope } from './coupon.ts';
+
+/** A line of a cart; `amount` is the price of one piece in cents. */
+export type CartLine = {
+  productKey: string;
+  amount: number;
+  quantity: number;
+  /** The collections that hold the product. */
+  collectionIds: readonly string[];
+  /** Whether the product has a recurring price. */
+  recurring: boolean;
+};
+
+/** What a customer wants to buy, and the code that was entered. */
+export type Cart = { code: string; currency: string | null; lines: readonly CartLine[] };
+
+export const maximumCartLines = 1000;
+
+/** A rule that refuses a coupon for a cart. */
+export type QuoteReason =
+  | 'unknown_code'
+  | 'not_started'
+  | 'ended'
+  | 'usage_limit_reached'
+  | 'minimum_not_met'
+  | 'product_not_covered'
+  | 'collection_not_covered'
+  | 'recurring_not_covered';
+
+export const quoteReasons: readonly QuoteReason[] = [
+  'unknown_code',
+  'not_started',
+  'ended',
+  'usage_limit_reached',
+  'minimum_not_met',
+  'product_not_covered',
+  'collection_not_covered',
+  'recurring_not_covered',
+];
+
+/** A line with the cents that are taken off all its pieces together. */
+export type QuotedLine = { productKey: string; amount: number; quantity: number; discount: number };
+
+/** Whether a coupon can be redeemed for a cart, and what it takes off; amounts are cents. */
+export type Quote = {
+  /** As the coupon spells it; as it was entered where there is none. */
+  code: string;
+  couponId: number | null;
+  /** Every rule that refuses it; none: it can be redeemed. */
+  reasons: readonly QuoteReason[];
+  subtotal: number;
+  /** What the lines cost that the coupon covers. */
+  eligibleSubtotal: number;
+  discount: number;
+  total: number;
+  /** In the order of the cart; their discounts add up to `discount`. */
+  lines: readonly QuotedLine[];
+};
+
+/** When, and how often the coupon was redeemed before. */
+export type QuoteMoment = { now: number; redemptions: number };
+
+/** What a cart costs, in cents: exact, however large. */
+export function subtotalOf(lines: readonly CartLine[]): bigint {
+  return sum(lines.map(costOf));
+}
+
+/**
+ * Quotes a coupon for a cart (specification 2.1). A percentage is taken of the lines that the coupon covers,
+ * rounded half up to the cent; an amount is taken of the whole cart; neither takes more than there is. The
+ * cart's subtotal must be a safe integer.
+ */
+export function quoteCart(coupon: Coupon | null, cart: Cart, moment: QuoteMoment): Quote {
+  const lines = cart.lines.map((line) => ({
+    line,
+    cost: costOf(line),
+    isCovered: coupon !== null && !line.recurring && covers(coupon.scope, line),
+  }));
+  const subtotal = subtotalOf(cart.lines);
+  const reasons = coupon === null ? (['unknown_code'] as const) : refusals(coupon, cart, moment);
+  const discounts =
+    coupon === null || reasons.length > 0 ? lines.map(() => 0n) : discountsOf(coupon.discount, lines);
+  const discount = sum(discounts);
+  return {
+    code: coupon?.code ?? cart.code,
+    couponId: coupon?.id ?? null,
+    reasons,
+    subtotal: Number(subtotal),
+    eligibleSubtotal: Number(sum(lines.map(({ cost, isCovered }) => (isCovered ? cost : 0n)))),
+    discount: Number(discount),
+    total: Number(subtotal - discount),
+    lines: cart.lines.map(({ productKey, amount, quantity }, index) => {
+      return { productKey, amount, quantity, discount: Number(discounts[index]) };
+    }),
+  };
+}
+
+function refusals(coupon: Coupon, cart: Cart, { now, redemptions }: QuoteMoment): QuoteReason[] {
+  const { startAt, endAt, usageLimit, minimumPurchaseAmount: minimum } = coupon;
+  const notCovered = coverageRefusal(coupon.scope, cart.lines);
+  return [
+    ...(startAt !== null && now < startAt ? (['not_started'] as const) : []),
+    ...(endAt !== null && now > endAt ? (['ended'] as const) : []),
+    ...(usageLimit !== null && redemptions >= usageLimit ? (['usage_limit_reached'] as const) : []),
+    ...(minimum !== null && subtotalOf(cart.lines) < minimum ? (['minimum_not_met'] as const) : []),
+    ...(notCovered === null ? [] : [notCovered]),
+  ];
+}
+
+/** Why the coupon covers no line at all; null when it covers one. */
+function coverageRefusal(scope: CouponScope, lines: readonly CartLine[]): QuoteReason | null {
+  const inScope = lines.filter((line) => covers(scope, line));
+  if (inScope.some(({ recurring }) => !recurring)) return null;
+  if (inScope.length > 0) return 'recurring_not_covered';
+  return scope.type === 'collection' ? 'collection_not_covered' : 'product_not_covered';
+}
+
+function covers(scope: CouponScope, { productKey, collectionIds }: CartLine): boolean {
+  switch (scope.type) {
+    case 'single':
+      return scope.productKey === productKey;
+    case 'multi':
+      return true;
+    case 'collection':
+      return collectionIds.includes(scope.collectionId);
+    default:
+      return scope satisfies never;
+  }
+}
+
+type PricedLine = { line: CartLine; cost: bigint; isCovered: boolean };
+
+/** What is taken off each line. */
+function discountsOf(discount: CouponDiscount, lines: readonly PricedLine[]): bigint[] {
+  switch (discount.type) {
+    case 'percent': {
+      const costs = lines.map(({ cost, isCovered }) => (isCovered ? cost : 0n));
+      return shareOut(percentageOf(discount.percentOff, sum(costs)), lines, costs);
+    }
+    case 'amount': {
+      const costs = lines.map(({ cost }) => cost);
+      const subtotal = sum(costs);
+      const amountOff = BigInt(discount.amountOff);
+      return shareOut(amountOff < subtotal ? amountOff : subtotal, lines, costs);
+    }
+    default:
+      return discount satisfies never;
+  }
+}
+
+/** Takes a percentage of cents, rounded half up. */
+function percentageOf(percent: number, cents: bigint): bigint {
+  const { numerator, denominator } = fractionOf(percent);
+  return (2n * cents * numerator + 100n * denominator) / (200n * denominator);
+}
+
+/** The decimal that a number's shortest notation means: 33.3 is 333 of 10, whatever its binary digits are. */
+function fractionOf(decimal: number): { numerator: bigint; denominator: bigint } {
+  const [mantissa = '', exponent = '0'] = String(decimal).split('e');
+  const [whole = '', places = ''] = mantissa.split('.');
+  // At most 100, so that an exponent is never positive.
+  return {
+    numerator: BigInt(whole + places),
+    denominator: 10n ** BigInt(places.length - Number(exponent)),
+  };
+}
+
+/**
+ * Shares a discount out over lines in proportion to their costs, to the cent: what rounding down leaves over goes
+ * to the largest remainders. Which of two lines with the same remainder comes first depends on the lines alone,
+ * never on their order.
+ */
+function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonly bigint[]): bigint[] {
+  const base = sum(costs);
+  if (base === 0n) return costs.map(() => 0n);
+  const shares = costs.map((cost) => (discount * cost) / base);
+  const ranked = lines
+    .map(({ line }, index) => {
+      const cost = costs[index] ?? 0n;
+      return { index, line, cost, remainder: (discount * cost) % base };
+    })
+    .toSorted(
+      (one, other) =>
+        order(other.remainder, one.remainder) ||
+        order(other.cost, one.cost) ||
+        order(one.line.productKey, other.line.productKey) ||
+        order(one.line.amount, other.line.amount),
+    );
+  const left = Number(discount - sum(shares));
+  const favoured = new Set(ranked.slice(0, left).map(({ index }) => index));
+  return shares.map((share, index) => (favoured.has(index) ? share + 1n : share));
+}
+
+function order<Value extends bigint | string | number>(one: Value, other: Value): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function costOf({ amount, quantity }: CartLine): bigint {
+  return BigInt(amount) * BigInt(quantity);
+}
+
+function sum(cents: readonly bigint[]): bigint {
+  return cents.reduce((total, each) => total + each, 0n);
+}

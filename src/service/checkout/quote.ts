@@ -1,0 +1,79 @@
+import type { Coupon } from '../../domain/coupon.ts';
+import { done, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+import type { Product } from '../../domain/product.ts';
+import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/quote.ts';
+import type { AuthorityReader, Reader } from '../tables.ts';
+
+/** Whose cart, and when (epoch ms). */
+export type QuoteRequest = { accountId: string; cart: Cart; now: number };
+
+/** The faults of a cart's lines: products that the account does not have. */
+export async function cartFaults(
+  reader: AuthorityReader,
+  accountId: string,
+  lines: readonly CartLine[],
+): Promise<readonly ParameterFault[]> {
+  return faultsOf(await findProducts(reader, accountId, lines), lines);
+}
+
+/** Quotes one of an account's coupons. What the catalogue says of a product holds, whatever the cart says. */
+export async function quoteCoupon(
+  reader: AuthorityReader,
+  { accountId, cart, now }: QuoteRequest,
+): Promise<Result<Quote>> {
+  const products = await findProducts(reader, accountId, cart.lines);
+  const faults = faultsOf(products, cart.lines);
+  if (faults.length > 0) return refuseParameters(faults);
+  const coupon = await reader.coupons.byCode(accountId, cart.code);
+  const collected = await productsCollected(reader, coupon);
+  const lines = cart.lines.map((line) => ({
+    ...line,
+    collectionIds: collected.productKeys.has(line.productKey) ? [collected.collectionId] : [],
+    recurring: line.recurring || products.get(line.productKey)?.recurring === true,
+  }));
+  const redemptions = coupon === null ? 0 : await reader.redemptions.countOf(accountId, coupon.id);
+  return done(quoteCart(coupon, { ...cart, lines }, { now, redemptions }));
+}
+
+/** Quotes a coupon out of an agent's mirror; which products a collection holds is what the cart says. */
+export function quoteMirroredCoupon(reader: Reader, { accountId, cart, now }: QuoteRequest): Quote {
+  const coupon = reader.mirror.byCode(cart.code)?.coupon ?? null;
+  const redemptions = coupon === null ? 0 : reader.redemptions.countOf(accountId, coupon.id);
+  return quoteCart(coupon, cart, { now, redemptions });
+}
+
+type Products = ReadonlyMap<string, Product | null>;
+
+/** The products of some lines by their keys; null: the account has none with this key. */
+async function findProducts(
+  { products }: AuthorityReader,
+  accountId: string,
+  lines: readonly CartLine[],
+): Promise<Products> {
+  const found = new Map<string, Product | null>();
+  for (const { productKey } of lines) {
+    if (found.has(productKey)) continue;
+    const product = await products.get(productKey);
+    found.set(productKey, product?.accountId === accountId ? product : null);
+  }
+  return found;
+}
+
+function faultsOf(products: Products, lines: readonly CartLine[]): ParameterFault[] {
+  return lines.flatMap(({ productKey }, index) => {
+    if (products.get(productKey) !== null) return [];
+    const detail = 'The account has no such product.';
+    return [{ parameter: `items[${index}].product_key`, code: 'product_not_found', detail }];
+  });
+}
+
+/** The products that a coupon's collection holds; none for a coupon of another scope. */
+async function productsCollected(
+  { collections }: AuthorityReader,
+  coupon: Coupon | null,
+): Promise<{ collectionId: string; productKeys: ReadonlySet<string> }> {
+  if (coupon?.scope.type !== 'collection') return { collectionId: '', productKeys: new Set() };
+  const { collectionId } = coupon.scope;
+  const collection = await collections.get(collectionId);
+  return { collectionId, productKeys: new Set(collection?.productKeys) };
+}

@@ -1,0 +1,18 @@
+import type { Page } from '../../domain/page.ts';
+import type { Redemption } from '../../domain/redemption.ts';
+
+/** The coupons that orders have used; on an agent all are of the default account. */
+export interface RedemptionReads {
+  get(accountId: string, order: string): Redemption | null;
+  /** How often a coupon is redeemed now; costs the same however often that is. */
+  countOf(accountId: string, couponId: number): number;
+  /** The redemptions of a coupon, oldest first. */
+  listOf(accountId: string, couponId: number, page: Page): Redemption[];
+}
+export interface RedemptionTable extends RedemptionReads {
+  add(accountId: string, redemption: Redemption): void;
+  /** Tells whether there was one. */
+  remove(accountId: string, order: string): boolean;
+  /** The same coupon has another id from now on. */
+  renumberCoupon(accountId: string, from: number, to: number): void;
+}

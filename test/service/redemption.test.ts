@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { CartLine } from '../../src/domain/quote.ts';
+import { givenCart, givenCoupon } from '../support/coupon-given.ts';
+import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
+
+const accountId = 'default';
+
+/** An authority with two products, one of them in a collection. */
+class Shop extends Stage {
+  async open(): Promise<this> {
+    const start = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
+    valueOf(await this.writer.write('startAuthority', start));
+    await this.addProduct('press');
+    await this.addProduct('brush');
+    await this.addProduct('monthly', { recurring: true });
+    const collection = { accountId, name: 'Set', productKeys: ['brush', 'monthly'], collectionId: 'set' };
+    valueOf(await this.writer.write('addCollection', collection));
+    return this;
+  }
+
+  async addProduct(productKey: string, { recurring = false, of = accountId } = {}): Promise<void> {
+    const command = { name: productKey, recurring, accountId: of, productKey, secret: null };
+    valueOf(await this.writer.write('addProduct', command));
+  }
+
+  async createCoupon(changes: Partial<CouponTerms> = {}, of: string = accountId): Promise<number> {
+    const { id: _, ...terms } = givenCoupon(changes);
+    return valueOf(await this.writer.write('createCoupon', { accountId: of, terms })).id;
+  }
+
+  redeem(order: string, ...lines: readonly Partial<CartLine>[]) {
+    return this.writer.write('redeemCoupon', { accountId, order, cart: givenCart(...lines) });
+  }
+
+  void(order: string) {
+    return this.writer.write('voidRedemption', { accountId, order });
+  }
+}
+
+describe('a coupon is redeemed', () => {
+  it('for an order, with what it takes off', async () => {
+    await using shop = await new Shop().open();
+    const couponId = await shop.createCoupon();
+    const redeemed = valueOf(await shop.redeem('A-1', { amount: 1000 }));
+    expect(redeemed).toMatchObject({
+      isNew: true,
+      redemption: { order: 'A-1', couponId, redeemedAt: shop.now, quote: { code: 'SPRING', discount: 200 } },
+    });
+    shop.reopen();
+    expect(shop.store.redemptions.get(accountId, 'A-1')).toEqual(redeemed.redemption);
+    expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(1);
+  });
+
+  it('once for an order: the same cart is answered the same, later and under other terms too', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({ usageLimit: 1, endAt: shop.now + second });
+    const { redemption } = valueOf(await shop.redeem('A-1', {}));
+    shop.pass(2 * second);
+    expect(valueOf(await shop.redeem('A-1', {}))).toEqual({ redemption, isNew: false });
+    expect(shop.store.redemptions.countOf(accountId, redemption.couponId)).toBe(1);
+  });
+
+  it('for the same cart in another order of its lines, each with what was taken off it', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({ discount: { type: 'amount', amountOff: 1 } });
+    const lines = [{ productKey: 'brush' }, { productKey: 'press' }];
+    const { redemption } = valueOf(await shop.redeem('A-1', ...lines));
+    expect(redemption.quote.lines.map((line) => line.discount)).toEqual([1, 0]);
+    const again = valueOf(await shop.redeem('A-1', ...lines.toReversed()));
+    expect(again.isNew).toBe(false);
+    expect(again.redemption.quote.lines).toEqual(redemption.quote.lines.toReversed());
+    expect(shop.store.redemptions.get(accountId, 'A-1')).toEqual(redemption);
+  });
+
+  it.each([
+    ['another price', [{ amount: 1001 }]],
+    ['another quantity', [{ quantity: 2 }]],
+    ['another product', [{ productKey: 'brush' }]],
+    ['another line', [{}, {}]],
+    ['another collection', [{ collectionIds: ['set'] }]],
+  ])('for one cart of an order only, not for %s', async (_, lines) => {
+    await using shop = await new Shop().open();
+    const couponId = await shop.createCoupon();
+    valueOf(await shop.redeem('A-1', { amount: 1000 }));
+    expect(refusalOf(await shop.redeem('A-1', ...lines))).toBe('order_reused');
+    expect(shop.store.redemptions.countOf(accountId, couponId)).toBe(1);
+  });
+
+  it('by one code of an order only, and in one currency', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon();
+    await shop.createCoupon({ code: 'AUTUMN' });
+    valueOf(await shop.redeem('A-1', {}));
+    for (const changes of [{ code: 'autumn' }, { currency: 'EUR' }]) {
+      const command = { accountId, order: 'A-1', cart: { ...givenCart({}), ...changes } };
+      expect(refusalOf(await shop.writer.write('redeemCoupon', command))).toBe('order_reused');
+    }
+  });
+
+  it('no more often than its limit, and again when one was voided', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({ usageLimit: 2 });
+    valueOf(await shop.redeem('A-1', {}));
+    valueOf(await shop.redeem('A-2', {}));
+    const refused = await shop.redeem('A-3', {});
+    expect(refusalOf(refused)).toBe('coupon_not_redeemable');
+    expect(refused).toMatchObject({ problem: { reasons: ['usage_limit_reached'] } });
+    valueOf(await shop.void('A-1'));
+    expect(valueOf(await shop.redeem('A-3', {})).isNew).toBe(true);
+    expect(refusalOf(await shop.redeem('A-1', {}))).toBe('coupon_not_redeemable');
+  });
+
+  it('for the products of its account alone', async () => {
+    await using shop = await new Shop().open();
+    const { account } = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
+    await shop.addProduct('theirs', { of: account.accountId });
+    await shop.createCoupon();
+    await shop.createCoupon({ code: 'THEIRS' }, account.accountId);
+    expect(await shop.redeem('A-1', {}, { productKey: 'theirs' }, { productKey: 'nowhere' })).toMatchObject({
+      problem: {
+        code: 'parameters_invalid',
+        errors: [
+          { parameter: 'items[1].product_key', code: 'product_not_found' },
+          { parameter: 'items[2].product_key', code: 'product_not_found' },
+        ],
+      },
+    });
+    const theirs = { accountId, order: 'A-1', cart: { ...givenCart({}), code: 'THEIRS' } };
+    expect(await shop.writer.write('redeemCoupon', theirs)).toMatchObject({
+      problem: { reasons: ['unknown_code'] },
+    });
+  });
+
+  it('by what the catalogue says of collections and recurring prices, whatever the cart says', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon({ scope: { type: 'collection', collectionId: 'set' } });
+    const claimed = await shop.redeem('A-1', { productKey: 'press', collectionIds: ['set'] });
+    expect(claimed).toMatchObject({ problem: { reasons: ['collection_not_covered'] } });
+    const recurring = await shop.redeem('A-1', { productKey: 'monthly' });
+    expect(recurring).toMatchObject({ problem: { reasons: ['recurring_not_covered'] } });
+    const { quote } = valueOf(
+      await shop.redeem('A-1', { productKey: 'brush' }, { productKey: 'monthly' }),
+    ).redemption;
+    expect(quote.lines.map((line) => line.discount)).toEqual([200, 0]);
+  });
+});
+
+describe('a redemption is voided', () => {
+  it('once, on record, and the order may redeem another cart then', async () => {
+    await using shop = await new Shop().open();
+    const couponId = await shop.createCoupon();
+    expect(refusalOf(await shop.void('A-1'))).toBe('redemption_not_found');
+    valueOf(await shop.redeem('A-1', {}));
+    expect(valueOf(await shop.void('A-1'))).toEqual({ order: 'A-1', couponId });
+    expect(refusalOf(await shop.void('A-1'))).toBe('redemption_not_found');
+    expect(valueOf(await shop.redeem('A-1', { amount: 5 })).isNew).toBe(true);
+  });
+
+  it('by its own account alone', async () => {
+    await using shop = await new Shop().open();
+    await shop.createCoupon();
+    valueOf(await shop.redeem('A-1', {}));
+    const voided = await shop.writer.write('voidRedemption', { accountId: 'other', order: 'A-1' });
+    expect(refusalOf(voided)).toBe('redemption_not_found');
+    expect(shop.store.redemptions.get(accountId, 'A-1')).not.toBeNull();
+  });
+});
