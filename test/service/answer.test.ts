@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
   givenAgent,
@@ -43,6 +44,23 @@ describe('a delivered change', () => {
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.observation.confirmedAt).toBe(agent.now);
     expect(Number(agent.observation.refreshAt) - agent.steady).toBe(6 * hour);
+  });
+
+  it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(2 * hour);
+    await agent.record('usage');
+    const confirmedAt = agent.now - hour;
+    await agent.answer(await agent.send('counter'), { ...agent.says(6), confirmedAt });
+    expect(agent.observation.confirmedAt).toBe(confirmedAt);
+  });
+
+  it('is remembered with its time, which no clock takes back after that', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    agent.pass(2 * minute);
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(await rememberedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
   });
 
   it('of a key that was missing once shows that it is there', async () => {
@@ -97,6 +115,34 @@ describe('the count in the answer to a disable', () => {
     const { unexpected } = await agent.answer(disable, agent.says(5, off), { overlapped: true });
     expect(unexpected).toBeNull();
     expect(agent.observation).toMatchObject({ manyWriters: false, license: { uses: 6, enabled: false } });
+  });
+
+  it('is not taken while a use is in doubt, which it may contain', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('disable');
+    agent.pass(minute);
+    const { unexpected } = await agent.answer(await agent.send('state'), agent.says(6, off));
+    expect(unexpected).toBeNull();
+    await agent.read(agent.says(6, off));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it.each([
+    ['is not taken within the fence of a use that was given up', minute - 1, null],
+    ['is taken after that fence', minute, { expected: 5, got: 6 }],
+  ])('%s', async (_, passed, unexpected) => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('disable');
+    agent.pass(passed);
+    const flying = await agent.send('state');
+    valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'drop' }));
+    const recorded = await agent.answer(flying, agent.says(6, off));
+    expect(recorded.unexpected).toEqual(unexpected);
+    expect(agent.observation.license.uses).toBe(unexpected?.got ?? 5);
   });
 
   it('is not taken before the first read after a start, which has more to settle', async () => {
@@ -209,6 +255,15 @@ describe('a read of a key', () => {
     await agent.read(agent.says(5, { enabled }));
     expect(agent.stateOf(disable)).toBe(state);
     expect(agent.local.enabled).toBe(false);
+  });
+
+  it('settles no enable that is under way: its own answer does', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const { enable, flying } = await sendEnable(agent);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(enable)).toBe('in_flight');
+    await agent.answer(flying, agent.says(5));
+    expect(agent.stateOf(enable)).toBe('delivered');
   });
 
   it('that an enable waited for ends its row of failures', async () => {

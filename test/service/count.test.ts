@@ -127,6 +127,19 @@ describe('a count that was last seen before the start', () => {
     expect(agent.local).toMatchObject({ uses: 8, pending: 0 });
   });
 
+  it('is not made up for by a read before the fence, which leaves the first one after it to tell', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const flying = await agent.record('usage');
+    await agent.send('counter');
+    const behind = await agent.record('usage');
+    await agent.restart();
+    await agent.read(agent.says(7));
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(7));
+    expect(unexpected).toBeNull();
+    expect([flying, behind].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain']);
+  });
+
   it('is not made a base by the answer to a change of state', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const use = await agent.record('usage');

@@ -124,6 +124,7 @@ describe('a wait that has not passed', () => {
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
     await agent.read(agent.says(5));
+    await agent.read(no('unreachable'));
     expect(agent.dueIn('counter')).toBe(60 * minute);
   });
 });

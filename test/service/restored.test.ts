@@ -88,6 +88,15 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect([disable, enable].map((id) => agent.stateOf(id))).toEqual(['pending', 'pending']);
   });
 
+  it('a change that waited for long is read back after its fence', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', day));
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    expect(agent.dueIn('counter')).toBe(minute);
+  });
+
   it('a change that is not finished gets a fence of its own', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');

@@ -46,6 +46,12 @@ describe('a store that is started where it was left', () => {
     expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'pending']);
   });
 
+  it('is the same one where it does not remember its place, as stores of the first versions', async () => {
+    await using stage = new Stage();
+    stage.store.settings.set('instance', 'kept');
+    expect(valueOf(await start(stage))).toEqual({ instance: 'kept' });
+  });
+
   it('takes the admin token of its file, and no earlier one', async () => {
     await using stage = new Stage();
     await start(stage);

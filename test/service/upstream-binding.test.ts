@@ -71,6 +71,18 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.operation(use).lastError).toContain('first');
   });
 
+  it('that is another instance shows it in its answer to a change as well', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(5), instance: 'first' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('disable');
+    const answer = agent.says(5, { enabled: false });
+    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    expect(agent.stateOf(use)).toBe('held');
+  });
+
   it('that is the same instance settles as ever', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await bind(agent, store);

@@ -67,6 +67,13 @@ describe('what waits in the outbox', () => {
     expect(stage.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
+  it('goes up alone; its answer tells that somebody has disabled the key', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { request } = await givenFlying(stage);
+    await request.answer(stage.says(6, { enabled: false }));
+    expect(stage.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+  });
+
   it('goes up in as many lanes at once as are configured', async () => {
     await using stage = await givenManual({ uses: 5 });
     stage.options = { ...stage.options, lanes: 2 };
@@ -97,6 +104,22 @@ describe('what waits in the outbox', () => {
     await stage.passes(2 * second);
     expect(await stage.request()).toMatchObject({ kind: 'usage' });
   });
+
+  it.each(['counter', 'state'] as const)(
+    'is read back while nothing else may enter the %s lane of its key',
+    async (lane) => {
+      await using stage = await givenManual({ uses: 5 });
+      await stage.record('usage');
+      await stage.answer(await stage.send('counter'), lost);
+      run(stage);
+      await stage.passes(minute);
+      const read = await stage.request();
+      const entering = stage.lanes.enter(key, [lane], never);
+      expect(await isOver(stage, entering)).toBe(false);
+      await read.answer(stage.says(6));
+      expect(await isOver(stage, entering)).toBe(true);
+    },
+  );
 
   it('that a caller read back meanwhile is sent at once', async () => {
     await using stage = await givenManual({ uses: 5 });
@@ -144,6 +167,17 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
+  it('is not sent on a read that was refused for the secret', async () => {
+    await using stage = await givenManual();
+    await stage.read(stage.says(5, { enabled: false }));
+    await stage.record('enable');
+    run(stage);
+    const read = await stage.request();
+    expect(read.kind).toBe('verify');
+    await read.answer(no('unauthorized'));
+    expect(await stage.requested()).toEqual([]);
+  });
+
   it('keeps its answer until the full disk has room for it', async () => {
     await using stage = await givenManual({ uses: 5 });
     const { use, request } = await givenFlying(stage);
@@ -154,6 +188,18 @@ describe('what waits in the outbox', () => {
     stage.fault = null;
     await stage.passes(second);
     expect(stage.stateOf(use)).toBe('delivered');
+  });
+
+  it('that the full disk keeps from being sent costs nobody a turn', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, rate: 0.5 };
+    await stage.record('usage');
+    stage.fault = new StorageError('full', null);
+    run(stage);
+    await stage.time.settle();
+    stage.fault = null;
+    await stage.passes(second);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
   it('is not sent after a wait for room on a full disk, when the upstream has asked for quiet meanwhile', async () => {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { refresh } from '../../src/sync/refresh.ts';
-import { hour, minute } from '../support/service-stage.ts';
-import { givenManual, type ManualStage } from '../support/manual-stage.ts';
+import { hour, minute, second } from '../support/service-stage.ts';
+import { givenManual, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+
+/** One more than are looked up at a time. */
+const manyKeys = Array.from({ length: 51 }, (_, index) => `KEY-${index + 10}`);
 
 /** Keys are refreshed an hour after they were read, and looked for every three minutes. */
 async function givenRefreshing(keys: readonly string[]): Promise<ManualStage> {
@@ -30,22 +33,32 @@ describe('a key that is due for a refresh', () => {
   });
 
   it('does not wait for a rest when more are due than are looked up at a time', async () => {
-    const keys = Array.from({ length: 51 }, (_, index) => `KEY-${index + 10}`);
-    await using stage = await givenRefreshing(keys);
+    await using stage = await givenRefreshing(manyKeys);
     await stage.passes(hour + 3 * minute);
     expect(await stage.requested()).toHaveLength(50);
     for (const request of stage.arrived.splice(0)) await request.answer(stage.saysOf(request.licenseKey));
     expect(await stage.requested()).toHaveLength(1);
   });
 
-  it('waits while the upstream is away, and is read when it is back', async () => {
-    await using stage = await givenRefreshing(['A']);
+  it('waits while the upstream is away, however many there are, and is read when it is back', async () => {
+    await using stage = await givenRefreshing(manyKeys);
     stage.sync.uplink.pause();
     await stage.passes(2 * hour);
     expect(await stage.requested()).toEqual([]);
     stage.sync.uplink.resume();
     await stage.passes(3 * minute);
-    expect(await stage.requested()).toEqual(['verify A']);
+    expect(await stage.requested()).toHaveLength(50);
+  });
+
+  it('is read after what a caller waits for', async () => {
+    await using stage = await givenRefreshing(['A', 'B']);
+    stage.options = { ...stage.options, rate: 0.5 };
+    await stage.passes(hour);
+    const { licenseKey, answer } = await stage.request();
+    void stage.sync.reads.find([productKey], 'C', never, null);
+    await answer(stage.saysOf(licenseKey));
+    await stage.passes(2 * second);
+    expect(await stage.requested()).toEqual(['verify C']);
   });
 
   it('is read no more once the process ends', async () => {
