@@ -81,13 +81,18 @@ export const commands: readonly CommandEntry[] = [
       async () => (await import('./commands/collection.ts')).addCollection,
     ),
   ]),
-  group('license', 'Issue and list license keys', [
+  group('license', 'Issue and list license keys, see what changed them', [
     command(
       'issue',
       'Record a purchase and issue its license key',
       async () => (await import('./commands/license.ts')).issueLicense,
     ),
     command('list', 'List licenses', async () => (await import('./commands/license.ts')).listLicenses),
+    command(
+      'history <key>',
+      'List what has changed a license key',
+      async () => (await import('./commands/history.ts')).licenseHistory,
+    ),
   ]),
   group('purchase', 'Refund purchases', [
     command(
@@ -112,6 +117,14 @@ export const commands: readonly CommandEntry[] = [
       'Revoke a token: it stops at once',
       async () => (await import('./commands/token.ts')).revokeToken,
     ),
+  ]),
+  group('audit', 'See who did what', [
+    command(
+      'list',
+      'List acts on record, the latest first',
+      async () => (await import('./commands/audit.ts')).listAudit,
+    ),
+    command('show <id>', 'Show an act', async () => (await import('./commands/audit.ts')).showAct),
   ]),
   group('outbox', 'See the changes on their way up, and decide on them', [
     command(

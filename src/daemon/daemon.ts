@@ -5,7 +5,6 @@ import type { App, Readiness } from '../http/app.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
-import type { Licensing } from '../service/answers.ts';
 import type { Log } from '../service/ports.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
 import { restoreAdvice } from '../store/faults.ts';
@@ -70,14 +69,15 @@ async function startOn(
   const clock = new KeptClock(await rememberedTime(reader));
   const metrics = starting.use(new Metrics(configuration.role));
   const storeLog = logOf(options.log, 'store');
+  const current = new LiveConfiguration(configuration);
   const writer = starting.use(
     await startWriter(databasePath, clock, {
+      keepsHistory: () => current.configuration.history.keepMs > 0,
       onCommit: (measure) => metrics.committed(measure),
       onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
     }),
   );
   const instance = await startStore(configuration, reader, writer);
-  const current = new LiveConfiguration(configuration);
   const log = hashLicenseKeys(options.log, await logKey(reader));
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
   const integrity = starting.use(new IntegrityCheck(databasePath));
@@ -156,6 +156,7 @@ export class Daemon {
           clock,
           random: systemRandom,
           isAgent: this.#role.upstream !== null,
+          historyKeepMs: () => current.configuration.history.keepMs,
           onSleep: () => this.#role.upstream?.probeNow(),
         },
         signal,
@@ -237,7 +238,7 @@ export class Daemon {
       role: current.configuration.role,
       version,
       instance,
-      licensing: this.#measured(licensing),
+      licensing: metrics.countVerdicts(licensing),
       couponing,
       credentials,
       rates: new Rates(
@@ -261,18 +262,6 @@ export class Daemon {
         isOpen: () => current.configuration.metrics.open,
         expose: async () => await metrics.expose(await this.#measuredStatus(), writer.isFull),
         countUnrouted: (status) => metrics.countUnrouted(status),
-      },
-    };
-  }
-
-  #measured(licensing: Licensing): Licensing {
-    const { metrics } = this.#parts;
-    return {
-      change: (request, signal) => licensing.change(request, signal),
-      async verify(...asked) {
-        const result = await licensing.verify(...asked);
-        if (result.ok) metrics.verdict(result.value.provenance.freshness, result.value.license.enabled);
-        return result;
       },
     };
   }

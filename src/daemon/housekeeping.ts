@@ -5,6 +5,8 @@ import type { KeptClock } from './system/clock.ts';
 const tickMs = 10_000;
 const ticksPerMark = 6;
 const ticksPerPrune = 360;
+/** Changes of licenses that one commit forgets: a larger one would keep callers waiting. */
+const prunedAtOnce = 10_000;
 /** A shorter sleep of the machine changes nothing; nor does a wall clock that is set right by seconds. */
 const longSleepMs = 60_000;
 /** Agents that wake up together do not ask together, in ms. */
@@ -16,6 +18,8 @@ export type HouseParts = {
   random: Random;
   /** An agent has an outbox to prune. */
   isAgent: boolean;
+  /** How long changes of licenses are remembered (`history.keep`), as configured now. */
+  historyKeepMs: () => number;
   /** Called some seconds after the machine has slept. */
   onSleep: () => void;
 };
@@ -42,11 +46,21 @@ async function markTime({ writer, clock }: HouseParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
 }
 
-async function prune({ writer, clock, isAgent }: HouseParts): Promise<void> {
+async function prune({ writer, clock, isAgent, historyKeepMs }: HouseParts): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
   const believedNow = clock.mark().at;
   await unlessFull(() => writer.write('pruneIdempotency', { believedNow }));
   if (isAgent) await unlessFull(() => writer.write('pruneOperations', { believedNow }));
+  await unlessFull(() => pruneHistory(writer, believedNow - historyKeepMs()));
+}
+
+/** In steps, each a commit of its own: what callers write meanwhile goes in between. */
+async function pruneHistory(writer: Writer, before: number): Promise<void> {
+  let removed: number;
+  do {
+    const pruned = await writer.write('pruneHistory', { before, limit: prunedAtOnce });
+    removed = pruned.ok ? pruned.value.removed : 0;
+  } while (removed === prunedAtOnce);
 }
 
 /** A full disk passes; the next time tries again. */

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
+import type { Licensing } from '../service/answers.ts';
 import type { OutboxStatus, Status, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import type { CommitMeasure } from './threads/writer-message.ts';
 
@@ -77,8 +78,20 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requests.inc({ route: 'none', status });
   }
 
-  verdict(freshness: string, enabled: boolean): void {
-    this.#verdicts.inc({ freshness, enabled: String(enabled) });
+  /** The same licensing, with every verify that it answers counted. */
+  countVerdicts(licensing: Licensing): Licensing {
+    return {
+      change: (request, signal) => licensing.change(request, signal),
+      history: (...asked) => licensing.history(...asked),
+      verify: async (...asked) => {
+        const result = await licensing.verify(...asked);
+        if (result.ok) {
+          const { provenance, license } = result.value;
+          this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
+        }
+        return result;
+      },
+    };
   }
 
   answered(outcome: (typeof outcomes)[number]): void {

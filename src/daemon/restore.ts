@@ -65,7 +65,13 @@ async function makeOwn(path: string): Promise<RestoredStore> {
   const writer = localWriter(connection, {
     run: runUseCase,
     isRefusal,
-    context: () => ({ now: clock.now(), steady: clock.steady(), random: systemRandom, digest: sha256 }),
+    context: () => ({
+      now: clock.now(),
+      steady: clock.steady(),
+      random: systemRandom,
+      digest: sha256,
+      keepsHistory: true,
+    }),
   });
   const restored = await writer.write('restore', {}, { actor: `user:${process.getuid?.() ?? 'local'}` });
   if (!restored.ok) throw new Error(restored.problem.detail);

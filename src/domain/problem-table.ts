@@ -88,6 +88,11 @@ const table = {
     title: 'No such operation',
     remedy: 'List the outbox; a finished operation is forgotten after a while.',
   },
+  act_not_found: {
+    status: 404,
+    title: 'No such act on record',
+    remedy: 'List the audit for the numbers of its acts.',
+  },
   token_not_found: {
     status: 404,
     title: 'No such token',

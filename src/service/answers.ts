@@ -1,4 +1,5 @@
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { HistoryEntry } from '../domain/history.ts';
 import type { Reach } from '../domain/principal.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
@@ -22,10 +23,14 @@ export type Provenance =
 
 export type LicenseAnswer = { license: License; provenance: Provenance };
 
+export type LicenseHistory = { changes: readonly HistoryEntry[]; total: number };
+
 export type LicenseChangeRequest = {
   reach: Reach;
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
+  /** Who asks (`Principal.credential`), for the history of the license. */
+  actor: string | null;
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
@@ -42,6 +47,8 @@ export interface Licensing {
     lookups?: Lookups | null,
   ): Promise<Result<LicenseAnswer>>;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
+  /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
+  history(reach: Reach | null, licenseKey: string, page: Page): Promise<Result<LicenseHistory>>;
 }
 
 export type CouponAnswer = { coupon: Coupon; provenance: Provenance };

@@ -30,14 +30,22 @@ export type Digest = (secret: string) => string;
 /** Compares two digests in a time that tells nothing about either. */
 export type SameDigest = (left: string, right: string) => boolean;
 
-/** What a write use case has besides its transaction. */
-export type Context = {
+/** What the writer gives every write use case besides its transaction. */
+export type WriterContext = {
   /** `Clock.now` when the command was posted. */
   now: number;
   /** `Clock.steady` when the command was posted. */
   steady: number;
   random: Random;
   digest: Digest;
+  /** Whether changes of licenses are remembered (`history.keep`). */
+  keepsHistory: boolean;
+};
+
+/** What a write use case has besides its transaction. */
+export type Context = WriterContext & {
+  /** Who asks (`Principal.credential`), or `latchkey` for what this process does by itself. */
+  actor: string;
 };
 
 /** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */

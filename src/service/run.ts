@@ -1,11 +1,14 @@
 import { auditEntry } from './access/audit.ts';
 import { isRefusal, storedResult, storeResult } from './access/idempotency.ts';
-import type { Context } from './ports.ts';
+import type { Context, WriterContext } from './ports.ts';
 import type { Awaitable } from './tables.ts';
 import * as useCases from './use-cases.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName, WriteRequest } from './writer.ts';
 
 const byName: typeof useCases = useCases;
+
+/** The actor of what this process does by itself. */
+const processActor = 'latchkey';
 
 /**
  * Runs one use case in a transaction: under an idempotency key once, and audited if it is what a person does.
@@ -14,9 +17,10 @@ const byName: typeof useCases = useCases;
 export async function runUseCase<Name extends UseCaseName>(
   transaction: TransactionOf<Name>,
   request: WriteRequest<Name>,
-  context: Context,
+  given: WriterContext,
 ): Promise<CommandResult<Name>> {
   const { name, command, writeOptions } = request;
+  const context: Context = { ...given, actor: writeOptions.actor ?? processActor };
   // The compiler cannot see that a name and its command belong together.
   const useCase = byName[name] as (
     transaction: TransactionOf<Name>,

@@ -10,7 +10,10 @@ import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
 import type {
+  AuditReads,
   AuditTable,
+  HistoryReads,
+  HistoryTable,
   IdempotencyReads,
   IdempotencyTable,
   TokenReads,
@@ -210,6 +213,8 @@ export interface Reader {
   operations: OperationReads;
   idempotency: IdempotencyReads;
   settings: SettingReads;
+  audit: AuditReads;
+  history: HistoryReads;
 }
 
 /** The only handle that writes to a store on this machine; the writer hands it to one use case at a time. */
@@ -228,6 +233,7 @@ export interface Transaction extends Reader {
   idempotency: IdempotencyTable;
   settings: SettingTable;
   audit: AuditTable;
+  history: HistoryTable;
 }
 
 /** A value now, or a promise of it. */

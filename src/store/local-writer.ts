@@ -1,4 +1,4 @@
-import type { Context } from '../service/ports.ts';
+import type { WriterContext } from '../service/ports.ts';
 import type { Awaitable, Transaction } from '../service/tables.ts';
 import type { CommandResult, WriteRequest, Writer } from '../service/writer.ts';
 import { prepareCommitter, type CommandOutcome } from './commit.ts';
@@ -6,15 +6,15 @@ import type { WritingConnection } from './connection.ts';
 
 /** How a writer runs use cases. */
 export type UseCaseRun = {
-  run: (transaction: Transaction, request: WriteRequest, context: Context) => Awaitable<unknown>;
+  run: (transaction: Transaction, request: WriteRequest, context: WriterContext) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
   /** Called once for each write. */
-  context: () => Context;
+  context: () => WriterContext;
 };
 
 /** A writer in the caller's thread: one commit for each command, one after the other. */
 export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
-  type Posted = { request: WriteRequest; context: Context };
+  type Posted = { request: WriteRequest; context: WriterContext };
   const committer = prepareCommitter<Posted>(connection, {
     run: (transaction, posted) => run(transaction, posted.request, posted.context),
     isRefusal,

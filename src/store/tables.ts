@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../service/tables.ts';
 import { accountReads, accountTable } from './tables/account.ts';
-import { auditTable } from './tables/audit.ts';
+import { auditReads, auditTable } from './tables/audit.ts';
 import { collectionReads, collectionTable } from './tables/collection.ts';
 import { couponReads, couponTable } from './tables/coupon.ts';
+import { historyReads, historyTable } from './tables/history.ts';
 import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
 import { mirrorReads, mirrorTable } from './tables/mirror.ts';
@@ -31,6 +32,8 @@ export function prepareReader(database: DatabaseSync): Reader {
     operations: operationReads(database),
     idempotency: idempotencyReads(database),
     settings: settingReads(database),
+    audit: auditReads(database),
+    history: historyReads(database),
   };
 }
 
@@ -51,5 +54,6 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     idempotency: idempotencyTable(database),
     settings: settingTable(database),
     audit: auditTable(database),
+    history: historyTable(database),
   };
 }

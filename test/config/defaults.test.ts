@@ -41,6 +41,7 @@ test('without any configuration this is an authority with the defaults of the co
       misses: 2,
       failed_rate: 5,
     },
+    history: { keep: '90d' },
     metrics: { open: false },
     log: { level: 'info', format: 'json' },
   });

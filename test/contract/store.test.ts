@@ -444,6 +444,29 @@ test('an act on record is neither changed nor removed', async () => {
   expect(() => database.exec('DELETE FROM audit')).toThrow(/append-only/);
 });
 
+test('of a license key the last thousand changes are kept', async () => {
+  await using store = givenStore();
+  const { history } = store.writing.transaction;
+  const state = { uses: 0, enabled: true };
+  const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
+  history.add({ ...change, licenseKey: 'KEY-2', at });
+  for (let count = 1; count <= 1_010; count += 1) {
+    history.add({ ...change, licenseKey: 'KEY-1', at: at + count, after: { uses: count, enabled: false } });
+  }
+  expect([history.count('KEY-1'), history.count('KEY-2')]).toEqual([1_000, 1]);
+  expect(history.list('KEY-1', { limit: 1, offset: 0 })).toStrictEqual([
+    { ...change, licenseKey: 'KEY-1', at: at + 1_010, after: { uses: 1_010, enabled: false } },
+  ]);
+  expect(history.list('KEY-1', { limit: 10, offset: 999 }).map((each) => each.at)).toEqual([at + 11]);
+  history.respell('KEY-1', 'KEY-2');
+  expect([history.count('KEY-1'), history.count('KEY-2')]).toEqual([0, 1_001]);
+  history.add({ ...change, licenseKey: 'KEY-2', at: at + 2_000 });
+  expect(history.count('KEY-2')).toBe(1_000);
+  expect(history.prune(at + 100, 50)).toBe(50);
+  expect(history.prune(at + 100, 50)).toBe(38);
+  expect(history.count('KEY-2')).toBe(912);
+});
+
 test('a reading connection cannot write', async () => {
   await using store = givenStore();
   expect(() => store.reading.database.exec("INSERT INTO setting VALUES ('a', 'b')")).toThrow(/readonly/);

@@ -16,8 +16,12 @@ function startSilentWriter(): {
   const rooms: boolean[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
   const clock = { now: () => steady, steady: () => steady, sleep: () => Promise.resolve() };
-  const events = { onCommit: () => undefined, onDiskSpace: (isFull: boolean) => void rooms.push(isFull) };
-  const writer = new WriterThread(thread as unknown as Worker, clock, events);
+  const options = {
+    keepsHistory: () => true,
+    onCommit: () => undefined,
+    onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
+  };
+  const writer = new WriterThread(thread as unknown as Worker, clock, options);
   return { writer, thread, rooms, turnTo: (at) => (steady = at) };
 }
 
@@ -58,6 +62,7 @@ test('writes that keep coming while others are committed are each done once, man
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
   await using writer = await startWriter(store.databasePath, clock, {
+    keepsHistory: () => true,
     onCommit,
     onDiskSpace: () => undefined,
   });

@@ -97,9 +97,9 @@ test('an agent configured, called and looked at as the README says does what it 
   for (const call of calls) expect(await follow(call, folder.path, port)).toContain(licenseKey);
   await upstream.until(() => upstream.countsOf(licenseKey).usages === 1);
   const looks = commands.filter((command) =>
-    /-- (status|verify|outbox|sync|config|token|backup|doctor|service)/.test(command),
+    /-- (status|verify|outbox|sync|config|token|audit|license history|backup|doctor|service)/.test(command),
   );
-  expect(looks).toHaveLength(9);
+  expect(looks).toHaveLength(11);
   for (const look of looks) {
     const answer = await follow(`${look} --config latchkey.yaml`, folder.path, port);
     expect(answer.trim(), look).not.toBe('');
@@ -128,7 +128,7 @@ test('every other command of the README is run by a test or by CI', () => {
   const proven = [
     /^npm (ci|test)/,
     /^(curl|chmod) /,
-    /-- (serve|status|verify|outbox|sync|config|token|backup|doctor|service) ?/,
+    /-- (serve|status|verify|outbox|sync|config|token|audit|license history|backup|doctor|service) ?/,
     /--state-dir \.\/store$/,
   ];
   expect(commands.filter((command) => !proven.some((pattern) => pattern.test(command)))).toEqual([]);

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import type { FastifyInstance } from 'fastify';
+import { describe, expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
+import type { ActObject } from '../../src/http/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
@@ -139,4 +141,90 @@ test('what was refused is not on record', async () => {
     expect(answer.statusCode).toBeGreaterThanOrEqual(400);
   }
   expect(opened.record()).toEqual([]);
+});
+
+describe('the record of acts', () => {
+  const list = async (server: FastifyInstance, query = '') => {
+    const answer = await server.inject({ url: `/admin/v1/audit?${query}`, headers });
+    const listed = answer.json<{ data?: { acts: ActObject[] } }>().data?.acts ?? [];
+    return { answer, listed, subjects: listed.map(({ subject }) => subject).join(' ') };
+  };
+
+  async function openRecord(): Promise<TestApp> {
+    const opened = await openApp();
+    const { audit } = opened.transaction;
+    const done = [
+      ['2026-01-01T00:00:00Z', 'token:a', 'purchase.add', 'one'],
+      ['2026-01-02T00:00:00Z', 'token:b', 'purchase.refund', 'one'],
+      ['2026-01-03T00:00:00Z', 'token:a', 'purchase.add', 'two'],
+      ['2026-01-03T00:00:00Z', 'token:a', 'product.add', 'P'],
+    ] as const;
+    for (const [at, actor, act, subject] of done) {
+      audit.add({ at: Date.parse(at), actor, act, subject, detail: 'd' });
+    }
+    return opened;
+  }
+
+  test('is listed, the latest first, and in parts', async () => {
+    await using opened = await openRecord();
+    const server = serverOf(opened.app);
+    const { answer, listed, subjects } = await list(server, 'limit=3');
+    expect(subjects).toBe('P two one');
+    expect(listed[0]).toEqual({
+      id: 4,
+      at: '2026-01-03T00:00:00+00:00',
+      actor: 'token:a',
+      act: 'product.add',
+      subject: 'P',
+      detail: 'd',
+    });
+    expect([answer.headers['x-total-count'], answer.headers['link']]).toEqual([
+      '4',
+      '</admin/v1/audit?limit=3&offset=3>; rel="next"',
+    ]);
+    expect((await list(server, 'limit=3&offset=3')).listed).toMatchObject([{ id: 1 }]);
+  });
+
+  test.each([
+    ['actor=token:a', 'P two one'],
+    ['actor=token:b', 'one'],
+    ['act=purchase.add', 'two one'],
+    ['act=purchase.add&actor=token:b', ''],
+    ['subject=one', 'one one'],
+    ['subject=one&act=purchase.refund', 'one'],
+    ['subject=one&actor=token:a', 'one'],
+    ['since=2026-01-02T00:00:00Z', 'P two one'],
+    ['until=2026-01-02T00:00:00Z', 'one'],
+    ['since=2026-01-01T00:00:01Z&until=2026-01-03T00:00:00Z', 'one'],
+    ['actor=token:a&since=2026-01-02T00:00:00%2B00:00', 'P two'],
+    ['subject=nothing', ''],
+  ])('by %s', async (query, expected) => {
+    await using opened = await openRecord();
+    const { answer, listed, subjects } = await list(serverOf(opened.app), query);
+    expect([subjects, answer.headers['x-total-count']]).toEqual([expected, String(listed.length)]);
+  });
+
+  test('by what is no datetime is refused', async () => {
+    await using opened = await openRecord();
+    const { answer } = await list(serverOf(opened.app), 'since=yesterday');
+    expect([answer.statusCode, answer.json()]).toMatchObject([422, { errors: [{ parameter: 'since' }] }]);
+  });
+
+  test('shows one act by its number', async () => {
+    await using opened = await openRecord();
+    const server = serverOf(opened.app);
+    const show = (id: string) => server.inject({ url: `/admin/v1/audit/${id}`, headers });
+    expect((await show('2')).json()).toMatchObject({ data: { id: 2, act: 'purchase.refund' } });
+    for (const id of ['5', 'x', '-1', '9'.repeat(30)]) {
+      const answer = await show(id);
+      expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'act_not_found']);
+    }
+  });
+
+  test('is never written to by asking for it', async () => {
+    await using opened = await openRecord();
+    const before = opened.record();
+    await list(serverOf(opened.app));
+    expect(opened.record()).toEqual(before);
+  });
 });

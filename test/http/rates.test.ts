@@ -77,6 +77,7 @@ const fruitless: Licensing = {
     lookups?.charge();
     return Promise.resolve(licenseNotFound());
   },
+  history: () => Promise.resolve(licenseNotFound()),
 };
 
 test('look-ups of unknown keys are counted per credential, verified and changed keys alike', async () => {

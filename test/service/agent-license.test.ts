@@ -32,6 +32,7 @@ function change(stage: ManualStage, changes: Partial<LicenseChangeRequest> = {})
     reach: itsProduct,
     licenseKey: key,
     trigger: 'usage',
+    actor: 'product:press',
     idempotency: null,
     waitMs: 0,
   } as const;

@@ -287,7 +287,7 @@ describe('an answer of the authority', () => {
     expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toEqual({ license, provenance });
     const other = { accountId, productKey: 'brush' };
     expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
-    const request = { licenseKey, trigger: 'usage', idempotency: null, waitMs: 0 } as const;
+    const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;
     expect(valueOf(await licensing.change({ ...request, reach: anyProduct }, never))).toEqual({
       license: { ...license, uses: 1 },
       provenance,
@@ -300,7 +300,14 @@ describe('an answer of the authority', () => {
     const { licenseKey } = (await shop.sell()).license;
     const licensing = authorityLicensing(shop.store, shop.writer);
     const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
-    const request = { reach: anyProduct, licenseKey, trigger: 'usage', idempotency, waitMs: 0 } as const;
+    const request = {
+      reach: anyProduct,
+      licenseKey,
+      trigger: 'usage',
+      actor: null,
+      idempotency,
+      waitMs: 0,
+    } as const;
     const first = valueOf(await licensing.change(request, never));
     expect(valueOf(await licensing.change(request, never))).toEqual(first);
     expect(shop.store.licenses.get(licenseKey)?.uses).toBe(1);

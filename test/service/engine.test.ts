@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
-import type { Context } from '../../src/service/ports.ts';
+import type { WriterContext } from '../../src/service/ports.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
 import type { CommandOf, TransactionOf, UseCaseName } from '../../src/service/writer.ts';
@@ -70,6 +70,7 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { believedNow: at },
+  pruneHistory: { before: at, limit: 1 },
 };
 const names = Object.keys(commands) as AuthorityUseCase[];
 
@@ -85,13 +86,14 @@ function digest(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-function contextOf(name: AuthorityUseCase): Context {
+function contextOf(name: AuthorityUseCase): WriterContext {
   const bytes = (count: number): Uint8Array => createHash('sha512').update(name).digest().subarray(0, count);
   return {
     now: at,
     steady: at,
     random: { bytes, uuid: () => `of ${name}`, draw: () => 0.5 },
     digest,
+    keepsHistory: true,
   };
 }
 

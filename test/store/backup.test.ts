@@ -64,6 +64,33 @@ test('a backup is made while others write, and each is the store at one moment',
   await writing;
 });
 
+test('what happened to license keys, and who did what, comes back with a backup', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  const [before, after] = [
+    { uses: 0, enabled: true },
+    { uses: 1, enabled: true },
+  ];
+  const change = {
+    licenseKey: 'KEY',
+    at: 1,
+    change: 'usage',
+    credential: 'product:p',
+    before,
+    after,
+  } as const;
+  const act = { at: 1, actor: 'token:t', act: 'purchase.add', subject: 's', detail: '' };
+  store.writing.transaction.history.add(change);
+  store.writing.transaction.audit.add(act);
+  const file = join(elsewhere.path, 'copy.db');
+  backUp(store.databasePath, file);
+  using draft = draftFrom(file, elsewhere.path);
+  using restored = openWriting(draft.path);
+  const page = { limit: 10, offset: 0 };
+  expect(restored.transaction.history.list('KEY', page)).toEqual([change]);
+  expect(restored.transaction.audit.list({}, page)).toEqual([{ ...act, id: 1 }]);
+});
+
 test('a backup overwrites nothing', async () => {
   await using store = givenStore();
   await using elsewhere = temporaryDirectory();

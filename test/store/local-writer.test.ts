@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
-import type { Context } from '../../src/service/ports.ts';
+import type { WriterContext } from '../../src/service/ports.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import { localWriter } from '../../src/store/local-writer.ts';
 import { at, givenStore } from '../support/store-given.ts';
 
-const context: Context = {
+const context: WriterContext = {
   now: at,
   steady: at,
   random: { bytes: (count) => new Uint8Array(count).fill(7), uuid: () => 'uuid', draw: () => 0.5 },
   digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+  keepsHistory: true,
 };
 
 test('a use case runs in place, and its answer is stored under its idempotency key', async () => {

@@ -7,7 +7,7 @@ import { Backups } from '../../src/daemon/backups.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
-import type { Context, Log } from '../../src/service/ports.ts';
+import type { Log, WriterContext } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/run.ts';
@@ -41,7 +41,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   const store = opened.use(openStore({ directory: directory.path }));
   const writing = opened.use(openWriting(store.databasePath));
   const { reader } = opened.use(openReading(store.databasePath));
-  const context = (): Context => ({
+  const context = (): WriterContext => ({
     now: Date.now(),
     steady: Date.now(),
     random: {
@@ -50,6 +50,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
       draw: () => 0.5,
     },
     digest,
+    keepsHistory: true,
   });
   const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
   seed(writing.transaction);

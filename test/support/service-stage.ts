@@ -9,7 +9,7 @@ import type { Result } from '../../src/domain/problem.ts';
 import type { ProblemCode } from '../../src/domain/problem-table.ts';
 import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../src/domain/freshness.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
-import type { Context, Idempotency } from '../../src/service/ports.ts';
+import type { Idempotency, WriterContext } from '../../src/service/ports.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import type { QueuedChange } from '../../src/service/outbox/queue/license-change.ts';
 import type { RecordedAnswer } from '../../src/service/outbox/delivery/record-answer.ts';
@@ -37,6 +37,8 @@ export class Stage implements AsyncDisposable {
   steady: number = Date.UTC(2026, 0, 1);
   /** What the random source draws. */
   draw = 0.5;
+  /** Whether `history.keep` is above 0. */
+  keepsHistory = true;
   readonly #directory: ReturnType<typeof temporaryDirectory> = temporaryDirectory();
   #open: { stack: DisposableStack; writer: Writer; transaction: Transaction };
   #made = 0;
@@ -75,12 +77,12 @@ export class Stage implements AsyncDisposable {
     const stack = new DisposableStack();
     const { databasePath } = stack.use(openStore({ directory: join(this.#directory.path, 'state') }));
     const connection = stack.use(openWriting(databasePath));
-    const context = (): Context => this.#context();
+    const context = (): WriterContext => this.#context();
     const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
     return { stack, writer, transaction: connection.transaction };
   }
 
-  #context(): Context {
+  #context(): WriterContext {
     const next = (): number => {
       this.#made += 1;
       return this.#made;
@@ -94,6 +96,7 @@ export class Stage implements AsyncDisposable {
         draw: () => this.draw,
       },
       digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+      keepsHistory: this.keepsHistory,
     };
   }
 }

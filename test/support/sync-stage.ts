@@ -172,7 +172,7 @@ export class SyncStage implements Disposable {
   ): Promise<Result<LicenseAnswer>> {
     const idempotency =
       idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
-    const request = { reach, licenseKey, trigger, waitMs, idempotency };
+    const request = { reach, licenseKey, trigger, waitMs, actor: null, idempotency };
     return await this.#within(this.licensing.change(request, never));
   }
 
@@ -204,6 +204,7 @@ export class SyncStage implements Disposable {
       steady: clock.steady(),
       random,
       digest: (text: string) => text,
+      keepsHistory: true,
     });
     const connection = {
       database: this.#database,

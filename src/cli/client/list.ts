@@ -25,6 +25,8 @@ export interface List<Item> {
 export interface Filter<Options extends PageOptions> {
   readonly options: (yargs: Argv<PageOptions>) => Argv<Options>;
   readonly query: (args: ArgumentsCamelCase<Options>) => Values;
+  /** What follows the path where the list is that of one thing. */
+  readonly within?: (args: ArgumentsCamelCase<Options>) => string;
 }
 
 /** Makes a command that shows a part of a list. */
@@ -35,7 +37,7 @@ export function defineList<Item>(list: List<Item>): Command {
 /** Makes a command that shows a part of those items of a list that its options choose. */
 export function defineFilteredList<Item, Options extends PageOptions>(
   { path, member, item, row }: List<Item>,
-  { options, query }: Filter<Options>,
+  { options, query, within = () => '' }: Filter<Options>,
 ): Command {
   const schema = z.object({ [member]: z.array(item) });
   return defineCommand(
@@ -44,7 +46,8 @@ export function defineFilteredList<Item, Options extends PageOptions>(
       const { limit, offset } = args;
       const show = (data: z.infer<typeof schema>, answer: Answer): string =>
         formatPage((data[member] ?? []).map(row), answer, offset);
-      return ask(args, output, { path, query: { ...query(args), limit, offset } }, { schema, show });
+      const request = { path: `${path}${within(args)}`, query: { ...query(args), limit, offset } };
+      return ask(args, output, request, { schema, show });
     },
   );
 }

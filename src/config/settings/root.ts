@@ -30,6 +30,18 @@ const keys = {
   freshness: freshness as typeof freshness,
   sync: sync as typeof sync,
   limits: limits as typeof limits,
+  history: {
+    kind: 'section',
+    purpose: 'What is remembered of the changes of a license key (`latchkey license history`).',
+    keys: {
+      keep: {
+        kind: 'duration',
+        default: '90d',
+        purpose:
+          'How long each use, undo, enable, disable and refund is remembered; of one key at most the last 1,000. 0 remembers none.',
+      },
+    },
+  },
   metrics: {
     kind: 'section',
     purpose: 'Who may read `/metrics`.',

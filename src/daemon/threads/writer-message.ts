@@ -1,8 +1,11 @@
-import { StorageError, type StorageFault } from '../../service/ports.ts';
+import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
 import type { WriteRequest } from '../../service/writer.ts';
 
-/** A write, sent to the writer's thread; the times are the clock's when it was posted. */
-export type WriteMessage = { id: number; request: WriteRequest; now: number; steady: number };
+/** A write, sent to the writer's thread; times and `keepsHistory` are as they were when it was posted. */
+export type WriteMessage = { id: number; request: WriteRequest } & Pick<
+  WriterContext,
+  'now' | 'steady' | 'keepsHistory'
+>;
 
 /** What the writer's thread receives. */
 export type WriterMessage = WriteMessage | 'close';

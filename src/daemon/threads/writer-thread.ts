@@ -15,8 +15,10 @@ import {
 /** A write that takes longer than this, in ms, means that the disk hangs. */
 const stuckMs = 60_000;
 
-/** Events of the writer's thread. */
-export type WriterEvents = {
+/** What the writer's thread is asked and tells. */
+export type WriterOptions = {
+  /** Whether changes of licenses are remembered now (`history.keep`). */
+  keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
   /** The disk is full, or has space again; called at the start only when it is full. */
   onDiskSpace: (isFull: boolean) => void;
@@ -26,13 +28,13 @@ export type WriterEvents = {
 export async function startWriter(
   databasePath: string,
   clock: Clock,
-  events: WriterEvents,
+  options: WriterOptions,
 ): Promise<WriterThread> {
   // The build has the same name with another extension.
   const file = new URL(`./writer-worker${extname(import.meta.filename)}`, import.meta.url);
   const worker = new Worker(file, { workerData: { databasePath }, name: 'writer' });
   const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];
-  const writer = new WriterThread(worker, clock, events);
+  const writer = new WriterThread(worker, clock, options);
   if (isFull) writer.setFull(isFull);
   return writer;
 }
@@ -41,7 +43,7 @@ export async function startWriter(
 export class WriterThread implements Writer, AsyncDisposable {
   readonly #worker: Worker;
   readonly #clock: Clock;
-  readonly #events: WriterEvents;
+  readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
@@ -53,10 +55,10 @@ export class WriterThread implements Writer, AsyncDisposable {
   #lastId = 0;
 
   /** Use `startWriter`. */
-  constructor(worker: Worker, clock: Clock, events: WriterEvents) {
+  constructor(worker: Worker, clock: Clock, options: WriterOptions) {
     this.#worker = worker;
     this.#clock = clock;
-    this.#events = events;
+    this.#options = options;
     this.#lost.promise.catch(() => undefined);
     worker.on('error', (error) => this.#lose(error));
     worker.on('exit', (code) => {
@@ -92,7 +94,7 @@ export class WriterThread implements Writer, AsyncDisposable {
 
   setFull(isFull: boolean): void {
     this.#isFull = isFull;
-    this.#events.onDiskSpace(isFull);
+    this.#options.onDiskSpace(isFull);
   }
 
   async write<Name extends UseCaseName>(
@@ -107,7 +109,8 @@ export class WriterThread implements Writer, AsyncDisposable {
     const request = { name, command, writeOptions };
     const [now, steady] = [this.#clock.now(), this.#clock.steady()];
     this.#writing.set(this.#lastId, steady);
-    const message: WriterMessage = { id: this.#lastId, request, now, steady };
+    const keepsHistory = this.#options.keepsHistory();
+    const message: WriterMessage = { id: this.#lastId, request, now, steady, keepsHistory };
     this.#worker.postMessage(message);
     // The compiler cannot see that a name and its result belong together.
     return (await waiting.promise) as CommandResult<Name>;
@@ -121,7 +124,7 @@ export class WriterThread implements Writer, AsyncDisposable {
   }
 
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
-    this.#events.onCommit(commit);
+    this.#options.onCommit(commit);
     for (const outcome of outcomes) {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);

@@ -28,8 +28,8 @@ const fillingBytes = 1024 * 1024;
 function work(port: Port, databasePath: string): void {
   const connection = openWriting(databasePath);
   const plain = prepareCommitter<WriteMessage>(connection, {
-    run: (transaction, { request, now, steady }) =>
-      runUseCase(transaction, request, { now, steady, random: systemRandom, digest: sha256 }),
+    run: (transaction, { request, now, steady, keepsHistory }) =>
+      runUseCase(transaction, request, { now, steady, keepsHistory, random: systemRandom, digest: sha256 }),
     isRefusal,
   });
   const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));

@@ -1,4 +1,6 @@
+import { auditRoutes } from './audit.ts';
 import { backupRoutes } from './backup.ts';
+import { historyRoutes } from './history.ts';
 import { accountRoutes } from './account.ts';
 import { collectionRoutes } from './collection.ts';
 import { productRoutes } from './product.ts';
@@ -17,6 +19,7 @@ import type { Route } from '../route.ts';
 /** The table of all routes: the server, OpenAPI and the tests read it. */
 export const routes: readonly Route[] = [
   ...licenseRoutes,
+  ...historyRoutes,
   ...couponRoutes,
   ...accountRoutes,
   ...productRoutes,
@@ -26,6 +29,7 @@ export const routes: readonly Route[] = [
   ...syncRoutes,
   ...backupRoutes,
   ...tokenRoutes,
+  ...auditRoutes,
   ...healthRoutes,
   ...statusRoutes,
   ...metricsRoutes,

@@ -48,12 +48,12 @@ function change(
     access: { credential: 'product_secret', scope },
     body: licenseParameters,
     answers,
-    async handle({ app, principal, body, writeOptions: { idempotency }, waitMs, signal }) {
+    async handle({ app, principal, body, writeOptions, waitMs, signal }) {
       if (body.licenseKey === null) return licenseNotFound();
       const { licenseKey } = body;
       const { reach } = principal;
       const lookups = lookupsOf(app, principal);
-      const request = { reach, licenseKey, trigger, idempotency, waitMs, lookups };
+      const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
       return present(await app.licensing.change(request, signal));
     },
   });

@@ -55,18 +55,15 @@ function rightsOf({ scopes, productKey }: Token): string {
   return `${scopes.join(' ')}${productKey === null ? '' : ` of product ${productKey}`}`;
 }
 
-/** The actor of what this process does by itself. */
-const processActor = 'latchkey';
-
 /** The audit entry of a result; null when it was refused, or is nothing that a person does. */
 export function auditEntry<Name extends UseCaseName>(
-  { name, command, writeOptions }: WriteRequest<Name>,
+  { name, command }: WriteRequest<Name>,
   result: CommandResult<Name>,
-  { now }: Context,
+  { now, actor }: Context,
 ): AuditEntry | null {
   // The compiler cannot see that a name, its command and its value belong together.
   const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
   if (describe === undefined || !result.ok) return null;
   const { act, subject, detail = '' } = describe(result.value, command);
-  return { at: now, actor: writeOptions.actor ?? processActor, act, subject, detail };
+  return { at: now, actor, act, subject, detail };
 }

@@ -1,5 +1,6 @@
 import type { Page } from '../../domain/page.ts';
 import type { ReachFilter } from '../../domain/principal.ts';
+import type { HistoryEntry } from '../../domain/history.ts';
 import type { Token } from '../../domain/token.ts';
 
 export interface TokenReads {
@@ -31,6 +32,38 @@ export interface IdempotencyTable extends IdempotencyReads {
 
 /** One act of a person, for ever. */
 export type AuditEntry = { at: number; actor: string; act: string; subject: string; detail: string };
-export interface AuditTable {
+/** An act on record, with its number. */
+export type RecordedAct = AuditEntry & { id: number };
+/** Undefined members do not filter. */
+export type AuditFilter = {
+  /** Epoch ms: acts of this instant and later ones. */
+  since?: number | undefined;
+  /** Epoch ms: acts before this instant. */
+  until?: number | undefined;
+  actor?: string | undefined;
+  act?: string | undefined;
+  subject?: string | undefined;
+};
+export interface AuditReads {
+  get(id: number): RecordedAct | null;
+  /** The latest first. */
+  list(filter: AuditFilter, page: Page): RecordedAct[];
+  count(filter: AuditFilter): number;
+}
+export interface AuditTable extends AuditReads {
   add(entry: AuditEntry): void;
+}
+
+export interface HistoryReads {
+  /** The latest first. */
+  list(licenseKey: string, page: Page): HistoryEntry[];
+  count(licenseKey: string): number;
+}
+export interface HistoryTable extends HistoryReads {
+  /** Adds a change; of those before, only the last ones of the key are kept. */
+  add(change: HistoryEntry): void;
+  /** What happened under one spelling of a license key happened under another. */
+  respell(from: string, to: string): void;
+  /** Removes at most so many from before an instant; gives how many there were. */
+  prune(before: number, limit: number): number;
 }

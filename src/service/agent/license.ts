@@ -2,8 +2,9 @@ import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import type { Page } from '../../domain/page.ts';
 import { verdict } from '../../domain/verdict.ts';
-import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../answers.ts';
+import type { LicenseAnswer, LicenseChangeRequest, LicenseHistory, Licensing } from '../answers.ts';
 import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -37,7 +38,22 @@ export function agentLicensing(parts: AgentLicensingParts): Licensing {
     verify: (reach, licenseKey, signal, lookups = null) =>
       verify(parts, { reach, licenseKey, lookups }, signal),
     change: (request, signal) => change(parts, request, signal),
+    history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),
   };
+}
+
+/** Kept under the upstream's own spelling of the key, also when it was asked for in another. */
+function historyOf(
+  { reader: { observations, history } }: AgentLicensingParts,
+  { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
+  page: Page,
+): Result<LicenseHistory> {
+  const observation = observations.get(licenseKey);
+  if (reach !== null && (observation === null || !reaches(reach, observation))) return licenseNotFound();
+  const own = observation?.license.licenseKey ?? licenseKey;
+  const total = history.count(own);
+  if (observation === null && total === 0) return licenseNotFound();
+  return done({ changes: history.list(own, page), total });
 }
 
 /** Which key is asked for, and by whom. */
@@ -163,12 +179,12 @@ async function queue(
   request: LicenseChangeRequest,
 ): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
-  const { reach, licenseKey, trigger, idempotency } = request;
+  const { reach, licenseKey, trigger, actor, idempotency } = request;
   const { productKey } = reach;
   return parts.writer.write(
     'queueChange',
     { productKey, licenseKey, trigger, freshness, maxPending },
-    { idempotency },
+    { actor, idempotency },
   );
 }
 

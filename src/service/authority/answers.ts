@@ -1,5 +1,12 @@
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { CouponAnswer, Couponing, CouponList, LicenseAnswer, Licensing } from '../answers.ts';
+import type {
+  CouponAnswer,
+  Couponing,
+  CouponList,
+  LicenseAnswer,
+  LicenseHistory,
+  Licensing,
+} from '../answers.ts';
 import type { Writer } from '../writer.ts';
 import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';
@@ -13,9 +20,25 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
       const license = await reachableLicense(reader, reach, licenseKey);
       return license === null ? licenseNotFound() : done({ license, provenance });
     },
-    async change({ reach, licenseKey, trigger, idempotency }): Promise<Result<LicenseAnswer>> {
-      const changed = await writer.write('changeLicense', { reach, licenseKey, trigger }, { idempotency });
+    async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
+      const changed = await writer.write(
+        'changeLicense',
+        { reach, licenseKey, trigger },
+        { actor, idempotency },
+      );
       return changed.ok ? done({ license: changed.value, provenance }) : changed;
+    },
+    async history(reach, licenseKey, page): Promise<Result<LicenseHistory>> {
+      const license =
+        reach === null
+          ? await reader.licenses.get(licenseKey)
+          : await reachableLicense(reader, reach, licenseKey);
+      if (license === null) return licenseNotFound();
+      const { history } = reader;
+      return done({
+        changes: await history.list(licenseKey, page),
+        total: await history.count(licenseKey),
+      });
     },
   };
 }

@@ -2,6 +2,7 @@ import type { Purchase } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
 import { changeLicense, type License } from '../../domain/license.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
+import { recordChange } from '../access/history.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
@@ -46,7 +47,7 @@ export async function addPurchase(
 export async function refundPurchase(
   transaction: AuthorityTransaction,
   { purchaseId }: { purchaseId: string },
-  { now }: Context,
+  context: Context,
 ): Promise<Result<PurchaseWithLicense>> {
   const purchase = await transaction.purchases.get(purchaseId);
   const license = purchase === null ? null : await transaction.licenses.get(purchase.licenseKey);
@@ -54,8 +55,13 @@ export async function refundPurchase(
     return refuse('purchase_not_found', 'There is no such purchase.');
   }
   if (purchase.refundedAt !== null) return done({ purchase, license });
-  const refunded = { purchase: { ...purchase, refundedAt: now }, license: changeLicense(license, 'refund') };
+  const refunded = {
+    purchase: { ...purchase, refundedAt: context.now },
+    license: changeLicense(license, 'refund'),
+  };
   await transaction.purchases.put(refunded.purchase);
   await transaction.licenses.put(refunded.license);
+  const change = { change: 'refund', before: license, after: refunded.license } as const;
+  await recordChange(transaction.history, change, context);
   return done(refunded);
 }

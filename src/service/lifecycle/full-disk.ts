@@ -10,6 +10,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'markTime',
   'pruneIdempotency',
   'pruneOperations',
+  'pruneHistory',
   'planStep',
   'postpone',
   'endOutage',

@@ -38,4 +38,25 @@ CREATE TRIGGER redemption_renumbered AFTER UPDATE OF coupon_id ON redemption BEG
   INSERT INTO redemption_count (account_id, coupon_id, count) VALUES (new.account_id, new.coupon_id, 1)
     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = count + 1;
 END;
+
+-- The record of acts, found by who, what and on what, newest first.
+CREATE INDEX audit_at ON audit (at);
+CREATE INDEX audit_actor ON audit (actor, at);
+CREATE INDEX audit_act ON audit (act, at);
+CREATE INDEX audit_subject ON audit (subject, at);
+
+-- What happened to each license key; number counts its changes.
+CREATE TABLE license_history (
+  license_key TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  change TEXT NOT NULL CHECK (change IN ('usage', 'decrease', 'enable', 'disable', 'refund')),
+  credential TEXT NOT NULL,
+  uses_before INTEGER NOT NULL,
+  enabled_before INTEGER NOT NULL CHECK (enabled_before IN (0, 1)),
+  uses_after INTEGER NOT NULL,
+  enabled_after INTEGER NOT NULL CHECK (enabled_after IN (0, 1)),
+  PRIMARY KEY (license_key, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX license_history_at ON license_history (at);
 `;

@@ -65,6 +65,7 @@ export class Callers {
       reach: this.#reach(key),
       licenseKey: this.#spelling(key),
       trigger,
+      actor: 'product',
       idempotency: once === null ? null : { credential: 'product', key: once, fingerprint: once },
       waitMs: troubles.has('wait') ? random.pick([0, 500, 5_000, 30_000]) : 0,
     };

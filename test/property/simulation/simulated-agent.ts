@@ -139,7 +139,13 @@ export class SimulatedAgent implements Sender {
     const writer = localWriter(machine, {
       run: runUseCase,
       isRefusal,
-      context: () => ({ now: clock.now(), steady: clock.steady(), random, digest: (secret) => secret }),
+      context: () => ({
+        now: clock.now(),
+        steady: clock.steady(),
+        random,
+        digest: (secret) => secret,
+        keepsHistory: true,
+      }),
     });
     return {
       write: async <Name extends UseCaseName>(

@@ -1,9 +1,10 @@
 import type { LicenseTrigger } from '../../../domain/license.ts';
-import { addLocalChange, type Observation } from '../../../domain/observation.ts';
+import { addLocalChange, localLicense, type Observation } from '../../../domain/observation.ts';
 import { laneOf, type Operation } from '../../../domain/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { FreshnessPolicy } from '../../../domain/freshness.ts';
 import { verdict } from '../../../domain/verdict.ts';
+import { recordChange } from '../../access/history.ts';
 import { licenseNotFound } from '../../access/license-access.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -46,22 +47,25 @@ export function queueChange(
   if (needless !== null) return { ...done(needless), unchanged: true };
   const room = refuseWhenFull(transaction, command.maxPending);
   if (!room.ok) return room;
-  const { licenseKey } = observation.license;
+  const before = localLicense(observation);
   const operation = enqueue(
     transaction,
     {
       kind: trigger,
-      subject: licenseKey,
+      subject: before.licenseKey,
       productKey: observation.productKey,
       seenEnabled: trigger === 'enable' ? observation.local.enabled : null,
     },
     context,
   );
   if (trigger === 'enable' && undoDisable(transaction, observation, operation, context)) {
-    return done({ observation: putObservation(transaction, observation), operationId: null });
+    const undone = putObservation(transaction, observation);
+    recordChange(transaction.history, { change: trigger, before, after: undone.local }, context);
+    return done({ observation: undone, operationId: null });
   }
   const changed = { ...observation, local: addLocalChange(observation.local, operation) };
   transaction.observations.put(changed);
+  recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
   return done({ observation: changed, operationId: operation.id });
 }
 

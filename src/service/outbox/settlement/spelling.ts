@@ -23,6 +23,7 @@ export function adoptSpelling(
   if (underAsked === null || underAsked.license.licenseKey !== asked) return isKnown ? 'known' : 'adopted';
   // The key was known here under the other spelling alone, or under both.
   operations.moveToSubject(asked, own);
+  transaction.history.respell(asked, own);
   observations.remove(asked);
   const kept = isKnown ? underOwn : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
   putObservation(transaction, kept);

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { defineRequest } from '../client/ask.ts';
+import { defineFilteredList } from '../client/list.ts';
+import { type Command, operand, textOption } from '../command.ts';
+import { formatFields } from '../format.ts';
+import { readInstant } from '../instant.ts';
+
+const path = '/admin/v1/audit';
+
+const act = z.object({
+  id: z.int(),
+  at: z.string(),
+  actor: z.string(),
+  act: z.string(),
+  subject: z.string(),
+  detail: z.string(),
+});
+
+/** `audit list`. */
+export const listAudit: Command = defineFilteredList(
+  { path, member: 'acts', item: act, row: (each) => ({ ...each, detail: each.detail || null }) },
+  {
+    options: (yargs) =>
+      yargs
+        .options({
+          since: textOption('Only from then on: a datetime, a date, or how long ago, such as 24h'),
+          until: textOption('Only before then'),
+          actor: textOption('Only by this one, such as token:ID'),
+          act: textOption('Only of this kind, such as purchase.refund'),
+          subject: textOption('Only on this account, product, purchase, token …'),
+        })
+        .example('$0 audit list --act purchase.refund --since 7d', 'refunds of the last seven days'),
+    query: ({ since, until, ...same }) => ({
+      since: readInstant('since', since, 'before'),
+      until: readInstant('until', until, 'before'),
+      actor: same.actor,
+      act: same.act,
+      subject: same.subject,
+    }),
+  },
+);
+
+/** `audit show`. */
+export const showAct: Command = defineRequest(
+  (yargs) => yargs.positional('id', operand('Number of the act, as in audit list')),
+  ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
+  { schema: act, show: (shown) => formatFields({ ...shown, detail: shown.detail || null }) },
+);

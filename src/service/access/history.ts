@@ -1,0 +1,30 @@
+import type { HistoryEntry, LicenseState } from '../../domain/history.ts';
+import type { License } from '../../domain/license.ts';
+import { done, type Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+
+/** Remembers a change of a license, unless `history.keep` is 0. */
+export function recordChange<Added>(
+  history: { add(change: HistoryEntry): Added },
+  { change, before, after }: Pick<HistoryEntry, 'change'> & { before: License; after: LicenseState },
+  { now, actor, keepsHistory }: Context,
+): Added | undefined {
+  if (!keepsHistory) return undefined;
+  return history.add({
+    licenseKey: before.licenseKey,
+    at: now,
+    change,
+    credential: actor,
+    before: { uses: before.uses, enabled: before.enabled },
+    after: { uses: after.uses, enabled: after.enabled },
+  });
+}
+
+/** Removes at most so many changes from before an instant; gives how many there were. */
+export async function pruneHistory(
+  { history }: AuthorityTransaction,
+  { before, limit }: { before: number; limit: number },
+): Promise<Result<{ removed: number }>> {
+  return done({ removed: await history.prune(before, limit) });
+}
