@@ -63,6 +63,10 @@ describe('the faults between parameters of a coupon', () => {
     expect(faultsOf({ percentOff: undefined, amountOff: 500 })).toEqual([]);
   });
 
+  it('do not tell what goes with a scope that was not sent, which is a fault of its own', () => {
+    expect(faultsOf({ couponType: undefined, ...sent.both })).toEqual([]);
+  });
+
   it('say that it ends after its start', () => {
     const after = ['end_date not_after_start'];
     expect(faultsOf({ startDate: 2, endDate: 1 })).toEqual(after);
@@ -122,6 +126,8 @@ describe('the terms of a coupon', () => {
 
   it('cannot be made of faulty parameters', () => {
     expect(() => couponTerms({ ...sound, couponType: 'single' })).toThrow('scope');
+    expect(() => couponTerms({ ...sound, couponType: 'collection', productKey: 'press' })).toThrow('scope');
+    expect(() => couponTerms({ ...sound, couponType: undefined, collectionId: 'c1' })).toThrow('scope');
     expect(() => couponTerms({ couponType: 'multi', code: 'c' })).toThrow('discount');
   });
 });

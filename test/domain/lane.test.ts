@@ -124,6 +124,25 @@ describe('the head of a lane', () => {
     expect(stepOf({ ...operation, progress }, view)).toEqual({ step: 'read' });
   });
 
+  it('waits while an earlier request may still be on its way, in doubt or not', () => {
+    const doubt = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
+    for (const head of [operation, { ...operation, progress: doubt }]) {
+      const lane = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
+      expect(nextStep({ ...lane, fencedUntil: 1001 })).toEqual({ step: 'wait', until: 1001 });
+      expect(nextStep({ ...lane, fencedUntil: 1000 }).step).not.toBe('wait');
+    }
+  });
+
+  it.each([{ missingSince: 1 }, { readFirst: true }])(
+    'is not sent before a read when the key may be missing: %j',
+    (answered) => {
+      const lane = { head: operation, boot, now: 1000, fencedUntil: null, hasDoubt: false };
+      const observation = { ...seen(3), ...answered };
+      expect(nextStep({ ...lane, observation, justRead: false })).toEqual({ step: 'read' });
+      expect(nextStep({ ...lane, observation, justRead: true }).step).toBe('send');
+    },
+  );
+
   it('needs nothing while it is under way, nor does an empty lane', () => {
     const progress = { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 } as const;
     expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   advance,
+  isDoubtful,
   laneOf,
   nextProgress,
   operationStates,
@@ -144,7 +145,7 @@ describe('an operation', () => {
 });
 
 describe('doubt', () => {
-  const sentInDoubt: OperationProgress = { ...inFlight, doubtful: true, baseUses: 7, sentAt: at };
+  const sentInDoubt = { ...inFlight, doubtful: true, baseUses: 7, sentAt: at } as const;
   const inferred = { state: 'inferred', finishedAt: at };
 
   it('that a read could not take away stays through another attempt', () => {
@@ -169,9 +170,32 @@ describe('doubt', () => {
     expect(nextProgress(lasting, events.read_absent)).toEqual(inDoubt);
   });
 
+  it('that lasts is added to whatever was unfinished, and is not taken back by one that does not last', () => {
+    for (const progress of [pending, inFlight, uncertain]) {
+      const lasting = nextProgress(progress, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
+      expect(lasting).toMatchObject({ state: 'uncertain', doubtful: true });
+      expect(nextProgress(lasting, events.doubt)).toMatchObject({ doubtful: true });
+    }
+    for (const progress of [inDoubt, sentInDoubt]) {
+      expect(nextProgress(progress, events.doubt)).toMatchObject({ state: 'uncertain', doubtful: true });
+    }
+  });
+
+  it('is whatever may have been applied without an answer that says so', () => {
+    const inSomeDoubt = [inDoubt, sentInDoubt, uncertain, held];
+    const inNone = [pending, inFlight, delivered, dead, conflicted, dropped, cancelled];
+    expect(inSomeDoubt.filter((progress) => !isDoubtful({ progress }))).toEqual([]);
+    expect(inNone.filter((progress) => isDoubtful({ progress }))).toEqual([]);
+  });
+
   it('is never called dead, which says that it was not applied', () => {
     for (const progress of [inDoubt, sentInDoubt, uncertain]) {
-      expect(nextProgress(progress, events.refused)).toMatchObject({ state: 'uncertain', held: true });
+      const { doubtful } = progress;
+      expect(nextProgress(progress, events.refused)).toMatchObject({
+        state: 'uncertain',
+        held: true,
+        doubtful,
+      });
     }
   });
 

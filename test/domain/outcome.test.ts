@@ -38,6 +38,7 @@ describe("the upstream's own answer", () => {
   it('is none when nothing was sent, when it was lost, or when a cache gave it', () => {
     expect(isAnswer(refused)).toBe(false);
     expect(isAnswer(outcomeOf('ambiguous'))).toBe(false);
+    expect(isAnswer({ ...outcomeOf('ambiguous'), status: 502 } as Outcome<null>)).toBe(false);
     expect(isAnswer({ ...outcomeOf('applied'), isCached: true } as Outcome<null>)).toBe(false);
     expect(isAnswer({ ...outcomeOf('cached'), status: 404 } as Outcome<null>)).toBe(false);
   });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bucketAt, spend, waitOf, type Bucket } from '../../src/domain/token-bucket.ts';
+import { bucketAt, giveBack, spend, waitOf, type Bucket } from '../../src/domain/token-bucket.ts';
 
 const rate = { perSecond: 5, burst: 5 };
 
@@ -20,6 +20,12 @@ test('a debt has to flow in before anything can be taken again', () => {
   for (let taken = 0; taken < 15; taken += 1) bucket = spend(bucket);
   expect(bucket.left).toBe(-10);
   expect(waitOf(bucket, rate)).toBe(2_200);
+});
+
+test('what was taken for nothing is put back, and never more than the burst', () => {
+  const bucket = spend(spend(spend(bucketAt(undefined, rate, 7))));
+  expect(giveBack(bucket, rate, 2)).toEqual({ left: 4, at: 7 });
+  expect(giveBack(bucket, rate, 9)).toEqual({ left: 5, at: 7 });
 });
 
 test('a rate below one a second lets one through, then waits', () => {
