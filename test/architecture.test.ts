@@ -45,11 +45,12 @@ const floors: Readonly<Record<string, Allowance>> = {
 };
 
 /**
- * The commands that run a process of their own, and load the daemon when they do; the doctor looks at the
- * store and at the upstream with the daemon's own eyes, since often no daemon runs when it is asked.
+ * The commands that run a process of their own, and load the daemon when they do; the doctor and the check of
+ * a configuration look at the store and at the upstream with the daemon's own eyes, since often no daemon runs
+ * when they are asked.
  */
 const loadDaemon = new Set(
-  ['serve', 'sandbox', 'demo', 'restore', 'doctor'].map((name) => `cli/local/${name}.ts`),
+  ['serve', 'sandbox', 'demo', 'restore', 'doctor', 'config'].map((name) => `cli/local/${name}.ts`),
 );
 
 const climbing: Rule = (tree) =>

@@ -10,6 +10,12 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
+/** Where to connect to; an IPv6 host has no brackets, and a port that is null is decided elsewhere. */
+export interface Destination {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /** Reads `127.0.0.1:8787`, `localhost:8787` or `[::1]:8787`. */
 export function parseAddress(text: string): Address | undefined {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
@@ -22,6 +28,19 @@ export function parseAddress(text: string): Address | undefined {
 /** Writes an address as it is read. */
 export function formatAddress({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Reads an address or a name, with a port or without one: `203.0.113.7`, `[2001:db8::7]:443`, `store.internal`. */
+export function parseDestination(text: string): Destination | undefined {
+  const host = parseHost(text);
+  if (host !== undefined) return { host, port: null };
+  const address = parseAddress(text);
+  return address?.port === 0 ? undefined : address;
+}
+
+/** Writes a destination as it is read. */
+export function formatDestination({ host, port }: Destination): string {
+  return port === null ? host : formatAddress({ host, port });
 }
 
 /** Whether only this machine can reach the host; of names, only `localhost` is known to be so. */

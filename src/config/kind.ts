@@ -1,5 +1,13 @@
 import { isAbsolute } from 'node:path';
-import { formatAddress, parseAddress, parseHost, type Address } from './address.ts';
+import {
+  type Address,
+  type Destination,
+  formatAddress,
+  formatDestination,
+  parseAddress,
+  parseDestination,
+  parseHost,
+} from './address.ts';
 import { mask, Secret } from './secret.ts';
 import { formatDuration, formatSize, parseDuration, parseSize } from './unit.ts';
 
@@ -21,8 +29,10 @@ export interface KindTypes {
   socketPath: string;
   mode: number;
   address: Address;
+  destination: Destination;
   host: string;
   headerName: string;
+  headerValue: string;
   secret: Secret;
   baseUrl: string;
   proxyUrl: Secret;
@@ -61,10 +71,15 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
     show: (bits) => bits.toString(8).padStart(4, '0'),
   },
   address: { ...textual('host:port, such as 127.0.0.1:8787', parseAddress), show: formatAddress },
+  destination: {
+    ...textual('an address or name, with a port or without, such as 203.0.113.7:443', parseDestination),
+    show: formatDestination,
+  },
   host: textual('a host name or address, without scheme, port or path', parseHost),
   headerName: textual('the name of an HTTP header', (given) =>
     /^[\w!#$%&'*+.^`|~-]+$/.test(given) ? given.toLowerCase() : undefined,
   ),
+  headerValue: textual('one line of visible ASCII', (given) => (isCredential(given) ? given : undefined)),
   secret: {
     ...textual('one line of visible ASCII', (given) => (isCredential(given) ? new Secret(given) : undefined)),
     show: () => mask,

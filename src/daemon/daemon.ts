@@ -95,7 +95,6 @@ function tellRoom(log: Log, isFull: boolean): void {
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
 type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter'> & {
-  instance: string;
   databasePath: string;
   writer: WriterThread;
   metrics: Metrics;

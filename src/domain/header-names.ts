@@ -1,3 +1,5 @@
+import type { DialectName } from './dialect.ts';
+
 /*
  * The names of HTTP headers that this program gave a meaning, or took it from the specification; spelled as in
  * the documentation. Header names are compared without case.
@@ -8,6 +10,12 @@ export const credentialHeaders = {
   apiKey: 'service-api-key',
   productSecret: 'product-secret-key',
 } as const;
+
+/** The header of the API key, as each dialect calls it. */
+export const apiKeyHeaders: Readonly<Record<DialectName, string>> = {
+  specification: credentialHeaders.apiKey,
+  payhip: 'payhip-api-key',
+};
 
 /** Makes a write repeatable (draft-ietf-httpapi-idempotency-key-header). */
 export const idempotencyKeyHeader = 'Idempotency-Key';
@@ -20,5 +28,8 @@ export const provenanceHeaderNames = {
   pending: 'Latchkey-Pending',
 } as const;
 
-/** Tells which instance answered; the command line and an agent's own client recognize themselves by it. */
+/**
+ * Tells which instance answered, and which one asks its upstream: the command line recognizes its daemon by it,
+ * and an agent itself.
+ */
 export const instanceHeader = 'Latchkey-Instance';

@@ -1,7 +1,9 @@
 /** Why a request to the upstream certainly changed nothing there. */
 export type NotAppliedReason =
-  /** Nothing left us: name resolution, connection refused, TLS. */
+  /** Nothing left us (name resolution, connection refused, TLS), or it came back to ourselves. */
   | 'unreachable'
+  /** A firewall asked us to prove that we are no robot: nothing reached the upstream. */
+  | 'challenged'
   /** 400, 422: it will never be taken. */
   | 'refused'
   /** 404: the upstream does not know it. */
@@ -51,13 +53,17 @@ export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
 
 /** Whether the upstream could not be reached or could not answer, as opposed to having refused. */
 export function isOutage(outcome: Outcome<unknown>): outcome is Ambiguous | NotApplied {
-  return (
-    outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && outcome.reason === 'unreachable')
-  );
+  return outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && !isRefused(outcome));
 }
 
-/** Whether the upstream itself answered: without a credential nothing is even sent, and a cache is not it. */
+/** Whether a request was refused, as opposed to one that never reached the upstream. */
+export function isRefused({ reason }: NotApplied): boolean {
+  return reason !== 'unreachable' && reason !== 'challenged';
+}
+
+/** Whether the upstream itself answered: without a credential nothing is even sent, and neither a cache nor a firewall is it. */
 export function isAnswer(outcome: Outcome<unknown>): boolean {
   if (outcome.outcome === 'applied') return !outcome.isCached;
-  return outcome.outcome === 'not_applied' && outcome.status !== null && outcome.reason !== 'cached';
+  if (outcome.outcome === 'ambiguous' || outcome.status === null) return false;
+  return isRefused(outcome) && outcome.reason !== 'cached';
 }

@@ -255,6 +255,12 @@ const table = {
     title: 'The storage is full',
     remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying goes on.',
   },
+  loop_detected: {
+    status: 508,
+    title: 'This agent has asked itself',
+    remedy:
+      'Set upstream.connect_to: the name in upstream.base_url leads to this very agent. Nothing was changed.',
+  },
 } as const;
 
 export type ProblemCode = keyof typeof table;

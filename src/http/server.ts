@@ -88,6 +88,9 @@ function arrival(app: App, settings: ServerSettings): (request: FastifyRequest) 
   return (request) => {
     const head = readHead(request.raw);
     const query = passGate(request.raw, head, settings);
+    if (head.instance.includes(app.instance)) {
+      throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
+    }
     request.state = { head, query, principal: null, startedAt: app.now() };
   };
 }

@@ -67,6 +67,12 @@ export class StorageError extends Error {
   }
 }
 
+/** A coupon of the upstream's list that cannot be read; `id` and `code` are null where they cannot be either. */
+export type UnreadableCoupon = { id: number | null; code: string | null; fault: string };
+
+/** A page of the upstream's coupons, and what of it cannot be read. */
+export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly UnreadableCoupon[] };
+
 /**
  * A server that speaks the specification. Each call is one request: no retry, no redirect.
  * No call rejects: whatever happens is an outcome.
@@ -80,7 +86,7 @@ export interface Upstream {
     signal: AbortSignal,
   ): Promise<Outcome<License>>;
   createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>>;
-  listCoupons(page: Page, signal: AbortSignal): Promise<Outcome<Coupon[]>>;
+  listCoupons(page: Page, signal: AbortSignal): Promise<Outcome<CouponPage>>;
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }
 

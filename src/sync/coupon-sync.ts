@@ -1,8 +1,17 @@
 import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import type { NotApplied, Outcome } from '../domain/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
-import type { Clock, CouponPull, LookupResult, Idempotency, Log, Upstream } from '../service/ports.ts';
+import type {
+  Clock,
+  CouponPage,
+  CouponPull,
+  Idempotency,
+  Log,
+  LookupResult,
+  UnreadableCoupon,
+  Upstream,
+} from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
@@ -29,7 +38,9 @@ export type CouponSyncParts = {
 /** Mirrors the upstream's coupons, and sends creations. */
 export class CouponSync implements CouponPull {
   readonly #parts: CouponSyncParts;
-  #listing: Promise<Outcome<Coupon[]>> | null = null;
+  #listing: Promise<Outcome<CouponPage>> | null = null;
+  /** Those of the last listing that could not be read, by what names them: each is told of once. */
+  #unreadable: ReadonlySet<string> = new Set();
 
   constructor(parts: CouponSyncParts) {
     this.#parts = parts;
@@ -109,17 +120,27 @@ export class CouponSync implements CouponPull {
       return;
     }
     const ours = provisionalCoupon(operation).code;
+    const { coupons, unreadable } = outcome.value;
     const listed =
-      outcome.value.find(({ code }) => code === ours) ??
-      outcome.value.find(({ code }) => foldCouponCode(code) === operation.subject) ??
+      coupons.find(({ code }) => code === ours) ??
+      coupons.find(({ code }) => foldCouponCode(code) === operation.subject) ??
       null;
+    const isHidden = unreadable.some(
+      ({ code }) => code === null || foldCouponCode(code) === operation.subject,
+    );
+    if (listed === null && isHidden) {
+      await persist(clock, lifetime, () =>
+        writer.write('postpone', { operationId: operation.id, outcome: unreadableOne, policy: policy() }),
+      );
+      return;
+    }
     const { confirmedAt } = outcome;
     await persist(clock, lifetime, () =>
       writer.write('recordCouponListing', { operationId: operation.id, listed, confirmedAt }),
     );
   }
 
-  #listWhole(priority: Priority): Promise<Outcome<Coupon[]>> {
+  #listWhole(priority: Priority): Promise<Outcome<CouponPage>> {
     this.#listing ??= this.#listPages(priority)
       .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
       .finally(() => {
@@ -128,11 +149,12 @@ export class CouponSync implements CouponPull {
     return this.#listing;
   }
 
-  async #listPages(priority: Priority): Promise<Outcome<Coupon[]>> {
+  async #listPages(priority: Priority): Promise<Outcome<CouponPage>> {
     const { upstream, clock, lifetime } = this.#parts;
     let confirmedAt = clock.now();
     let isCached = false;
     const coupons = new Map<number, Coupon>();
+    const unreadable = new Map<string, UnreadableCoupon>();
     let pages = 0;
     // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
     for (let reading = 1; reading === 1 || (reading === 2 && pages > 1); reading += 1) {
@@ -141,22 +163,34 @@ export class CouponSync implements CouponPull {
         const span = { limit: pageSize, offset: pages * pageSize };
         const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
         if (outcome.outcome !== 'applied') return outcome;
-        for (const coupon of outcome.value) coupons.set(coupon.id, coupon);
+        const page = outcome.value;
+        for (const coupon of page.coupons) coupons.set(coupon.id, coupon);
+        for (const coupon of page.unreadable) unreadable.set(nameOf(coupon), coupon);
         confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
         isCached ||= outcome.isCached;
-        isMore = outcome.value.length === pageSize;
+        isMore = page.coupons.length + page.unreadable.length === pageSize;
       }
     }
-    const listed = [...coupons.values()];
-    await this.#keep(listed, confirmedAt, true);
+    const listed = { coupons: [...coupons.values()], unreadable: [...unreadable.values()] };
+    this.#tellUnreadable(listed.unreadable);
+    await this.#keep(listed.coupons, confirmedAt, true);
     await this.#dropMissing(listed, priority);
     return { outcome: 'applied', value: listed, confirmedAt, isCached };
   }
 
+  #tellUnreadable(unreadable: readonly UnreadableCoupon[]): void {
+    for (const coupon of unreadable) {
+      if (this.#unreadable.has(nameOf(coupon))) continue;
+      const { id, fault: error } = coupon;
+      this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read: it is left out');
+    }
+    this.#unreadable = new Set(unreadable.map(nameOf));
+  }
+
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
-  async #dropMissing(listed: readonly Coupon[], priority: Priority): Promise<void> {
+  async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
     const { reader, writer, upstream, lifetime } = this.#parts;
-    const there = new Set(listed.map(({ id }) => id));
+    const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
     for (let offset = 0; offset < mostPages * pageSize; offset += pageSize) {
       const page = reader.mirror.list({ limit: pageSize, offset });
       const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
@@ -199,11 +233,25 @@ function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   return { outcome: 'not_applied', reason: 'cached', status: null, detail, retryAfterMs: null };
 }
 
+/** What tells an unreadable coupon from the others of the list. */
+function nameOf({ id, code }: UnreadableCoupon): string {
+  return `${id} ${code}`;
+}
+
 function found(outcome: Outcome<unknown>): LookupResult {
   if (outcome.outcome === 'applied') return { found: 'known' };
   const isMissing = outcome.outcome === 'not_applied' && outcome.reason === 'missing';
   return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
+
+/** The list has one that cannot be read, and it may be the one that was looked for. */
+const unreadableOne: NotApplied = {
+  outcome: 'not_applied',
+  reason: 'rejected',
+  status: null,
+  detail: 'a coupon in the list of the upstream cannot be read, and may be this one',
+  retryAfterMs: null,
+};
 
 /** After a 401 or 403, stop using this API key until a probe succeeds. */
 const refusedKey: Outcome<never> = {

@@ -2,28 +2,30 @@ import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import type { NotAppliedReason, Outcome } from '../domain/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
+import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
 import { parseHttpDate, parseRetryAfter } from './http-date.ts';
-
-/** What a body turned out to say: the value, or what is wrong with it. */
-export type Parsed<Value> = { value: Value } | { fault: string };
+import { type JsonObject, type Parsed, readObject } from './json.ts';
 
 const longestForeignWaitMs = 15 * 60_000;
 /** The highest `Age` of RFC 9111, in seconds. */
 const longestAgeS = 2 ** 31;
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 /** How an answer is to be understood. */
 export type Understanding<Value> = {
   read: (body: JsonObject) => Parsed<Value>;
-  /** Whether the request was a read: a cache may answer one, but cannot have changed anything. */
-  isRead: boolean;
+  request: RequestKind;
+  dialect: Dialect;
+  /** The instance id of this very process; null: it has none. */
+  self: string | null;
   /** Texts that no detail may repeat: the credential, the license key. */
   hidden: readonly string[];
   /** Epoch ms at which the answer came. */
   now: number;
 };
+
+/** What a cache may answer, for it changes nothing. */
+const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCoupons', 'getCoupon']);
 
 /** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, A lost answer). */
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
@@ -37,11 +39,10 @@ function classifyFailure({ sent, error }: Failed): Outcome<never> {
     : { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 
-function classifyAnswer<Value>(
-  answer: Answered,
-  { read, isRead, hidden, now }: Understanding<Value>,
-): Outcome<Value> {
+function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
+  const { read, request, dialect, self, hidden, now } = understanding;
   const { status } = answer;
+  if (isFrom(self, answer)) return reachedItself;
   const body = readObject(answer.text);
   const retryAfterMs = retryAfterOf(answer, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
@@ -53,26 +54,42 @@ function classifyAnswer<Value>(
   const message = 'value' in body ? messageOf(body.value, hidden) : null;
   const cachedForMs = cachedForMsOf(answer);
   const isCached = cachedForMs > 0;
-  if (isCached && !isRead && status < 500) return ambiguous('a cache answered a request to change something');
+  if (isCached && !reads.has(request) && status < 500) {
+    return ambiguous('a cache answered a request to change something');
+  }
+  const refused = (own: NotAppliedReason, what: string | null): Outcome<never> => {
+    const reason = isCached ? 'cached' : own;
+    const detail = statusText(status, isCached ? 'a cache answered, not the upstream' : what);
+    return { outcome: 'not_applied', reason, status, detail, retryAfterMs };
+  };
+  const refusal = dialect.refusalOf({ ...answer, body: 'value' in body ? body.value : null }, request);
+  if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
     // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
     const madeAt = isCached ? (sentAtOf(answer) ?? now) : now;
     const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
-    const instance = headerOf(answer.headers, instanceHeader.toLowerCase());
+    const instance = instanceOf(answer);
     const named = instance === null ? {} : { instance };
     return { outcome: 'applied', value: reading.value, confirmedAt, isCached, ...named };
   }
   if (status >= 400 && status < 500) {
     // A firewall's page is not the upstream's verdict: only a JSON object is.
-    if ('fault' in body) return ambiguous(body.fault);
-    const detail = statusText(status, isCached ? 'a cache answered, not the upstream' : message);
-    const reason = isCached ? 'cached' : reasonOf(status);
-    return { outcome: 'not_applied', reason, status, detail, retryAfterMs };
+    return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   return ambiguous(status < 400 ? 'redirects are not followed' : message);
 }
+
+/** Whatever was answered: a request that came back to its sender did not reach the upstream. */
+const reachedItself: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unreachable',
+  status: null,
+  detail:
+    'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
+  retryAfterMs: null,
+};
 
 function statusText(status: number, what: string | null): string {
   return what === null ? `HTTP ${status}` : `HTTP ${status}: ${what}`;
@@ -95,21 +112,13 @@ function reasonOf(status: number): NotAppliedReason {
   }
 }
 
-function readObject(text: string): Parsed<JsonObject> {
-  if (text.trim() === '') return { fault: 'the answer is empty' };
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? { value } : { fault: 'the answer is not a JSON object' };
-  } catch {
-    const isHtml = /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(text);
-    return {
-      fault: isHtml ? 'the answer is HTML, not JSON: a firewall or proxy?' : 'the answer is not JSON',
-    };
-  }
+/** Whether an answer is one of this very process; null: it has no instance id. */
+export function isFrom(self: string | null, answer: Answered): boolean {
+  return self !== null && instanceOf(answer) === self;
 }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function instanceOf({ headers }: Answered): string | null {
+  return headerOf(headers, instanceHeader.toLowerCase());
 }
 
 /** When the upstream sent the answer by its own clock, in epoch ms; null when it does not say. */

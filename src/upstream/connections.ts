@@ -1,5 +1,5 @@
-import { getCACertificates } from 'node:tls';
-import { type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import { checkServerIdentity, getCACertificates } from 'node:tls';
+import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 
 /** How the way to the upstream is built. */
 export type ConnectionSettings = {
@@ -9,6 +9,8 @@ export type ConnectionSettings = {
   ca: string | null;
   /** A URL; null: HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide. */
   proxy: string | null;
+  /** Where to connect instead of where the name in the base URL leads, and over no proxy. */
+  connectTo: { host: string; port: number | null } | null;
   maxConnections: number;
 };
 
@@ -52,17 +54,19 @@ export class Connections implements AsyncDisposable {
 }
 
 /** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
-function makeDispatcher({ baseUrl, timeoutMs, ca, proxy, maxConnections }: ConnectionSettings): Dispatcher {
+function makeDispatcher(settings: ConnectionSettings): Dispatcher {
+  const { timeoutMs, ca, maxConnections } = settings;
   // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
   // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
   const trust = ca === null ? {} : { ca: [...getCACertificates('default'), ca] };
-  const proxyUrl = proxy ?? (isLoopback(baseUrl) ? '' : null);
+  const proxyUrl = proxyOf(settings);
+  const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
   return new EnvHttpProxyAgent({
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
-    connect: { ...trust, timeout: connectTimeoutMs },
+    connect: connectElsewhere(settings, connect) ?? connect,
     connectTimeout: connectTimeoutMs,
     requestTls: { ...trust, timeout: connectTimeoutMs },
     proxyTls: { ...trust, timeout: connectTimeoutMs },
@@ -70,6 +74,29 @@ function makeDispatcher({ baseUrl, timeoutMs, ca, proxy, maxConnections }: Conne
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
   });
+}
+
+/** The proxy's URL, empty for none; null: the environment decides. */
+function proxyOf({ baseUrl, proxy, connectTo }: ConnectionSettings): string | null {
+  if (connectTo !== null) return '';
+  return proxy ?? (isLoopback(baseUrl) ? '' : null);
+}
+
+/** Connects to another address than the name's; the name asked for in TLS and its certificate stay the name's. */
+function connectElsewhere(
+  { baseUrl, connectTo }: ConnectionSettings,
+  options: buildConnector.BuildOptions,
+): buildConnector.connector | null {
+  if (connectTo === null) return null;
+  const { host, port } = connectTo;
+  const name = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
+  const connector = buildConnector({
+    ...options,
+    checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+  });
+  return (asked, callback) => {
+    connector({ ...asked, hostname: host, port: port === null ? asked.port : String(port) }, callback);
+  };
 }
 
 /** The environment's proxy is elsewhere: it cannot reach what listens on this machine's loopback. */

@@ -1,21 +1,28 @@
 import type { Dispatcher } from 'undici';
 import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/coupon.ts';
+import { instanceHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
 import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, Upstream } from '../service/ports.ts';
+import type { Clock, CouponPage, Upstream } from '../service/ports.ts';
 import type { Page } from '../domain/page.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
+import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { networkTransport, type Transport } from './transport.ts';
-import { readCoupon, readCoupons, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
+import { readCoupon, readLicense, writeCoupon, writeLicenseKey } from './wire.ts';
 
-/** How requests of the specification are made; the functions are asked anew for each request. */
+/** How requests of the specification are made and their answers understood; the functions are asked anew for each request. */
 export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   apiKey: () => string | null;
   secretOf: (productKey: string) => string | null;
   /** The names of the headers that carry the credentials. */
   headers: { apiKey: string; productSecret: string };
+  dialect: Dialect;
+  /** What we call ourselves (`User-Agent`). */
+  userAgent: string;
+  /** The instance id of this process, by which it knows its own answers; null: it has none. */
+  self: string | null;
   /** Told the upstream's own clock, in epoch ms (null: it did not say), with every answer in the specification's shape. */
   onDate?: (epochMs: number | null) => void;
 };
@@ -23,7 +30,16 @@ export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
 /** What the client of an upstream needs to know. */
 export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
-type Route = { method: 'GET' | 'PUT' | 'POST'; path: string; signal: AbortSignal };
+/** How each request is sent. */
+const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
+  verify: 'GET',
+  change: 'PUT',
+  createCoupon: 'POST',
+  listCoupons: 'GET',
+  getCoupon: 'GET',
+};
+
+type Route = { request: RequestKind; path: string; signal: AbortSignal };
 
 /** One request of the specification. Parameters go into the query of a GET, into the form of anything else. */
 type Question<Value> = Route & {
@@ -66,7 +82,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>> {
-    return this.#askLicense(productKey, licenseKey, { method: 'GET', path: '/license/verify', signal });
+    return this.#askLicense(productKey, licenseKey, { request: 'verify', path: '/license/verify', signal });
   }
 
   change(
@@ -75,22 +91,23 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     kind: LicenseOperationKind,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
-    return this.#askLicense(productKey, licenseKey, { method: 'PUT', path: `/license/${kind}`, signal });
+    return this.#askLicense(productKey, licenseKey, { request: 'change', path: `/license/${kind}`, signal });
   }
 
   createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>> {
     const sameCode = ({ code }: Coupon): boolean => foldCouponCode(code) === foldCouponCode(terms.code);
-    const route: Route = { method: 'POST', path: '/coupons', signal };
+    const route: Route = { request: 'createCoupon', path: '/coupons', signal };
     return this.#askCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
   }
 
-  listCoupons({ limit, offset }: Page, signal: AbortSignal): Promise<Outcome<Coupon[]>> {
+  listCoupons({ limit, offset }: Page, signal: AbortSignal): Promise<Outcome<CouponPage>> {
     const parameters = { limit: String(limit), offset: String(offset) };
-    return this.#askCoupons({ method: 'GET', path: '/coupons', signal }, parameters, readCoupons);
+    const route: Route = { request: 'listCoupons', path: '/coupons', signal };
+    return this.#askCoupons(route, parameters, (body) => this.#settings.dialect.readCoupons(body));
   }
 
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>> {
-    const route: Route = { method: 'GET', path: `/coupons/${id}`, signal };
+    const route: Route = { request: 'getCoupon', path: `/coupons/${id}`, signal };
     return this.#askCoupons(route, {}, (body) => readCoupon(body, (coupon) => coupon.id === id));
   }
 
@@ -124,9 +141,10 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
     const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
-    const hidden = [question.credential, ...question.hidden];
-    const isRead = question.method === 'GET';
-    const outcome = classify(came, { read: question.read, isRead, hidden, now: this.#clock.now() });
+    const { dialect, self } = this.#settings;
+    const { read, request, credential } = question;
+    const hidden = [credential, ...question.hidden];
+    const outcome = classify(came, { read, request, dialect, self, hidden, now: this.#clock.now() });
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
     const sentAt = sentAtOf(came);
@@ -136,7 +154,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   #requestOf({
-    method,
+    request,
     path,
     parameters,
     header,
@@ -144,14 +162,18 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }: Question<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
     const target = `${this.#base.pathname.replace(/\/+$/, '')}/api/v2${path}`;
+    const { userAgent, self } = this.#settings;
     const headers = {
       accept: 'application/json',
       // A cache on the way must not answer for the store: a lost answer is settled by what a read says.
       'cache-control': 'no-cache',
-      'user-agent': 'latchkey',
+      'user-agent': userAgent,
+      // Our own listener, should this lead to it, must not ask upstream in turn.
+      ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
       [header]: credential,
     };
     const { origin } = this.#base;
+    const method = methods[request];
     if (method === 'GET') {
       return { origin, method, path: encoded === '' ? target : `${target}?${encoded}`, headers };
     }

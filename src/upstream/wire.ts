@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
 import type { License } from '../domain/license.ts';
-import type { Parsed } from './classification.ts';
+import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
+import type { Parsed } from './json.ts';
 
 /** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
 const datetime = z.string().transform((text, context) => {
@@ -68,6 +69,12 @@ const coupon = z
 const licenseAnswer = z.object({ data: license });
 const couponAnswer = z.object({ data: coupon });
 const couponListAnswer = z.object({ data: z.object({ coupons: z.array(coupon) }) });
+const anyListAnswer = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
+/** What names a coupon that cannot be read. */
+const couponName = z.object({
+  id: z.int().nullable().catch(null),
+  code: z.string().nullable().catch(null),
+});
 
 /** Reads the answer to a license operation, with the key as the upstream spells it; one about another key is a fault. */
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
@@ -98,9 +105,28 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
 }
 
 /** Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. */
-export function readCoupons(body: unknown): Parsed<Coupon[]> {
+export function readCoupons(body: unknown): Parsed<CouponPage> {
   const reading = read(couponListAnswer, body);
-  return 'fault' in reading ? reading : { value: reading.value.data.coupons };
+  if ('fault' in reading) return reading;
+  return { value: { coupons: reading.value.data.coupons, unreadable: [] } };
+}
+
+/** Reads a list of coupons; one that cannot be read is named beside the others. */
+export function readReadableCoupons(body: unknown): Parsed<CouponPage> {
+  const reading = read(anyListAnswer, body);
+  if ('fault' in reading) return reading;
+  const coupons: Coupon[] = [];
+  const unreadable: UnreadableCoupon[] = [];
+  for (const listed of reading.value.data.coupons) {
+    const parsed = read(coupon, listed);
+    if ('value' in parsed) coupons.push(parsed.value);
+    else unreadable.push({ ...nameOf(listed), fault: parsed.fault });
+  }
+  return { value: { coupons, unreadable } };
+}
+
+function nameOf(listed: unknown): Omit<UnreadableCoupon, 'fault'> {
+  return couponName.safeParse(listed).data ?? { id: null, code: null };
 }
 
 /** The parameters of a coupon's creation (specification 4.1); what is not set is not sent. */

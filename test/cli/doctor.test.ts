@@ -13,6 +13,7 @@ import {
   startPlainUpstream,
   type PlainUpstream,
 } from '../support/plain-upstream.ts';
+import { challengePage, startRealStore } from '../support/real-store.ts';
 import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
@@ -58,6 +59,7 @@ test('an agent that could start is told what is well, and no secret', async () =
     `${directory.path}/agent.yaml can be read by its user alone`,
     `the API answers at ${upstream.url}`,
     'the clock agrees with that of the upstream',
+    'the upstream speaks the dialect specification, as configured',
     'the secret of product RGsF is accepted',
     'the API key is accepted',
   ]);
@@ -82,7 +84,55 @@ test('credentials that the upstream refuses are told one by one', async () => {
   expect(fails[1]).toMatch(/^the API key: HTTP 401/);
 });
 
+test.each(['bad request', 'empty', 'no data'] as const)(
+  'a store that says "unknown" by %s is known by it, and the setting that is wrong is named',
+  async (unknown) => {
+    await using directory = temporaryDirectory();
+    await using store = await startRealStore({ apiKey, products: [{ productKey: 'RGsF', secret }], unknown });
+    const upstream = { base_url: store.url, api_key: apiKey };
+    const found = await examine(directory.path, upstream);
+    expect(found.code).toBe(1);
+    expect(linesOf(found, 'fail')).toEqual([
+      'the upstream speaks the dialect payhip, and upstream.dialect is specification  →  set upstream.dialect: payhip',
+    ]);
+    const mended = await examine(directory.path, { ...upstream, dialect: 'payhip' });
+    expect(mended.code).toBe(0);
+    expect(linesOf(mended, 'ok')).toEqual(
+      expect.arrayContaining([
+        'the upstream speaks the dialect payhip, as configured',
+        'the secret of product RGsF is accepted',
+        'the API key is accepted',
+      ]),
+    );
+    expect(new Set(store.ledger.map(({ kind }) => kind))).toEqual(new Set(['verify', 'list_coupons']));
+  },
+);
+
+test('a store that speaks as specified is told from one of another dialect', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
+  expect(linesOf(found, 'fail')).toEqual([
+    'the upstream speaks the dialect specification, and upstream.dialect is payhip  →  set upstream.dialect: specification',
+  ]);
+});
+
+test('connect_to is told as the way, and the name of the upstream need not lead anywhere', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const connectTo = upstream.url.replace('http://', '');
+  const found = await examine(directory.path, { base_url: 'http://store.invalid', connect_to: connectTo });
+  expect(linesOf(found, 'ok')).toEqual(
+    expect.arrayContaining([
+      `the way to the upstream leads to ${connectTo} (upstream.connect_to)`,
+      'the API answers at http://store.invalid',
+      'the secret of product RGsF is accepted',
+    ]),
+  );
+});
+
 test.each([
+  ['a firewall’s challenge', every(challengePage()), /is not the API: HTTP 403/],
   ['a firewall’s page', every(firewallPage()), /is not the API: HTTP 403: the answer is HTML/],
   ['another web server', every(spoilBody()), /is not the API: HTTP 200: the answer is HTML/],
 ])('%s is told from the API', async (_, fault, message) => {

@@ -53,10 +53,13 @@ test('an upstream makes this an agent with the header names of the specification
   expect(upstream).toEqual({
     baseUrl: 'https://api.example.com',
     apiKey: null,
-    headers: { apiKey: 'service-api-key', productSecret: 'product-secret-key' },
+    dialect: 'specification',
+    headers: { apiKey: null, productSecret: 'product-secret-key' },
+    userAgent: null,
     timeoutMs: 10_000,
     probeMs: 30_000,
     caFile: null,
+    connectTo: null,
     proxy: null,
   });
 });

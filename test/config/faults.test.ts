@@ -92,6 +92,18 @@ test.each([
   ['upstream: { base_url: "http://x", timeout: 25d }', 'upstream.timeout: must be a duration'],
   ['upstream: { base_url: "http://x", timeout: 0s }', 'upstream.timeout: must be a duration'],
   [
+    'upstream: { base_url: "http://x", headers: { product_secret: payhip-api-key } }',
+    'upstream.headers.product_secret: must not be the same',
+  ],
+  ['upstream: { base_url: "http://x", dialect: other }', 'upstream.dialect: must be one of specification'],
+  ['upstream: { base_url: "http://x", connect_to: "a:0" }', 'upstream.connect_to: must be an address or'],
+  ['upstream: { base_url: "http://x", connect_to: "https://a" }', 'upstream.connect_to: must be an address'],
+  [
+    'upstream: { base_url: "http://x", connect_to: a, proxy: "http://p" }',
+    'upstream.connect_to: cannot be given with a proxy',
+  ],
+  ['upstream: { base_url: "http://x", user_agent: "a\\nb" }', 'upstream.user_agent: must be one line'],
+  [
     'upstream: { base_url: "http://x", proxy: "not a url" }',
     'upstream.proxy: must be an http or https address',
   ],

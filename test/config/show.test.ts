@@ -36,17 +36,25 @@ const listen = fc.record(
   },
   optional,
 );
-const upstream = fc.record(
+/** Where to connect: over a proxy, or to an address, or neither. */
+const way = fc.oneof(
+  fc.constant({}),
+  fc.record({ proxy: fc.constantFrom('http://proxy:3128', 'http://me:hush@proxy') }),
+  fc.record({ connect_to: fc.constantFrom('203.0.113.7', '[::1]:8443', '::1', 'store.internal:443') }),
+);
+const upstreamKeys = fc.record(
   {
     base_url: fc.webUrl({ validSchemes: ['http', 'https'] }),
     api_key: credential,
     timeout: duration,
     probe: duration,
     ca_file: fc.constant('/etc/ca.pem'),
-    proxy: fc.constantFrom('http://proxy:3128', 'http://me:hush@proxy'),
+    dialect: fc.constantFrom('specification', 'payhip'),
+    user_agent: fc.constant('Mozilla/5.0 (compatible)'),
   },
   { requiredKeys: ['base_url'] },
 );
+const upstream = fc.tuple(upstreamKeys, way).map(([keys, leads]) => ({ ...keys, ...leads }));
 const agent = fc.record(
   {
     upstream,

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { every, firstFew, hang } from '../support/plain-upstream.ts';
 import { certificate } from '../support/certificate.ts';
 import { listen, listenSecurely } from '../support/listener.ts';
@@ -69,6 +69,53 @@ test('a certificate of our own is trusted beside the default ones', async () => 
   await using client = clientOf(`https://localhost:${secure.port}`, { ca: certificate });
   const outcome = await client.verify('p1', key, never());
   expect(outcome).toMatchObject({ reason: 'missing', detail: 'HTTP 404: over TLS' });
+});
+
+describe('a name that leads elsewhere than to the upstream', () => {
+  const port = 9;
+
+  test('is connected to where connect_to says, and asked for by its own name', async () => {
+    await using scene = await stage();
+    const connectTo = { host: '127.0.0.1', port: scene.server.port };
+    await using client = clientOf('http://store.invalid/shop', { connectTo });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'not_applied', status: 404 });
+    expect(scene.server.ledger[0]).toMatchObject({
+      path: '/shop/api/v2/license/verify',
+      headers: { host: 'store.invalid' },
+    });
+  });
+
+  test('keeps its port where connect_to names none', async () => {
+    await using scene = await stage();
+    const connectTo = { host: 'localhost', port: null };
+    await using client = clientOf(`http://store.invalid:${scene.server.port}`, { connectTo });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
+
+  test('has to show its own certificate', async () => {
+    await using secure = await listenSecurely();
+    const settings = { ca: certificate, connectTo: { host: '127.0.0.1', port: secure.port } };
+    await using client = clientOf(`https://localhost:${port}`, settings);
+    expect(await client.verify('p1', key, never())).toMatchObject({ detail: 'HTTP 404: over TLS' });
+    for (const other of ['https://store.invalid', 'https://203.0.113.7']) {
+      await using stranger = clientOf(other, settings);
+      expect(await stranger.change('p1', key, 'usage', never())).toMatchObject({
+        ...unreachable,
+        detail: expect.stringContaining("does not match certificate's altnames"),
+      });
+    }
+  });
+
+  test('is connected to over no proxy of the environment', async () => {
+    await using scene = await stage();
+    vi.stubEnv('http_proxy', `http://127.0.0.1:${port}`);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    const connectTo = { host: '127.0.0.1', port: scene.server.port };
+    await using client = clientOf('http://store.invalid', { connectTo });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
 });
 
 describe('a network that fails when something may have left', () => {

@@ -100,7 +100,7 @@ describe('an upstream that works', () => {
     expect(await client.getCoupon(1, never())).toEqual({ ...applied, value: coupon });
     expect(await client.listCoupons({ limit: 10, offset: 0 }, never())).toEqual({
       ...applied,
-      value: [coupon],
+      value: { coupons: [coupon], unreadable: [] },
     });
     expect(await client.createCoupon(terms, never())).toMatchObject({
       outcome: 'not_applied',

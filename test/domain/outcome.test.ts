@@ -7,6 +7,7 @@ const outages: Record<Case, boolean> = {
   applied: false,
   ambiguous: true,
   unreachable: true,
+  challenged: true,
   refused: false,
   missing: false,
   unauthorized: false,
@@ -35,11 +36,12 @@ describe("the upstream's own answer", () => {
     expect(isAnswer({ ...refused, status: 404 } as Outcome<null>)).toBe(true);
   });
 
-  it('is none when nothing was sent, when it was lost, or when a cache gave it', () => {
+  it('is none when nothing was sent, when it was lost, or when a cache or a firewall gave it', () => {
     expect(isAnswer(refused)).toBe(false);
     expect(isAnswer(outcomeOf('ambiguous'))).toBe(false);
     expect(isAnswer({ ...outcomeOf('ambiguous'), status: 502 } as Outcome<null>)).toBe(false);
     expect(isAnswer({ ...outcomeOf('applied'), isCached: true } as Outcome<null>)).toBe(false);
     expect(isAnswer({ ...outcomeOf('cached'), status: 404 } as Outcome<null>)).toBe(false);
+    expect(isAnswer({ ...outcomeOf('challenged'), status: 403 } as Outcome<null>)).toBe(false);
   });
 });

@@ -14,3 +14,23 @@ test.each([
   expect(answer.statusCode).toBe(status);
   expect(answer.headers['latchkey-instance']).toBe(authorityStatus.instance);
 });
+
+test.each([
+  ['GET', '/api/v2/license/verify?license_key=A'],
+  ['PUT', '/api/v2/license/usage'],
+  ['GET', '/livez'],
+] as const)('a request that this very instance has sent is refused at once: %s %s', async (method, url) => {
+  await using opened = await openApp();
+  const headers = { 'latchkey-instance': authorityStatus.instance };
+  const answer = await serverOf(opened.app).inject({ method, url, headers });
+  expect(answer.statusCode).toBe(508);
+  expect(answer.json()).toMatchObject({ code: 'loop_detected' });
+  expect(answer.headers['latchkey-instance']).toBe(authorityStatus.instance);
+});
+
+test('a request of another instance is answered like any other', async () => {
+  await using opened = await openApp();
+  const headers = { 'latchkey-instance': 'another' };
+  const answer = await serverOf(opened.app).inject({ method: 'GET', url: '/livez', headers });
+  expect(answer.statusCode).toBe(200);
+});

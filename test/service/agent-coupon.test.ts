@@ -3,7 +3,7 @@ import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
 import type { Couponing } from '../../src/service/answers.ts';
-import type { Idempotency } from '../../src/service/ports.ts';
+import type { CouponPage, Idempotency } from '../../src/service/ports.ts';
 import { givenManual, never, type ArrivedCoupon, type ManualStage } from '../support/manual-stage.ts';
 import { day, lost, minute, no, refusalOf, valueOf } from '../support/service-stage.ts';
 
@@ -45,6 +45,10 @@ function coupons(count: number, from = 1): Coupon[] {
   }));
 }
 
+function pageOf(listed: readonly Coupon[]): CouponPage {
+  return { coupons: listed, unreadable: [] };
+}
+
 function said<Value>(stage: ManualStage, value: Value): Outcome<Value> {
   return { outcome: 'applied', value, confirmedAt: stage.now, isCached: false };
 }
@@ -63,7 +67,7 @@ async function arrived<Kind extends ArrivedCoupon['kind']>(
 /** Mirrors these coupons by a list of a single page. */
 async function mirror(stage: ManualStage, listed: Coupon[]): Promise<void> {
   const answer = couponing(stage).list(account, page, never);
-  await (await arrived(stage, 'list')).answer(said(stage, listed));
+  await (await arrived(stage, 'list')).answer(said(stage, pageOf(listed)));
   await answer;
 }
 
@@ -158,7 +162,7 @@ describe('the coupons of an agent', () => {
     await using stage = await givenManual();
     const list = couponing(stage).list(account, page, never);
     const confirmedAt = stage.now;
-    await (await arrived(stage, 'list')).answer(said(stage, coupons(2)));
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(2))));
     expect(valueOf(await list)).toMatchObject({
       total: 2,
       provenance: { cache: 'miss', freshness: 'fresh' },
@@ -183,7 +187,7 @@ describe('the coupons of an agent', () => {
     await stage.passes(day + 1);
     const { provenance } = valueOf(await couponing(stage).list(account, page, never));
     expect(provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
-    await (await arrived(stage, 'list')).answer(said(stage, coupons(2)));
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(2))));
     expect(valueOf(await couponing(stage).list(account, page, never)).total).toBe(2);
   });
 
@@ -208,7 +212,7 @@ describe('the coupons of an agent', () => {
     for (const [index, reading] of readings.entries()) {
       const request = await arrived(stage, 'list');
       expect(request.offset).toBe(index % 2 === 0 ? 0 : 100);
-      await request.answer(said(stage, reading));
+      await request.answer(said(stage, pageOf(reading)));
     }
     expect(valueOf(await list).total).toBe(150);
   });
@@ -218,7 +222,7 @@ describe('the coupons of an agent', () => {
     await mirror(stage, coupons(3));
     await stage.passes(day + 1);
     await couponing(stage).list(account, page, never);
-    await (await arrived(stage, 'list')).answer(said(stage, coupons(1)));
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(1))));
     const second = await arrived(stage, 'get');
     await second.answer(no('missing'));
     const third = await arrived(stage, 'get');

@@ -2,7 +2,7 @@ import type { Coupon } from '../../src/domain/coupon.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { LicenseOperationKind } from '../../src/domain/operation.ts';
 import type { Applied, Outcome } from '../../src/domain/outcome.ts';
-import type { StorageError, Upstream } from '../../src/service/ports.ts';
+import type { CouponPage, StorageError, Upstream } from '../../src/service/ports.ts';
 import { KeyLanes } from '../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
 import { AgentStage, key, minute, productKey, second, valueOf } from './service-stage.ts';
@@ -19,7 +19,7 @@ export type Arrived = {
 
 /** A request about coupons that waits likewise: how it asks, and what becomes of it. */
 export type ArrivedCoupon =
-  | { kind: 'list'; offset: number; answer: (outcome: Outcome<Coupon[]>) => Promise<void> }
+  | { kind: 'list'; offset: number; answer: (outcome: Outcome<CouponPage>) => Promise<void> }
   | { kind: 'get'; id: number; answer: (outcome: Outcome<Coupon>) => Promise<void> }
   | { kind: 'create'; code: string; answer: (outcome: Outcome<Coupon>) => Promise<void> };
 

@@ -191,6 +191,14 @@ export interface UpstreamChoices {
   /** false: dates and minimum purchase amount sent on creation are ignored. */
   readonly keepsExtras: boolean;
   readonly errorBody: (message: string, status: number) => unknown;
+  /** In lower case. */
+  readonly apiKeyHeader: string;
+  /** What a request about a license key is answered that is unknown or another product's. */
+  readonly unknownKey: (body: unknown) => { status: number; body: unknown };
+  /** Members of a license object beside those of specification 2.2. */
+  readonly licenseExtra: (license: UpstreamLicense) => Readonly<Record<string, unknown>>;
+  /** Whether `/api/v1/license/…` is there too: the API key speaks for the product that `product_link` names. */
+  readonly firstVersion: boolean;
 }
 
 export interface PlainUpstreamOptions extends Partial<UpstreamChoices> {
@@ -211,17 +219,19 @@ export interface Counts {
 
 interface Answer {
   readonly status: number;
+  /** undefined: no byte. */
   readonly body: unknown;
   readonly counted: boolean;
 }
 
 const licenseRoutes: Readonly<Record<string, RequestKind>> = {
-  'GET /api/v2/license/verify': 'verify',
-  'PUT /api/v2/license/usage': 'usage',
-  'PUT /api/v2/license/decrease': 'decrease',
-  'PUT /api/v2/license/disable': 'disable',
-  'PUT /api/v2/license/enable': 'enable',
+  'GET verify': 'verify',
+  'PUT usage': 'usage',
+  'PUT decrease': 'decrease',
+  'PUT disable': 'disable',
+  'PUT enable': 'enable',
 };
+const licensePath = /^\/api\/v([12])\/license\/(\w+)$/;
 
 /** A central API that knows the specification and nothing else, remembers all that it was asked, and fails at will. */
 export class PlainUpstream implements AsyncDisposable {
@@ -248,6 +258,10 @@ export class PlainUpstream implements AsyncDisposable {
       uniqueCodes: true,
       keepsExtras: true,
       errorBody: (message) => ({ error: message }),
+      apiKeyHeader: 'service-api-key',
+      unknownKey: (body) => ({ status: 404, body }),
+      licenseExtra: () => ({}),
+      firstVersion: false,
       ...choices,
     };
     this.#moved.setMaxListeners(0);
@@ -444,26 +458,43 @@ export class PlainUpstream implements AsyncDisposable {
   #decide(entry: LedgerEntry): Answer {
     if (entry.kind === 'other') return this.#refuse(404, 'There is no such endpoint');
     if (entry.method !== 'GET' && !isForm(entry.headers)) return this.#refuse(400, 'Send a form');
-    if (entry.path.startsWith('/api/v2/license/')) return this.#decideLicense(entry);
-    return entry.headers['service-api-key'] === this.#apiKey
-      ? this.#decideCoupon(entry)
-      : this.#refuse(401, 'Wrong API key');
+    const [, version] = licensePath.exec(entry.path) ?? [];
+    if (version === '1' && !this.#choices.firstVersion) return this.#refuse(404, 'There is no such endpoint');
+    if (version === '1') return this.#decideFirstVersion(entry);
+    if (version === '2') return this.#decideLicense(entry, this.#productOf(entry));
+    return this.#hasApiKey(entry) ? this.#decideCoupon(entry) : this.#refuse(401, 'Wrong API key');
   }
 
-  #decideLicense({ kind, headers, licenseKey }: LedgerEntry): Answer {
+  #hasApiKey({ headers }: LedgerEntry): boolean {
+    return headers[this.#choices.apiKeyHeader] === this.#apiKey;
+  }
+
+  #productOf({ headers }: LedgerEntry): string | undefined {
     const secret = headers['product-secret-key'];
-    const product = [...this.#secrets].find(([, itsSecret]) => itsSecret === secret)?.[0];
+    return [...this.#secrets].find(([, itsSecret]) => itsSecret === secret)?.[0];
+  }
+
+  #decideFirstVersion(entry: LedgerEntry): Answer {
+    if (!this.#hasApiKey(entry)) return this.#refuse(401, 'Wrong API key');
+    return this.#decideLicense(entry, entry.parameters['product_link'] ?? '');
+  }
+
+  #decideLicense({ kind, licenseKey }: LedgerEntry, product: string | undefined): Answer {
     if (product === undefined) return this.#refuse(401, 'Wrong product secret key');
     if (licenseKey === undefined) return this.#refuse(400, 'license_key is required');
     const license = this.#licenses.get(licenseKey);
-    if (license?.productKey !== product) return this.#refuse(404, 'Unknown license key');
+    if (license?.productKey !== product) {
+      const { errorBody, unknownKey } = this.#choices;
+      return { ...unknownKey(errorBody('Unknown license key', 404)), counted: false };
+    }
     const before = { ...license };
     if (kind === 'usage') license.uses += 1;
     if (kind === 'decrease') license.uses = this.#floored(license.uses - 1);
     if (kind === 'enable') license.enabled = true;
     if (kind === 'disable') license.enabled = false;
     const counted = license.uses !== before.uses || license.enabled !== before.enabled;
-    return { status: 200, body: { data: licenseObject(license) }, counted };
+    const data = { ...licenseObject(license), ...this.#choices.licenseExtra(license) };
+    return { status: 200, body: { data }, counted };
   }
 
   #decideCoupon({ kind, path, parameters }: LedgerEntry): Answer {
@@ -554,7 +585,7 @@ function kindOf(method: string, path: string): RequestKind {
   if (method === 'POST' && path === '/api/v2/coupons') return 'create_coupon';
   if (method === 'GET' && path === '/api/v2/coupons') return 'list_coupons';
   if (method === 'GET' && /^\/api\/v2\/coupons\/[^/]+$/.test(path)) return 'get_coupon';
-  return licenseRoutes[`${method} ${path}`] ?? 'other';
+  return licenseRoutes[`${method} ${licensePath.exec(path)?.[2] ?? ''}`] ?? 'other';
 }
 
 function isForm(headers: LedgerEntry['headers']): boolean {
@@ -562,6 +593,7 @@ function isForm(headers: LedgerEntry['headers']): boolean {
 }
 
 function wire({ status, body }: Answer): WireAnswer {
+  if (body === undefined) return { status, headers: { 'content-type': 'text/html' }, body: '' };
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 

@@ -1,3 +1,5 @@
+import { credentialHeaders } from '../../src/domain/header-names.ts';
+import { dialects } from '../../src/upstream/dialects/all.ts';
 import { plainUpstream, type PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
 import type { Upstream } from '../../src/service/ports.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
@@ -9,6 +11,14 @@ export const now: number = Date.UTC(2040, 0, 1);
 
 export type Client = Upstream & AsyncDisposable;
 
+/** How an upstream is spoken to that knows the specification and nothing else. */
+export const asSpecified: Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'userAgent' | 'self'> = {
+  headers: { ...credentialHeaders },
+  dialect: dialects.specification,
+  userAgent: 'latchkey/test',
+  self: null,
+};
+
 /** A client whose credentials fit the staged upstream. */
 export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSettings> = {}): Client {
   return plainUpstream(
@@ -16,10 +26,11 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       baseUrl,
       apiKey: () => 'api-1',
       secretOf: (productKey) => (productKey === 'p1' ? 'secret-1' : null),
-      headers: { apiKey: 'service-api-key', productSecret: 'product-secret-key' },
+      ...asSpecified,
       timeoutMs: 5_000,
       ca: null,
       proxy: null,
+      connectTo: null,
       maxConnections: 4,
       ...settings,
     },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
-import type { Upstream } from '../../src/service/ports.ts';
+import type { CouponPage, UnreadableCoupon, Upstream } from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink.ts';
@@ -25,6 +25,9 @@ const terms: CouponTerms = {
 class Office extends AgentStage {
   readonly time: VirtualTime = new VirtualTime();
   readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];
+  /** Those of each page that cannot be read. */
+  unreadable: readonly UnreadableCoupon[] = [];
+  readonly warnings: unknown[] = [];
 
   async open(): Promise<CouponSync> {
     await this.start();
@@ -44,7 +47,7 @@ class Office extends AgentStage {
       writer: this.writer,
       upstream: this.#upstream(),
       clock,
-      log: silent,
+      log: { ...silent, warn: (fields) => this.warnings.push(fields) },
       uplink,
       policy: () => this.policy,
       lifetime: forEver,
@@ -73,10 +76,11 @@ class Office extends AgentStage {
       createCoupon: none,
       getCoupon: none,
       listCoupons: () => {
-        const { promise, resolve } = Promise.withResolvers<Outcome<Coupon[]>>();
+        const { promise, resolve } = Promise.withResolvers<Outcome<CouponPage>>();
         this.listings.push(async (coupons, ageMs = 0) => {
           const confirmedAt = this.now - ageMs;
-          resolve({ outcome: 'applied', value: coupons, confirmedAt, isCached: ageMs > 0 });
+          const value = { coupons, unreadable: this.unreadable };
+          resolve({ outcome: 'applied', value, confirmedAt, isCached: ageMs > 0 });
           await this.time.settle();
         });
         return promise;
@@ -156,5 +160,76 @@ describe('a creation whose answer was lost', () => {
     await office.listings[2]?.([...others.slice(1), ours]);
     await office.listings[3]?.([]);
     expect(office.stateOf(id)).toBe('delivered');
+  });
+});
+
+describe('a coupon that cannot be read', () => {
+  const odd: UnreadableCoupon = { id: 6, code: 'ODD', fault: 'amount_off: …' };
+
+  it('is left out of the mirror and told of once, by its id', async () => {
+    await using office = new Office();
+    office.unreadable = [odd];
+    const coupons = await office.open();
+    for (const turn of [0, 1, 2]) {
+      const listed = coupons.list(forEver);
+      await office.time.settle();
+      await office.listings[turn]?.([{ ...terms, id: 7 }]);
+      expect(await listed).toEqual({ found: 'known' });
+    }
+    expect(office.store.mirror.list({ limit: 10, offset: 0 }).map(({ coupon }) => coupon.id)).toEqual([7]);
+    expect(office.warnings).toEqual([{ coupon: 6, error: 'amount_off: …' }]);
+  });
+
+  it('stays as it was last read: the list still shows it, so nobody asks whether it is gone', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    for (const listed of [[{ ...terms, id: 6 }], []]) {
+      void coupons.list(forEver);
+      await office.time.settle();
+      await office.listings.at(-1)?.(listed);
+      office.unreadable = [odd];
+    }
+    expect(office.store.mirror.get(6)?.coupon.code).toBe('Spring');
+  });
+
+  it.each([
+    ['its code', { ...odd, code: 'SPRING' }],
+    ['no code that can be read', { ...odd, code: null }],
+  ])('and has %s may be the one whose answer was lost: that is not sent again', async (_, unreadable) => {
+    await using office = new Office();
+    office.unreadable = [unreadable];
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    await office.listings[0]?.([{ ...terms, id: 7, code: 'OTHER' }]);
+    expect(office.stateOf(id)).toBe('uncertain');
+    expect(office.operation(id).lastError).toMatch(/cannot be read, and may be this one/);
+  });
+
+  it('and has another code keeps nothing from being sent again', async () => {
+    await using office = new Office();
+    office.unreadable = [odd];
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    await office.listings[0]?.([]);
+    expect(office.stateOf(id)).toBe('pending');
+  });
+
+  it('counts towards the length of its page: the next one is read', async () => {
+    await using office = new Office();
+    office.unreadable = [odd];
+    const coupons = await office.open();
+    void coupons.list(forEver);
+    await office.time.settle();
+    const others = Array.from({ length: 99 }, (__, index) => ({
+      ...terms,
+      code: `C${index}`,
+      id: index + 10,
+    }));
+    await office.listings[0]?.(others);
+    expect(office.listings).toHaveLength(2);
   });
 });

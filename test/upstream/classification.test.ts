@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/domain/outcome.ts';
+import { dialects } from '../../src/upstream/dialects/all.ts';
 import { classify } from '../../src/upstream/classification.ts';
 
 const now = Date.UTC(2026, 0, 1);
@@ -15,7 +16,9 @@ function outcomeOf(
     {
       read: (body) =>
         typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
-      isRead,
+      request: isRead ? 'verify' : 'change',
+      dialect: dialects.specification,
+      self: null,
       hidden: ['KEY-1'],
       now,
     },

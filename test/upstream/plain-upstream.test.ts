@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainUpstreamOver } from '../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../src/upstream/transport.ts';
+import { asSpecified } from '../support/upstream-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 
 const data = { license_key: 'KEY', enabled: true, product_link: 'p1', buyer_email: 'b@example.com' };
@@ -23,7 +24,7 @@ test('an answer that shows the clock to run ahead is confirmed by the time that 
       baseUrl: 'https://upstream.example',
       apiKey: () => null,
       secretOf: () => 'secret',
-      headers: { apiKey: 'api-key', productSecret: 'secret' },
+      ...asSpecified,
       onDate: (date) => clock.learn(date),
     },
     clock,

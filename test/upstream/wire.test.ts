@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
-import { readCoupon, readCoupons, readLicense, writeCoupon } from '../../src/upstream/wire.ts';
+import {
+  readCoupon,
+  readCoupons,
+  readReadableCoupons,
+  readLicense,
+  writeCoupon,
+} from '../../src/upstream/wire.ts';
 
 const key = 'ABCDE-FGHJK-LMNPQ-RSTUV';
 const license = {
@@ -142,16 +148,37 @@ describe('a coupon answer', () => {
 describe('a list of coupons', () => {
   test('is read whole or not at all, and the fault says where', () => {
     expect(readCoupons({ data: { coupons: [coupon, { ...coupon, id: 8 }] } })).toEqual({
-      value: [
-        { ...terms, id: 7 },
-        { ...terms, id: 8 },
-      ],
+      value: {
+        coupons: [
+          { ...terms, id: 7 },
+          { ...terms, id: 8 },
+        ],
+        unreadable: [],
+      },
     });
     expect(readCoupons({ data: { coupons: [coupon, { ...coupon, amount_off: 1 }] } })).toEqual({
       fault: expect.stringMatching(/^data\.coupons\.1\.amount_off: /),
     });
-    expect(readCoupons({ data: { coupons: [] } })).toEqual({ value: [] });
+    expect(readCoupons({ data: { coupons: [] } })).toEqual({ value: { coupons: [], unreadable: [] } });
     expect(readCoupons({ data: [] })).toHaveProperty('fault');
+  });
+
+  test('is read as far as it can be, with the names of the others', () => {
+    const odd = { ...coupon, amount_off: 1, id: 8, code: 'ODD' };
+    const listed = [odd, coupon, { ...odd, id: 'x', code: 1 }, 'nothing', null];
+    const fault = expect.stringMatching(/./);
+    expect(readReadableCoupons({ data: { coupons: listed } })).toEqual({
+      value: {
+        coupons: [{ ...terms, id: 7 }],
+        unreadable: [
+          { id: 8, code: 'ODD', fault: expect.stringMatching(/^amount_off: /) },
+          { id: null, code: null, fault },
+          { id: null, code: null, fault },
+          { id: null, code: null, fault },
+        ],
+      },
+    });
+    expect(readReadableCoupons({ data: [] })).toHaveProperty('fault');
   });
 });
 

@@ -45,6 +45,12 @@ export function readAddress(stateDir: string): AddressResult {
   return { ok: true, address: { instance, endpoints } };
 }
 
+/** The instance id of the daemon that last listened for a state directory and did not stop; null: it is not known. */
+export function instanceOf(stateDir: string): string | null {
+  const read = readAddress(stateDir);
+  return read.ok ? read.address.instance : null;
+}
+
 /** Why the token must not be sent to the endpoint; `null`: it may. `knownTo`: users who can read it anyway. */
 export function distrust(endpoint: Endpoint, knownTo: readonly number[]): string | null {
   return endpoint.kind === 'socket'

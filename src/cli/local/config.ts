@@ -1,25 +1,44 @@
+import type { Configuration } from '../../config/configuration.ts';
 import { formatKey } from '../../config/fault.ts';
+import type { Finding } from '../../config/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { effective } from '../../config/show.ts';
 import { leavesOf, type Tree } from '../../config/tree.ts';
 import { type Command, defineCommand } from '../command.ts';
+import { instanceOf } from '../client/endpoint.ts';
 import { exitCode } from '../exit-code.ts';
+import { formatFindings } from '../finding.ts';
 import { formatFields } from '../format.ts';
 import { reportFaults, toLoadOptions } from '../configuration.ts';
 
-/** `config check`: works without a daemon. */
+/** `config check`: works without a daemon; `--connect` asks the upstream too, and changes nothing there. */
 export const checkConfig: Command = defineCommand(
-  (yargs) => yargs,
+  (yargs) =>
+    yargs.option('connect', { type: 'boolean', describe: 'look at the way to the upstream as well' }),
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
-    if (args.json) {
-      output.printJson(loaded.ok ? { ok: true, file: loaded.file, role: loaded.configuration.role } : loaded);
-    } else if (loaded.ok) {
-      output.print(`ok: ${loaded.file ?? 'no file, defaults'} (${loaded.configuration.role})`);
+    if (!loaded.ok) {
+      if (args.json) output.printJson(loaded);
+      return reportFaults(loaded.faults, output);
     }
-    return loaded.ok ? exitCode.done : reportFaults(loaded.faults, output);
+    const { file, configuration } = loaded;
+    const findings = args.connect === true ? await examineWay(configuration) : [];
+    const isWell = findings.every(({ level }) => level !== 'fail');
+    if (args.json) {
+      const said = args.connect === true ? { findings } : {};
+      output.printJson({ ok: isWell, file, role: configuration.role, ...said });
+    } else {
+      output.print(`ok: ${file ?? 'no file, defaults'} (${configuration.role})`);
+      if (findings.length > 0) output.print(formatFindings(findings));
+    }
+    return isWell ? exitCode.done : exitCode.failed;
   },
 );
+
+async function examineWay(configuration: Configuration): Promise<readonly Finding[]> {
+  const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
+  return await examineUpstream(configuration, instanceOf(configuration.stateDir));
+}
 
 /** `config show`: works without a daemon. */
 export const showConfig: Command = defineCommand(

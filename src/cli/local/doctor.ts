@@ -3,7 +3,9 @@ import { fail, type Finding, ok, warn } from '../../config/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { instanceOf } from '../client/endpoint.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
+import { formatFindings } from '../finding.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { readiness, status } from '../commands/status-view.ts';
 
@@ -14,14 +16,10 @@ export const doctorCommand: Command = defineCommand(
     const findings = await examineAll(args);
     const isWell = findings.every(({ level }) => level !== 'fail');
     if (args.json) output.printJson({ ok: isWell, findings });
-    else output.print(findings.map(formatFinding).join('\n'));
+    else output.print(formatFindings(findings));
     return isWell ? exitCode.done : exitCode.failed;
   },
 );
-
-function formatFinding({ level, what, advice }: Finding): string {
-  return `${level.padEnd(4)}  ${what}${advice === null ? '' : `  →  ${advice}`}`;
-}
 
 async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const loaded = loadConfiguration(toLoadOptions(options));
@@ -35,6 +33,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     secretFiles: loaded.secretFiles,
     fileWithSecrets: loaded.fileWithSecrets,
     isRunning: daemon.isRunning,
+    instance: instanceOf(configuration.stateDir),
   });
   const source = file ?? 'no file, defaults';
   return [ok(`the configuration is sound: ${source} (${configuration.role})`), ...daemon.findings, ...others];

@@ -1,11 +1,13 @@
-import { credentialHeaders } from '../../domain/header-names.ts';
+import { dialectNames } from '../../domain/dialect.ts';
+import { apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import type { SectionOf } from '../description.ts';
 
 const headerKeys = {
   api_key: {
     kind: 'headerName',
-    default: credentialHeaders.apiKey as string,
-    purpose: 'The header that carries `api_key`.',
+    default: null,
+    purpose:
+      'The header that carries `api_key`. Without one that of the dialect: the specification’s, or `payhip-api-key`.',
   },
   product_secret: {
     kind: 'headerName',
@@ -22,51 +24,81 @@ const headers: SectionOf<typeof headerKeys> = {
     {
       about: ['product_secret', 'api_key'],
       text: 'must not be the same header as api_key',
-      holds: ({ api_key, product_secret }) => api_key !== product_secret,
+      holds: ({ api_key, product_secret }) =>
+        api_key === null
+          ? !Object.values(apiKeyHeaders).includes(product_secret)
+          : api_key !== product_secret,
     },
   ],
 };
 
-export const upstream = {
+const upstreamKeys = {
+  base_url: { kind: 'baseUrl', purpose: 'Its address; `/api/v2/…` is appended.' },
+  dialect: {
+    kind: 'word',
+    words: dialectNames as typeof dialectNames,
+    default: 'specification',
+    purpose: 'How it says what the specification leaves open, such as that a key is unknown.',
+  },
+  api_key: {
+    kind: 'secret',
+    default: null,
+    reload: 'applies',
+    purpose: 'The API key of our account there. Without one, coupons are not served.',
+  },
+  headers: headers as typeof headers,
+  user_agent: {
+    kind: 'headerValue',
+    default: null,
+    purpose:
+      'What we call ourselves there (`User-Agent`), for firewalls that want another than `latchkey/` and the version.',
+  },
+  timeout: {
+    kind: 'wait',
+    default: '10s',
+    purpose: 'How long one request may take until its answer is whole.',
+  },
+  probe: {
+    kind: 'wait',
+    default: '30s',
+    reload: 'applies',
+    purpose:
+      'After this long without any request a read is sent, to learn whether the upstream is still there.',
+  },
+  ca_file: {
+    kind: 'path',
+    default: null,
+    purpose: 'Certificates (PEM) to trust beside those of the system.',
+  },
+  connect_to: {
+    kind: 'destination',
+    default: null,
+    purpose:
+      'Where to connect instead of where the name in `base_url` leads, for a machine on which that name leads to this very process. `Host`, the name asked for in TLS and the certificate stay those of `base_url`; no proxy is used.',
+  },
+  proxy: {
+    kind: 'proxyUrl',
+    default: null,
+    purpose:
+      'The HTTP proxy on the way up; it may carry a user and a password. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide.',
+  },
+} as const;
+
+export const upstream: SectionOf<typeof upstreamKeys> & { readonly optional: true } = {
   kind: 'section',
   purpose:
     'The server that an agent asks and reports to. Without this section the process is an authority, whose own store is the truth.',
   optional: true,
   reload: 'restart',
-  keys: {
-    base_url: { kind: 'baseUrl', purpose: 'Its address; `/api/v2/…` is appended.' },
-    api_key: {
-      kind: 'secret',
-      default: null,
-      reload: 'applies',
-      purpose: 'The API key of our account there. Without one, coupons are not served.',
+  keys: upstreamKeys,
+  rules: [
+    {
+      about: ['connect_to', 'proxy'],
+      text: 'cannot be given with a proxy, which decides itself where to connect',
+      holds: ({ connect_to, proxy }) => connect_to === null || proxy === null,
     },
-    headers: headers as typeof headers,
-    timeout: {
-      kind: 'wait',
-      default: '10s',
-      purpose: 'How long one request may take until its answer is whole.',
-    },
-    probe: {
-      kind: 'wait',
-      default: '30s',
-      reload: 'applies',
-      purpose:
-        'After this long without any request a read is sent, to learn whether the upstream is still there.',
-    },
-    ca_file: {
-      kind: 'path',
-      default: null,
-      purpose: 'Certificates (PEM) to trust beside those of the system.',
-    },
-    proxy: {
-      kind: 'proxyUrl',
-      default: null,
-      purpose:
-        'The HTTP proxy on the way up; it may carry a user and a password. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide.',
-    },
-  },
-} as const;
+  ],
+};
 
 export const products = {
   kind: 'list',

@@ -12,18 +12,21 @@ export type DoctorInput = {
   fileWithSecrets: string | null;
   /** A running daemon looks through its store itself. */
   isRunning: boolean;
+  /** The instance id of the daemon; null: it is not known, because none has run. */
+  instance: string | null;
 };
 
 /** Looks at files, store and upstream; changes nothing. */
 export async function examine({
   configuration,
   isRunning,
+  instance,
   ...files
 }: DoctorInput): Promise<readonly Finding[]> {
   const { stateDir } = configuration;
   return [
     ...examineFiles({ stateDir, ...files }),
     ...(isRunning ? [] : examineStore(stateDir)),
-    ...(await examineUpstream(configuration)),
+    ...(await examineUpstream(configuration, instance)),
   ];
 }

@@ -3,39 +3,38 @@ import { lookup } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
+import { formatDestination } from '../../config/address.ts';
 import { formatReason } from '../../config/fault.ts';
-import type { Outcome } from '../../domain/outcome.ts';
-import { classify, sentAtOf } from '../../upstream/classification.ts';
+import { isAnswer, type Outcome } from '../../domain/outcome.ts';
+import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
 import { Connections, type ConnectionSettings } from '../../upstream/connections.ts';
+import { dialects } from '../../upstream/dialects/all.ts';
+import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import { exchange, type Exchange } from '../../upstream/exchange.ts';
-import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { isPlainToOthers } from '../../config/warning.ts';
-import { systemRandom } from '../system/random.ts';
+import { connectionSettings, speechSettings } from '../upstream-settings.ts';
+import { examineCredentials, madeUpKey } from './credentials.ts';
 
 /** Beyond this the clock is called suspect, in ms; from `noticeableMs` on it is worth a word. */
 const suspectMs = 10 * 60_000;
 const noticeableMs = 30_000;
 
-/** Looks at the way to the upstream, step by step, and at what answers there; nothing is changed there. */
-export async function examineUpstream(configuration: Configuration): Promise<Finding[]> {
+/**
+ * Looks at the way to the upstream, step by step, and at what answers there; nothing is changed there.
+ * `self`: the instance id of the agent in question, by which its own answers are known; null: none is known.
+ */
+export async function examineUpstream(configuration: Configuration, self: string | null): Promise<Finding[]> {
   const { upstream } = configuration;
   if (upstream === null) return [];
   const { pem, areUsable, findings } = readCertificates(upstream);
   const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
   if (!areUsable) return way;
-  const settings = connectionSettings(upstream, pem);
-  const came = await askWithoutCredential(settings);
-  const answer = examineAnswer(came, upstream);
+  const settings = connectionSettings(upstream, { ca: pem, maxConnections: 1 });
+  const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
+  const answer = examineAnswer(came, upstream, self);
   if (answer.level === 'fail') return [...way, answer];
   return [...way, answer, ...examineClock(came), ...(await examineCredentials(configuration, settings))];
-}
-
-function connectionSettings(
-  { baseUrl, timeoutMs, proxy }: UpstreamSettings,
-  ca: string | null,
-): ConnectionSettings {
-  return { baseUrl, timeoutMs, ca, proxy: proxy?.reveal() ?? null, maxConnections: 1 };
 }
 
 type Certificates = { pem: string | null; areUsable: boolean; findings: readonly Finding[] };
@@ -63,8 +62,11 @@ function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
   return [warn(`${baseUrl} is plain http to another machine`, advice)];
 }
 
-/** A proxy looks up the name itself, so that this machine need not be able to. */
-async function examineName({ baseUrl, proxy }: UpstreamSettings): Promise<Finding[]> {
+/** A proxy looks up the name itself, so that this machine need not be able to; `connect_to` needs no name. */
+async function examineName({ baseUrl, proxy, connectTo }: UpstreamSettings): Promise<Finding[]> {
+  if (connectTo !== null) {
+    return [ok(`the way to the upstream leads to ${formatDestination(connectTo)} (upstream.connect_to)`)];
+  }
   const proxied = proxy === null ? proxyOfEnvironment(baseUrl) : new URL(proxy.reveal());
   const { hostname } = proxied ?? new URL(baseUrl);
   const of = proxied === null ? 'the upstream' : 'the proxy';
@@ -93,29 +95,38 @@ function proxyOfEnvironment(baseUrl: string): URL | null {
     : URL.parse(read(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'));
 }
 
-async function askWithoutCredential(settings: ConnectionSettings): Promise<Exchange> {
+async function askWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {
   await using connections = new Connections(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
   const path = `${pathname.replace(/\/+$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
-  const headers = { accept: 'application/json', 'user-agent': 'latchkey' };
+  const headers = { accept: 'application/json', 'user-agent': userAgent };
   const signal = AbortSignal.timeout(settings.timeoutMs);
   return await exchange(connections.current, { origin, method: 'GET', path, headers }, signal);
 }
 
-/** Whether what answers is the API: it refuses a request without a credential, by a JSON object. */
-function examineAnswer(came: Exchange, { baseUrl }: UpstreamSettings): Finding {
-  const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
-  const outcome = classify(came, { read, isRead: true, hidden: [], now: Date.now() });
-  if (outcome.outcome === 'not_applied' && outcome.status !== null)
-    return ok(`the API answers at ${baseUrl}`);
-  if (outcome.outcome === 'ambiguous' && came.type === 'answered') {
+/** Whether what answers is the API: in one dialect or another it refuses a request without a credential. */
+function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, self: string | null): Finding {
+  if (came.type === 'answered' && isFrom(self, came)) {
+    const advice = 'set upstream.connect_to to the address of the store';
+    return fail(`${baseUrl} leads to this agent itself`, advice);
+  }
+  const isRefusal = Object.values(dialects).some((each) => isAnswer(readUncredited(came, each)));
+  if (isRefusal) return ok(`the API answers at ${baseUrl}`);
+  const outcome = readUncredited(came, dialects[dialect]);
+  const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
+  if (came.type === 'answered') {
     return fail(
-      `what answers at ${baseUrl} is not the API: ${outcome.detail}`,
+      `what answers at ${baseUrl} is not the API: ${detail}`,
       'check upstream.base_url; behind a firewall, ask its keeper to let this machine through',
     );
   }
-  const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
   return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(detail));
+}
+
+/** What an answer to a request without a credential is in a dialect; it is never `applied`. */
+function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
+  const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
+  return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now: Date.now() });
 }
 
 function reachAdvice(detail: string): string {
@@ -134,54 +145,4 @@ function examineClock(came: Exchange): Finding[] {
   const what = `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the upstream`;
   const advice = 'let the time be set by NTP, for instance: timedatectl set-ntp true';
   return [Math.abs(aheadMs) > suspectMs ? fail(what, advice) : warn(what, advice)];
-}
-
-async function examineCredentials(
-  { upstream, products }: Configuration,
-  settings: ConnectionSettings,
-): Promise<Finding[]> {
-  if (upstream === null) return [];
-  const { apiKey, headers } = upstream;
-  const secretOf = (productKey: string): string | null =>
-    products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
-  const client = plainUpstream(
-    { ...settings, headers, apiKey: () => apiKey?.reveal() ?? null, secretOf },
-    { now: () => Date.now() },
-  );
-  await using _ = client;
-  const { signal } = new AbortController();
-  const findings: Finding[] = [];
-  for (const { key } of products) {
-    const outcome = await client.verify(key, madeUpKey(), signal);
-    findings.push(examineCredential(`the secret of product ${key}`, outcome, 'missing'));
-  }
-  if (products.length === 0) findings.push(warn('no product is configured', 'name them under products'));
-  if (apiKey === null) return [...findings, ok('no API key is configured: coupons are not served')];
-  const coupons = await client.listCoupons({ limit: 1, offset: 0 }, signal);
-  return [...findings, examineCredential('the API key', coupons, 'applied')];
-}
-
-/** `expected`: what comes of the question when the credential is accepted. */
-function examineCredential(
-  name: string,
-  outcome: Outcome<unknown>,
-  expected: 'missing' | 'applied',
-): Finding {
-  const came = outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome;
-  if (came === expected) return ok(`${name} is accepted`);
-  if (outcome.outcome === 'applied') {
-    return fail(
-      `${name}: the upstream knows a license key that nobody has issued`,
-      'check upstream.base_url',
-    );
-  }
-  const what = `${name}: ${outcome.detail}`;
-  if (came === 'unauthorized') return fail(what, 'set the right one in the configuration, and reload');
-  if (came === 'throttled') return warn(what, 'try again later');
-  return fail(what, 'check upstream.base_url; the log of the daemon may say more');
-}
-
-/** A license key that nobody can have. */
-function madeUpKey(): string {
-  return `LATCHKEY-DOCTOR-${Buffer.from(systemRandom.bytes(8)).toString('hex')}`;
 }

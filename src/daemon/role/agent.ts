@@ -8,6 +8,7 @@ import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { isSameDigest, sha256 } from '../system/random.ts';
+import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
 
@@ -75,16 +76,14 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   }
 }
 
-function connect({ current, clock }: RoleParts): ReturnType<typeof plainUpstream> {
-  const { baseUrl, headers, timeoutMs, caFile, proxy } = current.upstream;
+function connect({ instance, current, clock }: RoleParts): ReturnType<typeof plainUpstream> {
+  const { upstream, configuration } = current;
+  const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
   return plainUpstream(
     {
-      baseUrl,
-      headers,
-      timeoutMs,
-      ca: caFile === null ? null : readFileSync(caFile, 'utf8'),
-      proxy: proxy?.reveal() ?? null,
-      maxConnections: current.configuration.sync.lanes * 2 + 2,
+      ...connectionSettings(upstream, { ca, maxConnections: configuration.sync.lanes * 2 + 2 }),
+      ...speechSettings(upstream),
+      self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
       secretOf: (productKey) => current.secretOf(productKey),
       onDate: (date) => {

@@ -29,6 +29,8 @@ export type Role = {
 };
 
 export type RoleParts = {
+  /** The id of this store. */
+  instance: string;
   current: LiveConfiguration;
   reader: Reader;
   writer: Writer;

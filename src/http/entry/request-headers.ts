@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { credentialHeaders, idempotencyKeyHeader } from '../../domain/header-names.ts';
+import { credentialHeaders, idempotencyKeyHeader, instanceHeader } from '../../domain/header-names.ts';
 import type { ServerSettings } from '../app.ts';
 
 /** The headers that matter here, each with all its values: Node's own view hides duplicates. */
@@ -13,6 +13,8 @@ export type Head = {
   readonly authorization: readonly string[];
   readonly idempotencyKey: readonly string[];
   readonly prefer: readonly string[];
+  /** Which agents ask, where agents do. */
+  readonly instance: readonly string[];
   /** How many header lines there were in all. */
   readonly count: number;
 };
@@ -34,6 +36,7 @@ export function headReader({
     ['authorization', 'authorization'],
     [idempotencyKeyHeader.toLowerCase(), 'idempotencyKey'],
     ['prefer', 'prefer'],
+    [instanceHeader.toLowerCase(), 'instance'],
   ]);
   for (const alias of headerAliases.apiKey) names.set(alias, 'apiKey');
   for (const alias of headerAliases.productSecret) names.set(alias, 'productSecret');
@@ -48,6 +51,7 @@ export function headReader({
       authorization: [],
       idempotencyKey: [],
       prefer: [],
+      instance: [],
     };
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const name = names.get((rawHeaders[index] ?? '').toLowerCase());

@@ -1,5 +1,5 @@
 import type { CouponTerms } from '../../domain/coupon.ts';
-import type { NotApplied } from '../../domain/outcome.ts';
+import { isRefused, type NotApplied } from '../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
@@ -59,7 +59,7 @@ async function create(
   }
   const outcome = await pull.create(queued.value.operationId, { idempotency });
   parts.wake();
-  if (outcome.outcome === 'not_applied' && outcome.reason !== 'unreachable') return passOn(outcome);
+  if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
   const kept =
     outcome.outcome === 'applied'
       ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt }

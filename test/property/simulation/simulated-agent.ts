@@ -11,6 +11,7 @@ import { localWriter } from '../../../src/store/local-writer.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
+import { asSpecified } from '../../support/upstream-stage.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';
 import { freshness, refreshMs, type Configuration, type Faults, type Machine } from './machine.ts';
@@ -124,7 +125,7 @@ export class SimulatedAgent implements Sender {
       baseUrl: 'https://upstream.example/',
       apiKey: () => configuration.apiKey,
       secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
-      headers: { apiKey: 'service-api-key', productSecret: 'product-secret-key' },
+      ...asSpecified,
       onDate: (date) => {
         if (this.isDead) return;
         clock.learn(date);

@@ -1,6 +1,6 @@
 import type { Coupon } from '../../../domain/coupon.ts';
 import type { Operation } from '../../../domain/operation.ts';
-import { isOutage, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
+import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
 import { defaultAccountId } from '../../../domain/principal.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
@@ -36,7 +36,7 @@ export function recordCouponAnswer(
     keepForRepeats(transaction, caller?.idempotency ?? null, { coupon, confirmedAt, operationId }, context);
     return done(confirmed);
   }
-  if (outcome.outcome === 'not_applied' && caller !== null && outcome.reason !== 'unreachable') {
+  if (outcome.outcome === 'not_applied' && caller !== null && isRefused(outcome)) {
     return done(leaveNothing(transaction, operation, caller, context));
   }
   const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);

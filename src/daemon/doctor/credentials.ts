@@ -1,0 +1,100 @@
+import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
+import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import type { Outcome } from '../../domain/outcome.ts';
+import type { ConnectionSettings } from '../../upstream/connections.ts';
+import { plainUpstream } from '../../upstream/plain-upstream.ts';
+import { systemRandom } from '../system/random.ts';
+import { speechSettings } from '../upstream-settings.ts';
+
+/** Asks the upstream under each credential, in every dialect, and tells which one it speaks. */
+export async function examineCredentials(
+  configuration: Configuration,
+  settings: ConnectionSettings,
+): Promise<Finding[]> {
+  const { upstream, products } = configuration;
+  if (upstream === null) return [];
+  const trials = new Map<DialectName, readonly Trial[]>();
+  for (const name of dialectNames)
+    trials.set(name, await tryDialect(configuration, upstream, settings, name));
+  const spoken = spokenDialect(trials);
+  return [
+    ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
+    ...(trials.get(spoken ?? upstream.dialect) ?? []).map(({ finding }) => finding),
+    ...(products.length === 0 ? [warn('no product is configured', 'name them under products')] : []),
+    ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
+  ];
+}
+
+/** What became of one credential in one dialect. */
+type Trial = { isAccepted: boolean; finding: Finding };
+
+async function tryDialect(
+  { products }: Configuration,
+  upstream: UpstreamSettings,
+  settings: ConnectionSettings,
+  dialect: DialectName,
+): Promise<Trial[]> {
+  const { apiKey } = upstream;
+  const secretOf = (productKey: string): string | null =>
+    products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
+  const speech = speechSettings(upstream, dialect);
+  await using client = plainUpstream(
+    { ...settings, ...speech, self: null, apiKey: () => apiKey?.reveal() ?? null, secretOf },
+    { now: () => Date.now() },
+  );
+  const { signal } = new AbortController();
+  const trials: Trial[] = [];
+  for (const { key } of products) {
+    const outcome = await client.verify(key, madeUpKey(), signal);
+    trials.push(judge(`the secret of product ${key}`, outcome, 'missing'));
+  }
+  if (apiKey === null) return trials;
+  const coupons = await client.listCoupons({ limit: 1, offset: 0 }, signal);
+  return [...trials, judge('the API key', coupons, 'applied')];
+}
+
+/**
+ * That in which most credentials are accepted; null when none is in any. Who answers as the specification has
+ * it is understood in other dialects as well, so that the specification goes first.
+ */
+function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): DialectName | null {
+  const accepted = (name: DialectName): number =>
+    trials.get(name)?.filter(({ isAccepted }) => isAccepted).length ?? 0;
+  const [best] = dialectNames.toSorted((one, other) => accepted(other) - accepted(one));
+  return best !== undefined && accepted(best) > 0 ? best : null;
+}
+
+function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
+  if (spoken === configured) return ok(`the upstream speaks the dialect ${spoken}, as configured`);
+  return fail(
+    `the upstream speaks the dialect ${spoken}, and upstream.dialect is ${configured}`,
+    `set upstream.dialect: ${spoken}`,
+  );
+}
+
+/** `expected`: what comes of the question when the credential is accepted. */
+function judge(name: string, outcome: Outcome<unknown>, expected: 'missing' | 'applied'): Trial {
+  const came = outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome;
+  const isAccepted = came === expected;
+  return { isAccepted, finding: isAccepted ? ok(`${name} is accepted`) : explain(name, outcome) };
+}
+
+function explain(name: string, outcome: Outcome<unknown>): Finding {
+  if (outcome.outcome === 'applied') {
+    return fail(
+      `${name}: the upstream knows a license key that nobody has issued`,
+      'check upstream.base_url',
+    );
+  }
+  const what = `${name}: ${outcome.detail}`;
+  const reason = outcome.outcome === 'not_applied' ? outcome.reason : null;
+  if (reason === 'unauthorized') return fail(what, 'set the right one in the configuration, and reload');
+  if (reason === 'throttled') return warn(what, 'try again later');
+  return fail(what, 'check upstream.base_url; the log of the daemon may say more');
+}
+
+/** A license key that nobody can have. */
+export function madeUpKey(): string {
+  return `LATCHKEY-DOCTOR-${Buffer.from(systemRandom.bytes(8)).toString('hex')}`;
+}

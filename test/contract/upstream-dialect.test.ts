@@ -1,0 +1,225 @@
+import { describe, expect, test } from 'vitest';
+import { dialects } from '../../src/upstream/dialects/all.ts';
+import type { PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
+import {
+  emptyAnswer,
+  every,
+  firewallPage,
+  type PlainUpstream,
+  refusal,
+  spoilBody,
+} from '../support/plain-upstream.ts';
+import {
+  challengePage,
+  edgePage,
+  type RealStoreOptions,
+  startRealStore,
+  type Unknown,
+  unreadableCoupon,
+} from '../support/real-store.ts';
+import { type Client, clientOf, key, never } from '../support/upstream-stage.ts';
+
+/*
+ * The client of a store that says "no" in its own way. What it says as the specification has it is held by
+ * upstream.test.ts.
+ */
+
+type Scene = AsyncDisposable & { store: PlainUpstream; client: Client };
+
+async function scene(
+  options: Partial<RealStoreOptions> = {},
+  settings: Partial<PlainUpstreamSettings> = {},
+): Promise<Scene> {
+  const store = await startRealStore({
+    apiKey: 'api-1',
+    products: [{ productKey: 'p1', secret: 'secret-1' }],
+    licenses: [
+      { licenseKey: key, productKey: 'p1', buyerEmail: 'a@example.com', date: '2024-02-22T11:23:05+00:00' },
+    ],
+    ...options,
+  });
+  const client = clientOf(store.url, {
+    dialect: dialects.payhip,
+    headers: { apiKey: 'payhip-api-key', productSecret: 'product-secret-key' },
+    userAgent: 'Shop/7',
+    ...settings,
+  });
+  return {
+    store,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await store[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const missing = { outcome: 'not_applied', reason: 'missing', retryAfterMs: null };
+const variants: readonly [Unknown, number, string][] = [
+  ['bad request', 400, 'HTTP 400: Unknown license key'],
+  ['empty', 200, 'HTTP 200: the store does not know it'],
+  ['no data', 200, 'HTTP 200: the store does not know it'],
+];
+
+describe('a license key that such a store does not know', () => {
+  test.each(variants)('is missing to a read, said by: %s', async (unknown, status, detail) => {
+    await using it = await scene({ unknown });
+    expect(await it.client.verify('p1', 'TYPO', never())).toEqual({ ...missing, status, detail });
+  });
+
+  test('is missing to a change that is answered 400: it was not applied', async () => {
+    await using it = await scene();
+    expect(await it.client.change('p1', 'TYPO', 'usage', never())).toMatchObject({ ...missing, status: 400 });
+  });
+
+  test.each(['empty', 'no data'] as const)(
+    'leaves a change in doubt that is answered 200 and nothing: %s',
+    async (unknown) => {
+      await using it = await scene({ unknown });
+      const outcome = await it.client.change('p1', 'TYPO', 'usage', never());
+      expect(outcome).toMatchObject({ outcome: 'ambiguous', status: 200 });
+    },
+  );
+
+  test('is missing where the specification’s own 404 says so', async () => {
+    await using it = await scene({ unknownKey: (body) => ({ status: 404, body }) });
+    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({ ...missing, status: 404 });
+    expect(await it.client.change('p1', 'TYPO', 'usage', never())).toMatchObject(missing);
+  });
+
+  test.each(variants)('is not missing to who expects the specification: %s', async (unknown) => {
+    await using it = await scene({ unknown }, { dialect: dialects.specification });
+    const expected = unknown === 'bad request' ? { reason: 'refused' } : { outcome: 'ambiguous' };
+    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject(expected);
+  });
+
+  test.each([
+    ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
+    ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
+    ['a page', spoilBody(), { outcome: 'ambiguous' }],
+    ['a list', spoilBody('[]', 'application/json'), { outcome: 'ambiguous' }],
+    ['an object of nothing', spoilBody('{}', 'application/json'), { outcome: 'ambiguous' }],
+    ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
+  ])('is not said by %s', async (_, fault, expected) => {
+    await using it = await scene();
+    it.store.fault = every(fault);
+    expect(await it.client.verify('p1', key, never())).toMatchObject(expected);
+  });
+
+  test('is not said by a cache', async () => {
+    await using it = await scene();
+    const answer = { status: 400, headers: { age: '7' }, body: '{"error":true,"data":[]}' };
+    it.store.fault = every({ kind: 'replaced', counted: false, ...answer });
+    expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'cached' });
+    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({ outcome: 'ambiguous' });
+  });
+});
+
+describe('a firewall in front of such a store', () => {
+  const challenged = {
+    outcome: 'not_applied',
+    reason: 'challenged',
+    status: 403,
+    detail: 'HTTP 403: a firewall asks for a proof',
+  };
+
+  test.each([
+    ['both marks', undefined],
+    ['cf-mitigated', { 'cf-mitigated': 'challenge' }],
+    ['the server’s name', { server: 'cloudflare' }],
+  ])('that challenges a change by %s says that nothing of it arrived', async (_, mark) => {
+    await using it = await scene();
+    it.store.fault = every(challengePage(mark));
+    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject(challenged);
+    expect(await it.client.verify('p1', key, never())).toMatchObject(challenged);
+    expect(it.store.countsOf(key).net).toBe(0);
+  });
+
+  test.each([
+    ['a page without its mark', challengePage({ server: 'nginx' }), { outcome: 'ambiguous', status: 403 }],
+    ['another firewall’s page', firewallPage(403), { outcome: 'ambiguous', status: 403 }],
+    ['a marked object', refusal(403, 'no', { server: 'cloudflare' }), { reason: 'unauthorized' }],
+    ['an edge without its store', edgePage(521), { outcome: 'ambiguous', status: 521 }],
+    ['an edge that lost the answer', edgePage(520, true), { outcome: 'ambiguous', status: 520 }],
+  ])('leaves it open, or says it itself: %s', async (_, fault, expected) => {
+    await using it = await scene();
+    it.store.fault = every(fault);
+    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject(expected);
+  });
+
+  test('is nobody that the specification knows', async () => {
+    await using it = await scene({}, { dialect: dialects.specification });
+    it.store.fault = every(challengePage());
+    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({ outcome: 'ambiguous' });
+  });
+});
+
+describe('the coupons of such a store', () => {
+  test('are listed without one that cannot be read, which is named', async () => {
+    await using it = await scene();
+    it.store.addCoupon({ code: 'A', percent_off: 5 });
+    it.store.addCoupon(unreadableCoupon);
+    it.store.addCoupon({ code: 'B', percent_off: 5 });
+    const page = { limit: 10, offset: 0 };
+    const listed = await it.client.listCoupons(page, never());
+    expect(listed).toMatchObject({
+      outcome: 'applied',
+      value: {
+        coupons: [{ code: 'A' }, { code: 'B' }],
+        unreadable: [{ id: 2, code: 'ODD', fault: expect.stringContaining('percent_off') }],
+      },
+    });
+    expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
+  });
+
+  test('are asked for under its own header, and by the name that we were given', async () => {
+    await using it = await scene();
+    await it.client.listCoupons({ limit: 1, offset: 0 }, never());
+    await it.client.change('p1', key, 'usage', never());
+    const [list, use] = it.store.ledger;
+    expect(list).toMatchObject({ answered: 'sent', headers: { 'payhip-api-key': 'api-1' } });
+    expect(use).toMatchObject({ answered: 'sent', headers: { 'product-secret-key': 'secret-1' } });
+    for (const { headers } of it.store.ledger) expect(headers['user-agent']).toBe('Shop/7');
+  });
+
+  test('that are missing one by one are so by 400 too; a creation that is refused is refused', async () => {
+    await using it = await scene();
+    const terms = {
+      code: 'X',
+      scope: { type: 'multi' },
+      discount: { type: 'percent', percentOff: 5 },
+    } as const;
+    const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
+    const body = '{"error":true,"data":[],"message":"no"}';
+    it.store.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
+    expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
+    expect(await it.client.createCoupon({ ...terms, ...rest }, never())).toMatchObject({ reason: 'refused' });
+  });
+});
+
+describe('an agent whose upstream leads to itself', () => {
+  test('knows its own answer, whatever it says, and says who it is with each request', async () => {
+    await using it = await scene({}, { self: 'me' });
+    const own = { 'latchkey-instance': 'me', 'content-type': 'application/json' };
+    for (const [status, body] of [
+      [200, '{"data":{}}'],
+      [508, '{}'],
+      [403, '<html>'],
+    ] as const) {
+      it.store.fault = every({ kind: 'replaced', counted: false, status, headers: own, body });
+      expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({
+        outcome: 'not_applied',
+        reason: 'unreachable',
+        status: null,
+        detail: expect.stringContaining('this agent has reached itself'),
+      });
+    }
+    expect(it.store.ledger[0]?.headers['latchkey-instance']).toBe('me');
+  });
+
+  test('takes the answer of another agent for what it is', async () => {
+    await using it = await scene({}, { self: 'me' });
+    it.store.fault = every(refusal(404, 'no', { 'latchkey-instance': 'another' }));
+    expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'missing' });
+  });
+});

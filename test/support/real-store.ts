@@ -1,0 +1,58 @@
+import {
+  type Fault,
+  type PlainUpstream,
+  type PlainUpstreamOptions,
+  startPlainUpstream,
+  type UpstreamCoupon,
+} from './plain-upstream.ts';
+
+/** How such a store says that it does not know a license key: all were seen. */
+export type Unknown = 'bad request' | 'empty' | 'no data';
+
+export interface RealStoreOptions extends PlainUpstreamOptions {
+  readonly unknown?: Unknown;
+}
+
+/** Starts a store as they are: with errors, headers and members of its own, and the first version of its API. */
+export function startRealStore({
+  unknown = 'bad request',
+  ...options
+}: RealStoreOptions): Promise<PlainUpstream> {
+  return startPlainUpstream({
+    apiKeyHeader: 'payhip-api-key',
+    errorBody: (message) => ({ data: [], error: true, message }),
+    unknownKey: unknownAnswers[unknown],
+    licenseExtra: ({ productKey }) => ({ product_name: `The name of ${productKey}` }),
+    firstVersion: true,
+    ...options,
+  });
+}
+
+const unknownAnswers: Readonly<Record<Unknown, (body: unknown) => { status: number; body: unknown }>> = {
+  'bad request': (body) => ({ status: 400, body }),
+  empty: () => ({ status: 200, body: undefined }),
+  'no data': () => ({ status: 200, body: { data: [] } }),
+};
+
+/** A firewall asks for a proof that its caller is no robot; nothing is carried out. */
+export function challengePage(
+  mark: Readonly<Record<string, string>> = { 'cf-mitigated': 'challenge', server: 'cloudflare' },
+): Fault {
+  const body = '<!DOCTYPE html><html lang="en-US"><head><title>Just a moment...</title></head></html>';
+  const headers = { 'content-type': 'text/html; charset=UTF-8', ...mark };
+  return { kind: 'replaced', counted: false, status: 403, headers, body };
+}
+
+/** The edge cannot reach the store behind it: 520 to 527 in HTML. */
+export function edgePage(status: number, counted = false): Fault {
+  const body = '<!DOCTYPE html><html><head><title>example.com | Web server is down</title></head></html>';
+  const headers = { 'content-type': 'text/html; charset=UTF-8', server: 'cloudflare' };
+  return { kind: 'replaced', counted, status, headers, body };
+}
+
+/** A coupon that the specification does not allow: free of charge, and by percent and amount at once. */
+export const unreadableCoupon: Partial<UpstreamCoupon> & Pick<UpstreamCoupon, 'code'> = {
+  code: 'ODD',
+  percent_off: 0,
+  amount_off: 0,
+};
