@@ -1,5 +1,5 @@
 /** What a credential may do. `admin` includes all the others. */
-export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'ops' | 'admin';
+export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'sell' | 'ops' | 'admin';
 
 export const scopes: readonly Scope[] = [
   'verify',
@@ -7,6 +7,7 @@ export const scopes: readonly Scope[] = [
   'manage',
   'coupons:read',
   'coupons:write',
+  'sell',
   'ops',
   'admin',
 ];
@@ -15,4 +16,4 @@ export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write'];
 export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
 
 /** What a token for one product may carry: coupons belong to the account, and `admin` is for all there is. */
-export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'ops'];
+export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];

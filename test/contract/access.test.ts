@@ -19,6 +19,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^GET \/agent\/v1\/redemptions\/:\w+$/, 'coupons:read'],
   [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],
   [/^(?:GET|POST) \/sync\/v1\//, 'use'],
+  [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],
   [/^(?:GET|POST|DELETE) \/admin\/v1\//, 'admin'],
 ];
 

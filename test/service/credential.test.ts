@@ -85,7 +85,7 @@ describe('a token', () => {
     const { stage, faultsOf } = await givenAuthority();
     await using _ = stage;
     const productKey = 'press';
-    expect(await faultsOf({ productKey, scopes: ['verify', 'use', 'manage', 'ops'] })).toEqual([]);
+    expect(await faultsOf({ productKey, scopes: ['verify', 'use', 'manage', 'sell', 'ops'] })).toEqual([]);
     for (const scope of ['coupons:read', 'coupons:write', 'admin'] as const) {
       expect(await faultsOf({ productKey, scopes: ['verify', scope] })).toEqual(['scopes: excluded']);
       expect(await faultsOf({ scopes: ['verify', scope] })).toEqual([]);
@@ -110,6 +110,7 @@ describe('a token', () => {
     expect(await faultsOf({ configuredProducts, productKey: 'press' })).toEqual([
       'product_key: product_not_found',
     ]);
+    expect(await faultsOf({ configuredProducts, scopes: ['sell'] })).toEqual(['scopes: excluded']);
     expect(await faultsOf({ configuredProducts, accountId: 'default' })).toEqual([]);
     expect(await faultsOf({ configuredProducts, accountId: 'other' })).toEqual([
       'account_id: account_not_found',

@@ -27,8 +27,12 @@ export const issueToken: Command = defineRequest(
         label: textOption('For yourself'),
       })
       .example('$0 token issue --scope verify,use --product RGsF', 'for one piece of software')
+      .example(
+        '$0 token issue --scope sell --product RGsF',
+        'for a shop: issues keys, reads purchases, refunds',
+      )
       .example('$0 token issue --scope ops --label prometheus', 'for /metrics and /statusz')
-      .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, ops, admin (all of them)'),
+      .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, sell, ops, admin (all of them)'),
   ({ scope, product, account, label }) => {
     const scopes = scope.split(',').map((each) => each.trim());
     return { method: 'POST', path, json: { scopes, product_key: product, account_id: account, label } };

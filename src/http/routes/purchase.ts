@@ -4,7 +4,7 @@ import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { presentPurchase, purchaseObject, purchaseParameters } from '../wire/purchase.ts';
 
-const access = { credential: 'any', scope: 'admin' } as const;
+const access = { credential: 'any', scope: 'sell' } as const;
 const authorityOnly = true;
 
 /** Purchases of an authority (src/http/README.md, Admin routes). */

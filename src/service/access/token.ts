@@ -89,6 +89,9 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   if (productKey !== null && !scopes.every((scope) => scopesOfOneProduct.includes(scope))) {
     add('scopes', 'excluded', 'A token for one product carries neither coupon scopes nor admin.');
   }
+  if (configuredProducts !== null && scopes.includes('sell')) {
+    add('scopes', 'excluded', 'An agent sells nothing: sell is for tokens of the authority.');
+  }
   if (accountId !== null && !(await hasAccount(reader, command, accountId))) {
     add('account_id', 'account_not_found', 'There is no such account.');
   }
