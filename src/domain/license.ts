@@ -8,7 +8,12 @@ export type License = {
   enabled: boolean;
   /** Epoch ms. */
   createdAt: number;
+  /** What else the upstream of an agent tells of it, as it tells it; absent: nothing. */
+  extra?: LicenseExtra;
 };
+
+/** Members beyond specification 2.2, such as the name of the product: JSON, at most 1 KiB of it. */
+export type LicenseExtra = Readonly<Record<string, unknown>>;
 
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';

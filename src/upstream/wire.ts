@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
-import type { License } from '../domain/license.ts';
+import type { License, LicenseExtra } from '../domain/license.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 import type { Parsed } from './json.ts';
+
+/** Of a license's members that the specification does not have, as JSON. */
+const maximumExtraBytes = 1_024;
 
 /** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
 const datetime = z.string().transform((text, context) => {
@@ -13,8 +16,8 @@ const datetime = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Specification 2.2. */
-const license = z.object({
+/** Specification 2.2, and whatever else a store tells. */
+const license = z.looseObject({
   license_key: z.string(),
   enabled: z.boolean(),
   product_link: z.string(),
@@ -80,20 +83,34 @@ const couponName = z.object({
 export function readLicense(body: unknown, licenseKey: string): Parsed<License> {
   const reading = read(licenseAnswer, body);
   if ('fault' in reading) return reading;
-  const { data } = reading.value;
-  if (foldKey(data.license_key) !== foldKey(licenseKey)) {
+  const { license_key, product_link, buyer_email, uses, enabled, date, ...others } = reading.value.data;
+  if (foldKey(license_key) !== foldKey(licenseKey)) {
     return { fault: 'the answer is about another license key' };
   }
+  const extra = boundedExtra(others);
   return {
     value: {
-      licenseKey: data.license_key.trim(),
-      productKey: data.product_link,
-      buyerEmail: data.buyer_email,
-      uses: data.uses,
-      enabled: data.enabled,
-      createdAt: data.date,
+      licenseKey: license_key.trim(),
+      productKey: product_link,
+      buyerEmail: buyer_email,
+      uses,
+      enabled,
+      createdAt: date,
+      ...(extra !== null && { extra }),
     },
   };
+}
+
+/** As many members, in order, as have room; null when there are none. */
+function boundedExtra(others: Readonly<Record<string, unknown>>): LicenseExtra | null {
+  let bytes = 1;
+  const kept = Object.entries(others).filter(([name, value]) => {
+    const length = Buffer.byteLength(JSON.stringify({ [name]: value })) - 1;
+    const hasRoom = bytes + length <= maximumExtraBytes;
+    if (hasRoom) bytes += length;
+    return hasRoom;
+  });
+  return kept.length === 0 ? null : Object.fromEntries(kept);
 }
 
 /** Reads the answer that holds one coupon; one that is not `expected` is a fault. */

@@ -244,6 +244,15 @@ test('an observation keeps what the upstream said apart from what is shown here'
   expect(observations.get('KEY-2')).toBeNull();
 });
 
+test('an observation keeps what the upstream told beyond the specification', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  const extra = { product_name: 'Press ä', variants: [{ id: 1 }], none: null };
+  const told = givenObservation({ license: { ...givenLicense(), extra } });
+  observations.put(told);
+  expect(observations.get('KEY-1')).toStrictEqual(told);
+});
+
 test('the key that a product was confirmed by last is known', async () => {
   await using store = givenStore();
   const { observations } = store.writing.transaction;

@@ -209,6 +209,27 @@ describe('a key that was gone and is seen again', () => {
   });
 });
 
+describe('what the upstream tells beyond the specification', () => {
+  const extra = { product_name: 'Press' };
+
+  it('is what its last read told', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    expect(agent.observation.license.extra).toBeUndefined();
+    await agent.read(agent.says(5, { extra }));
+    expect(agent.observation.license.extra).toEqual(extra);
+    await agent.read(agent.says(5));
+    expect(agent.observation.license.extra).toBeUndefined();
+  });
+
+  it('stays when an answer to a change leaves it out', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.read(agent.says(5, { extra }));
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.observation.license).toMatchObject({ uses: 6, extra });
+  });
+});
+
 describe('a read of a key', () => {
   it('that is not the first since the start makes a moved count another writer’s, and doubts no queue', async () => {
     await using agent = await givenAgent({ uses: 5 });

@@ -201,11 +201,11 @@ export class AgentStage extends Stage {
   }
 
   /** The upstream's answer in the specification's shape. */
-  says(uses: number, { enabled = true }: { enabled?: boolean } = {}): Applied<License> {
+  says(uses: number, { enabled = true, ...extra }: SaidBeside = {}): Applied<License> {
     const license = { licenseKey: key, productKey: 'link', buyerEmail: 'a@example.com', createdAt: 1 };
     return {
       outcome: 'applied',
-      value: { ...license, uses, enabled },
+      value: { ...license, uses, enabled, ...extra },
       confirmedAt: this.now,
       isCached: false,
     };
@@ -275,6 +275,9 @@ export async function givenAgent(
   await stage.read(stage.says(uses, { enabled }));
   return stage;
 }
+
+/** What the upstream tells beside the count. */
+type SaidBeside = Partial<Pick<License, 'enabled' | 'extra'>>;
 
 /** Nobody can tell whether it was applied. */
 export const lost: Ambiguous = {

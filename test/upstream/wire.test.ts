@@ -57,6 +57,24 @@ describe('a license answer', () => {
     });
   });
 
+  test('keeps what a store tells beyond the specification, as far as 1 KiB goes', () => {
+    const others =
+      '"product_name":"Press","__proto__":{"a":1},"long":"' + 'x'.repeat(1_024) + '","seats":[1]';
+    const data: unknown = JSON.parse(`{${others},${JSON.stringify(license).slice(1)}`);
+    const reading = readLicense({ data }, key);
+    const { extra } = 'value' in reading ? reading.value : {};
+    expect(JSON.stringify(extra)).toBe('{"product_name":"Press","seats":[1]}');
+  });
+
+  test.each([
+    [1_024, true],
+    [1_025, false],
+  ])('keeps %i bytes of it: %s', (bytes, isKept) => {
+    const notes = 'x'.repeat(bytes - '{"notes":""}'.length);
+    const reading = readLicense({ data: { ...license, notes } }, key);
+    expect('value' in reading && reading.value.extra).toEqual(isKept ? { notes } : undefined);
+  });
+
   test.each([
     ['a negative count', { uses: -1 }],
     ['members that the specification does not know', { refunded: false, __proto__: null }],

@@ -59,4 +59,7 @@ CREATE TABLE license_history (
   PRIMARY KEY (license_key, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX license_history_at ON license_history (at);
+
+-- What the upstream tells of a license beyond the specification.
+ALTER TABLE observation ADD COLUMN extra TEXT;
 `;

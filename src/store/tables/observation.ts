@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { LicenseExtra } from '../../domain/license.ts';
 import type { Observation } from '../../domain/observation.ts';
 import type { ObservationReads, ObservationTable } from '../../service/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
@@ -11,6 +12,8 @@ type Row = {
   uses: number;
   enabled: Bit;
   createdAt: number;
+  /** JSON; null: nothing beyond the specification was told. */
+  extra: string | null;
   localUses: number;
   localEnabled: Bit;
   localPending: number;
@@ -26,7 +29,7 @@ type Row = {
 };
 
 const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
-  enabled, created_at AS createdAt, local_uses AS localUses, local_enabled AS localEnabled,
+  enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
   local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
   many_writers AS manyWriters, missing_since AS missingSince, gone,
   read_first AS readFirst, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
@@ -84,10 +87,10 @@ export function observationTable(database: DatabaseSync): ObservationTable {
   const put = prepareChange(
     database,
     `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
-       local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
+       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
        missing_since, gone, read_first, asked_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
-       :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
        :missingSince, :gone, :readFirst, :askedAt, :refreshAt)`,
   );
   const touch = prepareChange(
@@ -140,6 +143,7 @@ function fromRow(row: Row): Observation {
       uses: row.uses,
       enabled: row.enabled === 1,
       createdAt: row.createdAt,
+      ...(row.extra !== null && { extra: JSON.parse(row.extra) as LicenseExtra }),
     },
     local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
     productKey: row.productKey,
@@ -162,6 +166,7 @@ function toRow({ license, local, ...rest }: Observation): Row {
     uses: license.uses,
     enabled: bit(license.enabled),
     createdAt: license.createdAt,
+    extra: license.extra === undefined ? null : JSON.stringify(license.extra),
     localUses: local.uses,
     localEnabled: bit(local.enabled),
     localPending: local.pending,

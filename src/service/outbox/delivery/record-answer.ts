@@ -78,6 +78,8 @@ function recordApplied(
   putObservation(transaction, {
     ...observation,
     license: {
+      // What only an answer to a read tells stays.
+      ...observation.license,
       ...outcome.value,
       licenseKey: operation.subject,
       uses: isCounted ? outcome.value.uses : observation.license.uses,
