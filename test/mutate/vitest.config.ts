@@ -15,6 +15,8 @@ const config: ViteUserConfig = defineConfig({
     exclude: ['test/property/commands.test.ts'],
     // Hundreds of stores a minute; none has to outlive the machine.
     env: existsSync(memory) ? { TMPDIR: memory } : {},
+    // The tests keep nothing of one another, and starting a thread for each file takes longer than they do.
+    isolate: false,
     testTimeout: 60_000,
   },
 });

@@ -7,6 +7,7 @@ import {
   lost,
   minute,
   no,
+  refusalOf,
   second,
   valueOf,
   type AgentStage,
@@ -178,6 +179,15 @@ describe('a delivered enable', () => {
     expect(agent.local.enabled).toBe(true);
   });
 
+  it('ends no use that was refused', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('refused'));
+    const { flying } = await sendEnable(agent);
+    await agent.answer(flying, agent.says(5));
+    expect(agent.stateOf(use)).toBe('dead');
+  });
+
   it('ends nothing that was asked for after it', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const { enable, flying } = await sendEnable(agent);
@@ -193,6 +203,21 @@ describe('a delivered enable', () => {
     await agent.answer(await agent.send('state', { justRead: true }), agent.says(5));
     expect([enable, disable].map((id) => agent.stateOf(id))).toEqual(['inferred', 'dead']);
     expect(agent.local.enabled).toBe(false);
+  });
+});
+
+describe('an answer to what is no longer under way', () => {
+  it('is not recorded again', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const { id } = await agent.send('counter');
+    await agent.answer({ id }, agent.says(6));
+    const { policy } = agent;
+    for (const operationId of [id, 'none']) {
+      const command = { operationId, outcome: agent.says(7), overlapped: false, policy };
+      expect(refusalOf(await agent.writer.write('recordAnswer', command))).toBe('operation_not_open');
+    }
+    expect(agent.observation.license.uses).toBe(6);
   });
 });
 
@@ -324,5 +349,17 @@ describe('a pause', () => {
     expect(isPaused(agent.store)).toBe(true);
     await agent.writer.write('pauseSync', { isPaused: false });
     expect(isPaused(agent.store)).toBe(false);
+  });
+
+  it.each([
+    ['its end', 'pauseSync', { isPaused: false }, 0],
+    ['its beginning', 'pauseSync', { isPaused: true }, hour],
+    ['a sync that is asked for now', 'retryNow', {}, 0],
+  ] as const)('and what waits after a failure: %s', async (_, name, command, dueIn) => {
+    await using agent = await givenAgent();
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', hour));
+    valueOf(await agent.writer.write(name, command));
+    expect(agent.dueIn('counter')).toBe(dueIn);
   });
 });

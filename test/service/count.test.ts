@@ -58,6 +58,15 @@ describe('a use that is recorded on an agent', () => {
     expect(agent.local.pending).toBe(1);
   });
 
+  it('is refused when the outbox is full, what is under way included', async () => {
+    await using agent = await givenAgent();
+    agent.maxPending = 2;
+    await agent.record('usage');
+    await agent.send('counter');
+    expect(await agent.change('usage')).toMatchObject({ ok: true });
+    expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'storage_full' } });
+  });
+
   it('is taken on an expired key only when it was enabled when last seen', async () => {
     await using agent = await givenAgent();
     await using refused = await givenAgent({ enabled: false });
@@ -113,6 +122,20 @@ describe('a count that was last seen before the start', () => {
     expect(agent.observation).toMatchObject({ manyWriters: true, license: { uses: 9 } });
     await agent.answer(await agent.send('counter'), agent.says(10));
     expect(agent.stateOf(earlier)).toBe('inferred');
+  });
+
+  it('that nothing explains is another writer’s, and neither doubt nor queue is certain after that', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const doubtful = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const waiting = await agent.record('usage');
+    await agent.restart();
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(9));
+    expect(unexpected).toEqual({ expected: 5, got: 9 });
+    expect(agent.stateOf(doubtful)).toBe('inferred');
+    await agent.answer(await agent.send('counter'), agent.says(10));
+    expect(agent.stateOf(waiting)).toBe('inferred');
   });
 
   it('that others may have moved gives up no queue that was never sent', async () => {
@@ -336,6 +359,17 @@ describe('a use that certainly was not applied', () => {
     expect(agent.dueIn('counter')).toBe(0);
   });
 
+  it('begins a new row of failures once the read that it waited for has come', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.restart();
+    await agent.read(no('unreachable'));
+    expect(agent.operation(use).failures).toBe(1);
+    agent.pass(second);
+    await agent.read(agent.says(5));
+    expect(agent.operation(use).failures).toBe(0);
+  });
+
   it('waits when the upstream asks for it, which the end of an outage does not change', async () => {
     await using agent = await givenAgent();
     await agent.record('usage');
@@ -510,6 +544,15 @@ describe('a use that is taken back', () => {
     expect(agent.stateOf(undo)).toBe('delivered');
   });
 
+  it('whose answer was lost counts when the count has gone down by it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const undo = await agent.record('decrease');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    const { unexpected } = await agent.read(agent.says(4));
+    expect([unexpected, agent.stateOf(undo)]).toEqual([null, 'delivered']);
+  });
+
   it('is not sent at 0: the key is read for it, and a 0 settles it', async () => {
     await using agent = await givenAgent({ uses: 0 });
     const undo = await agent.record('decrease');
@@ -631,6 +674,16 @@ describe('a read that a cache on the way answered', () => {
     expect(agent.observation).toMatchObject({ confirmedAt: agent.now - hour, local: { uses: 5 } });
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('is followed by the next refresh in its time, or sooner when it was nothing new', async () => {
+    await using agent = await givenAgent();
+    agent.pass(hour);
+    const refreshIn = (): number => Number(agent.observation.refreshAt) - agent.steady;
+    await agent.read(agent.cacheSays(5, minute));
+    expect(refreshIn()).toBe(6 * hour);
+    await agent.read(agent.cacheSays(5, hour));
+    expect(refreshIn()).toBe(0.6 * hour);
   });
 
   it('shows callers what is newer than what they saw, and nothing older', async () => {

@@ -252,6 +252,22 @@ describe('a coupon that is queued on an agent', () => {
     expect(other.codes()).toEqual([]);
   });
 
+  it('is not answered or found twice', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const operation = await agent.sendCoupon();
+    const { id: operationId } = operation;
+    const early = { operationId, listed: null, confirmedAt: agent.now };
+    expect(refusalOf(await agent.writer.write('recordCouponListing', early))).toBe('operation_not_open');
+    await agent.answerCoupon(operation, no('unreachable'));
+    const { policy } = agent;
+    for (const id of [operationId, 'none']) {
+      const answer = { operationId: id, outcome: no('refused'), caller: null, policy };
+      expect(refusalOf(await agent.writer.write('recordCouponAnswer', answer))).toBe('operation_not_open');
+    }
+    expect(agent.stateOf(operationId)).toBe('pending');
+  });
+
   it('in flight when the process ended is looked for after the fence', async () => {
     await using agent = await givenAgent();
     await agent.queue();
@@ -313,7 +329,10 @@ describe('a coupon that is sent while its caller waits', () => {
     );
     const command = { terms, isSentNow: false, maxPending: 10 };
     const again = valueOf(await agent.writer.write('queueCoupon', command, { idempotency: once }));
-    expect(again.coupon).toEqual(value);
+    const { operationId } = again;
+    expect(again).toEqual({ coupon: value, confirmedAt: agent.now, operationId });
+    expect(agent.stateOf(operationId)).toBe('delivered');
+    expect(agent.store.idempotency.unchangedCount()).toBe(0);
   });
 
   it('waits under its provisional id when the upstream could not be reached after all', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/service/outbox/control/decide-operation.ts';
 import {
   givenAgent,
+  hour,
   lost,
   minute,
   no,
@@ -78,6 +79,35 @@ describe('a person decides about an operation', () => {
     expect(agent.stateOf(use)).toBe('inferred');
   });
 
+  it('that is in doubt: given up, it keeps what is known of it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const { lastError } = agent.operation(use);
+    expect(await decide(agent, use, 'drop')).toBe('dropped');
+    expect(agent.operation(use).lastError).toBe(lastError);
+  });
+
+  it('that enables, against a newer disable: retried, it is sent all the same', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(25 * hour);
+    const enable = await agent.record('enable');
+    await agent.read(agent.says(5, { enabled: false }));
+    expect(agent.stateOf(enable)).toBe('conflicted');
+    await decide(agent, enable, 'retry');
+    await agent.read(agent.says(5, { enabled: false }));
+    expect(await agent.send('state', { justRead: true })).toMatchObject({ id: enable });
+  });
+
+  it('that enables: once it is given up, the next use need not wait for a read', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    const enable = await agent.record('enable');
+    await agent.answer(await agent.send('state', { justRead: true }), lost);
+    await decide(agent, enable, 'drop');
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+
   it('that disables: once it is given up, the key is as the upstream says', async () => {
     await using agent = await givenAgent();
     const disable = await agent.record('disable');
@@ -141,6 +171,16 @@ describe('a change that a person says was applied', () => {
     await agent.record('usage');
     const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(uses + 1));
     expect(unexpected).toBeNull();
+  });
+
+  it('leaves a count from which the next one goes on, without a read', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'confirm');
+    await agent.record('usage');
+    agent.pass(minute);
+    expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 6 } });
   });
 
   it('is in the count already where a read had shown it', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/service/outbox/control/decide-operation.ts';
+import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import { givenAgent, lost, minute, no, second, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<void> {
@@ -88,6 +89,15 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
+  it('but a disable is sent again at once when an outage has ended', async () => {
+    await using agent = await givenAgent();
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    expect(agent.dueIn('state')).toBe(500);
+    valueOf(await agent.writer.write('endOutage', {}));
+    expect(agent.dueIn('state')).toBe(0);
+  });
+
   it('but a wait that an outage had set ends with it, also after a restart', async () => {
     await using agent = await givenAgent(
       { uses: 5 },
@@ -118,7 +128,32 @@ describe('what may still be on its way is overtaken by nothing', () => {
   });
 });
 
+describe('the quiet that the upstream asked for', () => {
+  it('is not cut short by a shorter one', async () => {
+    await using agent = await givenAgent();
+    for (const until of [2000, 1000]) await agent.writer.write('keepRetryAfter', { until });
+    expect(retryAfterUntil(agent.store)).toBe(2000);
+  });
+});
+
 describe('a wait that has not passed', () => {
+  it('is not cut short by a read of its key: a disable', async () => {
+    await using agent = await givenAgent();
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), no('throttled', 60 * minute));
+    await agent.read(agent.says(5));
+    expect(agent.dueIn('state')).toBe(60 * minute);
+  });
+
+  it('is not cut short by a restart, nor is its row of failures', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), { ...lost, retryAfterMs: 60 * minute });
+    await agent.restart();
+    expect(agent.dueIn('counter')).toBe(60 * minute - second);
+    expect(agent.operation(use).failures).toBe(1);
+  });
+
   it('is not cut short by a read that was made for something else', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');

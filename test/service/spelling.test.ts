@@ -25,6 +25,31 @@ describe('one key, one lane, however it is spelled', () => {
     expect(agent.store.observations.get('key-1')?.license.licenseKey).toBe('KEY-1');
   });
 
+  it('a key that was never seen is kept under its own spelling', async () => {
+    await using agent = await givenAgent();
+    const own = agent.says(3);
+    await readAs(agent, 'new', { ...own, value: { ...own.value, licenseKey: 'NEW' } });
+    expect(agent.store.observations.get('new')?.license).toMatchObject({ licenseKey: 'NEW', uses: 3 });
+    valueOf(await agent.change('usage', { licenseKey: 'new' }));
+    expect(agent.store.operations.head('NEW', 'counter')).toMatchObject({ kind: 'usage' });
+  });
+
+  it('a key that was known under two spellings is what was seen under its own, with the changes of both', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const own = agent.says(3);
+    const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
+    await readAs(agent, 'Key-1', answer);
+    const { operationId } = valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
+    const other = await agent.record('usage');
+    await readAs(agent, 'KEY-1', answer);
+    const { operations, observations } = agent.store;
+    expect(operations.lane('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
+    expect(observations.get('KEY-1')).toMatchObject({
+      license: { licenseKey: 'Key-1', uses: 3 },
+      local: { uses: 5, pending: 2 },
+    });
+  });
+
   it('disabled under one spelling it is disabled under the other', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));

@@ -183,6 +183,40 @@ describe('an enable on an agent', () => {
     await using agent = await givenAgent({ enabled: false });
     agent.pass(15 * 24 * hour);
     expect(refusalOf(await agent.change('enable'))).toBe('verdict_expired');
+    expect(refusalOf(await agent.change('disable'))).toBeNull();
+  });
+
+  it('is not settled by a read as long as an attempt of a disable before it can be on its way', async () => {
+    await using agent = await givenAgent();
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    agent.pass(second);
+    await agent.answer(await agent.send('state'), agent.says(5, off));
+    const enable = await agent.record('enable');
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(enable)).toBe('pending');
+  });
+
+  it('goes behind a disable that was restored, and may have been sent', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    const enable = await agent.record('enable');
+    expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['uncertain', 'pending']);
+  });
+
+  it('does not undo the first of several changes, which the others follow', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
+    await agent.read(agent.says(5));
+    for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);
+    expect(agent.store.operations.lane('KEY-1', 'state').map(({ kind }) => kind)).toEqual([
+      'disable',
+      'enable',
+      'disable',
+      'enable',
+    ]);
   });
 
   it('waits until no attempt of a disable before it can be on its way', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
+import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 const store = 'https://store.example';
@@ -42,6 +43,50 @@ describe('an upstream that was replaced in the configuration', () => {
     await agent.answer(await agent.send('counter'), agent.says(7));
     expect(agent.stateOf(use)).toBe('delivered');
     expect(agent.operation(use).upstream).toBe(other);
+  });
+
+  it('settles what was lost on the way to itself, as ever', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.restart();
+    await bind(agent, other);
+    await agent.read(agent.says(6));
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(7));
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('lets what stands behind one in doubt go on, once no request can be on its way any more', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('usage');
+    await agent.restart();
+    await bind(agent, other);
+    expect(agent.dueIn('counter')).toBe(minute);
+  });
+
+  it('has asked for no quiet yet, whatever the one before asked for', async () => {
+    await using agent = await givenAgent();
+    await bind(agent, store);
+    await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
+    await bind(agent, store);
+    expect(retryAfterUntil(agent.store)).toBe(agent.steady + minute);
+    await bind(agent, other);
+    expect(retryAfterUntil(agent.store)).toBe(0);
+  });
+
+  it('is not another one than that of a store which remembers none', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.writer.write('keepRetryAfter', { until: agent.steady + minute });
+    expect(await bind(agent, store)).toMatchObject({ heldOperations: 0 });
+    expect(agent.stateOf(use)).toBe('uncertain');
+    expect(retryAfterUntil(agent.store)).toBe(agent.steady + minute);
   });
 
   it('that is the same as before changes nothing', async () => {
@@ -104,6 +149,37 @@ describe('a product in the configuration', () => {
     expect(renamed).toEqual({ heldOperations: 0, renamed: [{ from: 'press', to: 'press-2' }], removed: [] });
     expect(agent.observation.productKey).toBe('press-2');
     expect(agent.operation(use).productKey).toBe('press-2');
+  });
+
+  it('that has another key and the same secret keeps the answers that its callers may ask for again', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const once = { credential: 'product:press', key: 'k', fingerprint: 'f' };
+    const first = await agent.change('usage', { idempotency: once });
+    await bind(agent, store, [{ ...product, productKey: 'press-2' }]);
+    const again = { ...once, credential: 'product:press-2' };
+    expect(await agent.change('usage', { idempotency: again })).toEqual(first);
+  });
+
+  it('that has another key and another secret is another product', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const another = { productKey: 'brush', secretDigest: 'digest-of-brush' };
+    expect(await bind(agent, store, [another])).toMatchObject({
+      renamed: [],
+      removed: [{ productKey: 'press', operations: 0 }],
+    });
+  });
+
+  it('does not become another one that was there already, whatever secret that has now', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
+    await bind(agent, store, [product, brush]);
+    const { secretDigest } = product;
+    expect(await bind(agent, store, [{ ...brush, secretDigest }])).toMatchObject({
+      renamed: [],
+      removed: [{ productKey: 'press' }],
+    });
   });
 
   it('that is removed is told with what waits for it, at every start until nothing does', async () => {
