@@ -232,13 +232,14 @@ export class Daemon {
 
   #app(): App {
     const { instance, current, reader, writer, log, clock, metrics } = this.#parts;
-    const { licensing, couponing, credentials, sync } = this.#role;
+    const { licensing, couponing, checkout, credentials, sync } = this.#role;
     return {
       role: current.configuration.role,
       version,
       instance,
       licensing: metrics.countVerdicts(licensing),
       couponing,
+      checkout,
       credentials,
       rates: new Rates(
         () => current.configuration.limits,

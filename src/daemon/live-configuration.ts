@@ -1,5 +1,6 @@
 import type { UpstreamCredentials } from '../service/access/credential.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
 import type { AgentCouponingParts } from '../service/agent/coupon.ts';
 import type { AgentLicensingParts } from '../service/agent/license.ts';
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
@@ -80,6 +81,11 @@ export class LiveConfiguration {
   couponing(): ReturnType<AgentCouponingParts['settings']> {
     const { sync, freshness } = this.#configuration;
     return { freshness, maxPending: sync.maxPending };
+  }
+
+  checkout(): ReturnType<AgentCheckoutParts['settings']> {
+    const { freshness } = this.#configuration;
+    return { freshness, unknownMs: freshness.unknownMs };
   }
 }
 

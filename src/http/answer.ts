@@ -17,6 +17,11 @@ export function made(data: unknown, headers: Headers = {}): { ok: true; value: A
   return done({ status: 201, headers, body: { data } });
 }
 
+/** 204: done, and there is nothing to say. */
+export function nothing(): { ok: true; value: Answer } {
+  return done({ status: 204, headers: {}, body: undefined });
+}
+
 /** A body without `data` around it. */
 export function bare(status: number, body: unknown): { ok: true; value: Answer } {
   return done({ status, headers: {}, body });

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Principal } from '../domain/principal.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Credentials } from '../service/access/credential.ts';
-import type { Couponing, Licensing } from '../service/answers.ts';
+import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
@@ -26,6 +26,7 @@ export interface App {
   readonly instance: string;
   readonly licensing: Licensing;
   readonly couponing: Couponing;
+  readonly checkout: Checkout;
   readonly reader: AuthorityReader;
   /** The outbox of an agent; null on an authority. */
   readonly operations: OperationReads | null;

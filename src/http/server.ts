@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
-import type { Principal } from '../domain/principal.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
@@ -56,7 +55,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, socketPrincipal: settings.principal, broken }, route);
+  for (const route of routes) addRoute(server, { app, settings, broken }, route);
   return server;
 }
 
@@ -121,10 +120,10 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-type Entrance = { app: App; socketPrincipal: Principal | null; broken: BrokenRequests };
+type Entrance = { app: App; settings: ServerSettings; broken: BrokenRequests };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app } = entrance;
+  const { app, settings } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -140,15 +139,12 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     reply.code(status).headers(headers);
     return body;
   };
-  server.route({ method: route.method, url: route.path, onRequest, handler });
+  const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
+  server.route({ method: route.method, url: route.path, bodyLimit, onRequest, handler });
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
-async function enter(
-  { app, socketPrincipal, broken }: Entrance,
-  route: Route,
-  reply: FastifyReply,
-): Promise<void> {
+async function enter({ app, settings, broken }: Entrance, route: Route, reply: FastifyReply): Promise<void> {
   const requestState = stateOf(reply.request);
   const { state } = app.readiness();
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
@@ -158,7 +154,7 @@ async function enter(
     // Connections are kept open for callers with a credential only.
     reply.header('Connection', 'close');
   } else {
-    requestState.principal = await authorize(route.access, requestState.head, app, socketPrincipal);
+    requestState.principal = await authorize(route.access, requestState.head, app, settings.principal);
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');

@@ -1,10 +1,12 @@
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { HistoryEntry } from '../domain/history.ts';
 import type { Reach } from '../domain/principal.ts';
+import type { Cart, Quote } from '../domain/quote.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Freshness } from '../domain/freshness.ts';
-import type { Idempotency, Lookups } from './ports.ts';
+import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
+import type { Idempotency, Lookups, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
 /** How much an answer is worth; the headers of an agent's answer are made from it. Times are epoch ms. */
@@ -64,4 +66,17 @@ export interface Couponing {
   ): Promise<Result<CouponAnswer>>;
   list(accountId: string, page: Page, signal: AbortSignal): Promise<Result<CouponList>>;
   get(accountId: string, id: number, signal: AbortSignal): Promise<Result<CouponAnswer>>;
+}
+
+export type QuoteAnswer = { quote: Quote; provenance: Provenance };
+export type RedemptionAnswer = RedeemedCoupon & { provenance: Provenance };
+
+/** Coupons at checkout, in either role; what was redeemed is in the store. */
+export interface Checkout {
+  quote(accountId: string, cart: Cart, signal: AbortSignal): Promise<Result<QuoteAnswer>>;
+  redeem(
+    command: RedeemCoupon,
+    writeOptions: WriteOptions,
+    signal: AbortSignal,
+  ): Promise<Result<RedemptionAnswer>>;
 }

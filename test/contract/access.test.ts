@@ -16,7 +16,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^GET \/api\/v2\/coupons(?:\/:id)?$/, 'coupons:read'],
   [/^POST \/api\/v2\/coupons$/, 'coupons:write'],
   [/^POST \/agent\/v1\/quote$/, 'coupons:read'],
-  [/^GET \/agent\/v1\/redemptions\/:\w+$/, 'coupons:read'],
+  [/^GET \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:read'],
   [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],
   [/^(?:GET|POST) \/sync\/v1\//, 'use'],
   [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],

@@ -40,6 +40,8 @@ beforeAll(async () => {
     words.push(made.data.purchase_id);
   }
   await post('/api/v2/coupons', { coupon_type: 'multi', amount_off: 5, code: 'SPRING' });
+  const cart = { code: 'SPRING', items: [{ product_key: 'EDITOR', amount: 1000 }] };
+  for (const order of ['1', '2', 'admin']) await post('/agent/v1/redemptions', { order, ...cart });
   description = (await http.get('/openapi.json')).body as Description;
 });
 afterAll(async () => {
@@ -142,9 +144,10 @@ test('whatever is sent as described, or nearly so, is answered as described, and
       seen.add(`${operation.operationId} ${answer.status < 300 ? 'done' : 'refused'}`);
       expect(answer.status).toBeLessThan(500);
       const { content } = operation.responses[answer.status < 400 ? answer.status : '4XX'] ?? {};
-      expect(Object.keys(content ?? {})).toEqual([answer.headers['content-type']?.split(';', 1)[0]]);
+      const type = answer.headers['content-type']?.split(';', 1)[0];
+      expect(Object.keys(content ?? {})).toEqual(type === undefined ? [] : [type]);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 75 * routes.length },
   );
   // It got past the first checks of most routes.
   const successes = [...seen].filter((each) => each.endsWith(' done'));

@@ -5,6 +5,7 @@ import { Rates } from '../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { Backups } from '../../src/daemon/backups.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import { authorityCheckout } from '../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { Log, WriterContext } from '../../src/service/ports.ts';
@@ -67,6 +68,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     instance: authorityStatus.instance,
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
+    checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
     reader,
     operations: changes.role === 'agent' ? reader.operations : null,
     writer,

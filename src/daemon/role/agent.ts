@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { agentCheckout } from '../../service/agent/checkout.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
@@ -19,6 +20,7 @@ export function agentRole(parts: RoleParts): Role {
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
   const productKeys = (): readonly string[] => current.productKeys();
+  const isConfigured = (): boolean => current.upstream.apiKey !== null;
   return {
     licensing: agentLicensing({
       ...parts,
@@ -30,11 +32,17 @@ export function agentRole(parts: RoleParts): Role {
     couponing: agentCouponing({
       ...parts,
       pull: sync.coupons,
-      isConfigured: () => current.upstream.apiKey !== null,
+      isConfigured,
       wake: () => {
         sync.push.wake();
       },
       settings: () => current.couponing(),
+    }),
+    checkout: agentCheckout({
+      ...parts,
+      pull: sync.coupons,
+      isConfigured,
+      settings: () => current.checkout(),
     }),
     credentials: agentCredentials(reader, { digest: sha256, isSame: isSameDigest }, () =>
       current.credentials(),

@@ -1,13 +1,15 @@
 import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
+import { authorityCheckout } from '../../service/authority/checkout.ts';
 import { authorityCredentials } from '../../service/access/credential.ts';
 import type { Role, RoleParts } from './role.ts';
 import { sha256 } from '../system/random.ts';
 
 /** Builds an authority: it answers from its own store, and has no upstream. */
-export function authorityRole({ reader, writer }: RoleParts): Role {
+export function authorityRole({ reader, writer, clock }: RoleParts): Role {
   return {
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
+    checkout: authorityCheckout(reader, writer, clock),
     credentials: authorityCredentials(reader, sha256),
     upstream: null,
     sync: null,

@@ -1,5 +1,5 @@
 import type { Credentials } from '../../service/access/credential.ts';
-import type { Couponing, Licensing } from '../../service/answers.ts';
+import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
@@ -11,6 +11,7 @@ import type { LiveConfiguration } from '../live-configuration.ts';
 export type Role = {
   licensing: Licensing;
   couponing: Couponing;
+  checkout: Checkout;
   credentials: Credentials;
   /** Null on an authority. */
   upstream: {

@@ -69,18 +69,19 @@ function parseJson(text: string): unknown {
 
 /** Refuses a repeated member, of which JSON.parse silently keeps the last; `text` must be valid JSON. */
 function refuseDuplicateMembers(text: string, maximum: number): void {
-  const names = new Set<string>();
-  let depth = 0;
+  /** The names of each object that is open; a list has none. */
+  const open: Set<string>[] = [];
   let string = '';
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
-    if (token === '{' || token === '[') depth += 1;
-    else if (token === '}' || token === ']') depth -= 1;
+    if (token === '{' || token === '[') open.push(new Set());
+    else if (token === '}' || token === ']') open.pop();
     else if (token !== ':') string = token;
-    else if (depth === 1) {
+    else {
       const name = String(JSON.parse(string));
-      if (names.has(name)) throw duplicate(name);
-      names.add(name);
-      if (names.size > maximum) throw tooMany(maximum);
+      const names = open.at(-1);
+      if (names?.has(name) === true) throw duplicate(name);
+      names?.add(name);
+      if (open.length === 1 && names !== undefined && names.size > maximum) throw tooMany(maximum);
     }
   }
 }

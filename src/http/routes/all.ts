@@ -9,6 +9,8 @@ import { outboxRoutes } from './outbox.ts';
 import { syncRoutes } from './sync.ts';
 import { tokenRoutes } from './token.ts';
 import { couponRoutes } from './coupon.ts';
+import { quoteRoutes } from './quote.ts';
+import { redemptionRoutes } from './redemption.ts';
 import { healthRoutes } from './health.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openApiRoutes } from './openapi.ts';
@@ -21,6 +23,8 @@ export const routes: readonly Route[] = [
   ...licenseRoutes,
   ...historyRoutes,
   ...couponRoutes,
+  ...quoteRoutes,
+  ...redemptionRoutes,
   ...accountRoutes,
   ...productRoutes,
   ...collectionRoutes,

@@ -120,6 +120,16 @@ export function oneOf<Word extends string>(words: readonly Word[]): z.ZodType<Wo
   );
 }
 
+/** A JSON list of anything, of at least one item. */
+export function list(maximum: number): z.ZodType<readonly unknown[]> {
+  return kind({ type: 'array', minItems: 1, maxItems: maximum }, (given, issues) => {
+    if (!Array.isArray(given)) return refuse(issues, 'not_a_list', 'must be a list');
+    if (given.length === 0) return refuse(issues, 'required', 'must have at least one item');
+    if (given.length > maximum) return refuse(issues, 'too_long', `must have at most ${maximum} items`);
+    return given;
+  });
+}
+
 /** A JSON list of texts. */
 export const texts: z.ZodType<readonly string[]> = kind(
   { type: 'array', items: { type: 'string' } },

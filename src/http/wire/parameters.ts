@@ -13,7 +13,8 @@ export type ParsedParameters<Values> =
 /** The parameters of a request: `schema` for the documentation, `read` for the request. */
 export type ParameterSet<Values> = {
   schema: z.ZodObject;
-  read(raw: RawParameters): ParsedParameters<Values>;
+  /** `within`: what stands before each name in a fault. */
+  read(raw: RawParameters, within?: string): ParsedParameters<Values>;
 };
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -33,15 +34,15 @@ export function parameters<S extends Shape>(
   const known = new Set(Object.keys(shape));
   return {
     schema: unknown === 'refused' ? z.strictObject(shape) : z.object(shape),
-    read(raw) {
+    read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];
       for (const { name, inside, kind } of fields) {
         const parsed = kind.safeParse(raw.get(name));
         if (parsed.success) values[inside] = parsed.data;
-        else faults.push(...parsed.error.issues.map((issue) => parameterFault(name, issue)));
+        else faults.push(...parsed.error.issues.map((issue) => parameterFault(`${within}${name}`, issue)));
       }
-      if (unknown === 'refused') faults.push(...unknownFaults(raw, known));
+      if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
       // Each value is the output of its own schema, which the compiler cannot follow through the loop.
       if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
       return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
@@ -58,12 +59,12 @@ function parameterFault(parameter: string, issue: z.core.$ZodIssue): ParameterFa
   };
 }
 
-function unknownFaults(raw: RawParameters, known: ReadonlySet<string>): ParameterFault[] {
+function unknownFaults(raw: RawParameters, known: ReadonlySet<string>, within: string): ParameterFault[] {
   return [...raw.keys()]
     .filter((name) => !known.has(name))
     .map((name) => ({
       // What a caller sent is repeated only in part.
-      parameter: name.slice(0, 64).toWellFormed(),
+      parameter: `${within}${name.slice(0, 64).toWellFormed()}`,
       code: 'unknown',
       detail: 'There is no such parameter.',
     }));

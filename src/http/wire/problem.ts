@@ -11,6 +11,7 @@ export type ProblemObject = {
   code: string;
   request_id: string;
   errors?: readonly ParameterFault[] | undefined;
+  reasons?: readonly string[] | undefined;
 };
 
 export const problemObject: z.ZodType<ProblemObject> = z
@@ -25,6 +26,7 @@ export const problemObject: z.ZodType<ProblemObject> = z
       .array(z.object({ parameter: z.string(), code: z.string(), detail: z.string() }))
       .readonly()
       .optional(),
+    reasons: z.array(z.string()).readonly().optional(),
   })
   .meta({ id: 'Problem' });
 
@@ -39,5 +41,6 @@ export function presentProblem(problem: Problem, requestId: string): ProblemObje
     code: problem.code,
     request_id: requestId,
     ...(problem.errors !== undefined && { errors: problem.errors }),
+    ...(problem.reasons !== undefined && { reasons: problem.reasons }),
   };
 }

@@ -38,7 +38,7 @@ async function create(
   idempotency: Idempotency | null,
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
-  if (!parts.isConfigured()) return notConfigured();
+  if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, pull, settings } = parts;
   const isReplay =
     idempotency !== null && reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
@@ -85,14 +85,14 @@ async function list(
   page: Page,
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
-  if (!parts.isConfigured()) return notConfigured();
+  if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, clock, pull, settings } = parts;
   let since = mirroredSince(reader);
   let cache: 'hit' | 'miss' = 'hit';
   if (since === null) {
     const found = await pull.list(signal);
     since = mirroredSince(reader);
-    if (since === null) return unreachable(found);
+    if (since === null) return couponsUnreachable(found);
     cache = 'miss';
   } else if (clock.now() - since > settings().freshness.freshMs) {
     pull.refresh();
@@ -111,7 +111,7 @@ async function get(
   id: number,
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
-  if (!parts.isConfigured()) return notConfigured();
+  if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, clock, pull, settings } = parts;
   const known = reader.mirror.get(id);
   if (known !== null) {
@@ -122,7 +122,7 @@ async function get(
   const found: LookupResult = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
   const fetched = reader.mirror.get(id);
   if (fetched !== null) return done(answer(parts, fetched, 'miss'));
-  if (found.found === 'unreachable') return unreachable(found);
+  if (found.found === 'unreachable') return couponsUnreachable(found);
   return refuse('coupon_not_found', 'There is no coupon with this id.');
 }
 
@@ -138,11 +138,13 @@ function answer(
   };
 }
 
-function unreachable(found: LookupResult): Result<never> {
+/** The upstream's coupons were never seen, and it cannot be asked. */
+export function couponsUnreachable(found: LookupResult): Result<never> {
   const detail = found.found === 'unreachable' ? found.detail : 'it did not answer';
   return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
 }
 
-function notConfigured(): Result<never> {
+/** Coupons are the account's, and this agent has no credential of it. */
+export function couponsNotConfigured(): Result<never> {
   return refuse('coupons_not_configured', 'This agent has no API key of the upstream (upstream.api_key).');
 }

@@ -1,0 +1,30 @@
+import { cartFaults } from '../../service/checkout/quote.ts';
+import { found } from '../answer.ts';
+import { provenanceHeaders } from '../provenance.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { cartBytes, cartParameters, presentQuote, quoteObject } from '../wire/quote.ts';
+
+/** Quotes (src/http/README.md, Coupons at checkout). */
+export const quoteRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/agent/v1/quote',
+    summary: 'Ask whether a coupon can be redeemed for a cart, and what it takes off',
+    access: { credential: 'api_key', scope: 'coupons:read' },
+    body: cartParameters,
+    bodyBytes: cartBytes,
+    answers: { 200: enveloped(quoteObject) },
+    async faults({ role, reader }, { reach }, { cart }) {
+      // An agent has no catalogue: it takes the products as the cart names them.
+      if (role === 'agent' || cart === undefined) return [];
+      return await cartFaults(reader, reach.accountId, cart.lines);
+    },
+    async handle({ app, principal, body: { cart }, signal }) {
+      const quoted = await app.checkout.quote(principal.reach.accountId, cart, signal);
+      if (!quoted.ok) return quoted;
+      const { quote, provenance } = quoted.value;
+      return found(presentQuote(quote, app.role), provenanceHeaders(provenance));
+    },
+  }),
+];

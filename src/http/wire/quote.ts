@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import type { ParameterFault } from '../../domain/problem.ts';
+import {
+  maximumCartLines,
+  quoteReasons,
+  subtotalOf,
+  type Cart,
+  type CartLine,
+  type Quote,
+  type QuoteReason,
+} from '../../domain/quote.ts';
+import { boolean, identifier, integer, list, orDefault, textLike, texts } from './kind.ts';
+import { parameters, type ParameterSet, type ParsedParameters } from './parameters.ts';
+
+/** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
+export const cartBytes = 262_144;
+
+/** What is taken off a line; amounts are cents. */
+type QuotedLineObject = { product_key: string; amount: number; quantity: number; discount: number };
+
+/** A quote; `scope` is there on an agent alone. */
+export type QuoteObject = {
+  code: string;
+  coupon_id: number | null;
+  redeemable: boolean;
+  reasons: readonly QuoteReason[];
+  subtotal: number;
+  eligible_subtotal: number;
+  discount: number;
+  total: number;
+  lines: readonly QuotedLineObject[];
+  scope?: 'this_agent' | undefined;
+};
+
+export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[Name]> } = {
+  code: z.string(),
+  coupon_id: z.int().nullable(),
+  redeemable: z.boolean(),
+  reasons: z.array(z.enum(quoteReasons)).readonly(),
+  subtotal: z.int(),
+  eligible_subtotal: z.int(),
+  discount: z.int(),
+  total: z.int(),
+  lines: z
+    .array(z.object({ product_key: z.string(), amount: z.int(), quantity: z.int(), discount: z.int() }))
+    .readonly(),
+  scope: z.literal('this_agent').optional(),
+};
+
+export const quoteObject: z.ZodType<QuoteObject> = z.object(quoteShape).meta({ id: 'Quote' });
+
+/** Writes a quote; an agent says that it knows of its own redemptions alone. */
+export function presentQuote(quote: Quote, role: 'authority' | 'agent'): QuoteObject {
+  return {
+    code: quote.code,
+    coupon_id: quote.couponId,
+    redeemable: quote.reasons.length === 0,
+    reasons: quote.reasons,
+    subtotal: quote.subtotal,
+    eligible_subtotal: quote.eligibleSubtotal,
+    discount: quote.discount,
+    total: quote.total,
+    lines: quote.lines.map(({ productKey, amount, quantity, discount }) => {
+      return { product_key: productKey, amount, quantity, discount };
+    }),
+    ...(role === 'agent' && { scope: 'this_agent' as const }),
+  };
+}
+
+const head = parameters(
+  {
+    code: identifier,
+    currency: textLike(/^[A-Za-z]{3}$/, 3, 'must be the three letters of a currency (ISO 4217)').optional(),
+    items: list(maximumCartLines),
+  },
+  { unknown: 'refused' },
+);
+
+const line = parameters(
+  {
+    product_key: identifier,
+    amount: integer(0),
+    quantity: orDefault(integer(1), 1),
+    collection_ids: texts.optional(),
+    recurring: orDefault(boolean, false),
+  },
+  { unknown: 'refused' },
+);
+
+/** The parameters of a cart. Unknown ones are refused: a misspelt one must not make a wrong price. */
+export const cartParameters: ParameterSet<{ cart: Cart }> = {
+  schema: head.schema.extend({ items: z.array(line.schema).min(1).max(maximumCartLines) }),
+  read(raw) {
+    const reading = head.read(raw);
+    const { code, currency, items = [] } = reading.values;
+    const read = items.map((item, index) => readLine(item, `items[${index}]`));
+    const lines = read.flatMap((each) => (each.ok ? lineOf(each.values) : []));
+    const faults = [reading, ...read].flatMap((each) => (each.ok ? [] : each.faults));
+    if (subtotalOf(lines) > Number.MAX_SAFE_INTEGER) faults.push(tooMuch);
+    if (code === undefined || faults.length > 0) return { ok: false, values: {}, faults };
+    // Customers paste codes with white space around them, and no code has any.
+    const cart = { code: code.trim(), currency: currency?.toUpperCase() ?? null, lines };
+    return { ok: true, values: { cart } };
+  },
+};
+
+const tooMuch: ParameterFault = {
+  parameter: 'items',
+  code: 'out_of_range',
+  detail: `items must add up to at most ${Number.MAX_SAFE_INTEGER} cents.`,
+};
+
+type LineParameters = Extract<ReturnType<typeof line.read>, { ok: true }>['values'];
+
+function readLine(item: unknown, name: string): ParsedParameters<LineParameters> {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+    const fault = { parameter: name, code: 'not_an_object', detail: `${name} must be an object.` };
+    return { ok: false, values: {}, faults: [fault] };
+  }
+  const members = Object.entries(item).filter(([, member]) => member !== null);
+  return line.read(new Map(members), `${name}.`);
+}
+
+function lineOf({ collectionIds = [], ...line }: LineParameters): CartLine {
+  return { ...line, collectionIds };
+}

@@ -1,0 +1,74 @@
+import type { FreshnessPolicy } from '../../domain/freshness.ts';
+import { done, type Result } from '../../domain/problem.ts';
+import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
+import { quoteMirroredCoupon } from '../checkout/quote.ts';
+import type { Clock, CouponPull } from '../ports.ts';
+import type { Reader } from '../tables.ts';
+import type { Writer } from '../writer.ts';
+import { couponsNotConfigured, couponsUnreachable } from './coupon.ts';
+import { mirroredSince } from './mirror.ts';
+import { provenanceOf, type Source } from './provenance.ts';
+
+/** What coupons at an agent's checkout depend on; the functions return the configuration in force. */
+export type AgentCheckoutParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  pull: CouponPull;
+  /** Whether the upstream's API key is configured. */
+  isConfigured: () => boolean;
+  /** `unknownMs`: for how long a code that the upstream did not have is not asked for again. */
+  settings: () => { freshness: FreshnessPolicy; unknownMs: number };
+};
+
+/** Coupons at checkout on an agent: quoted from the mirror of the upstream's, redeemed here. */
+export function agentCheckout(parts: AgentCheckoutParts): Checkout {
+  const { reader, writer, clock } = parts;
+  return {
+    async quote(accountId, cart, signal): Promise<Result<QuoteAnswer>> {
+      const looked = await lookUp(parts, cart.code, signal);
+      if (!looked.ok) return looked;
+      const quote = quoteMirroredCoupon(reader, { accountId, cart, now: clock.now() });
+      return done({ quote, provenance: looked.value });
+    },
+    async redeem(command, writeOptions, signal): Promise<Result<RedemptionAnswer>> {
+      const looked = await lookUp(parts, command.cart.code, signal);
+      if (!looked.ok) return looked;
+      const redeemed = await writer.write('redeemMirroredCoupon', command, writeOptions);
+      return redeemed.ok ? done({ ...redeemed.value, provenance: looked.value }) : redeemed;
+    },
+  };
+}
+
+/**
+ * Sees to it that the mirror can answer for a code, and how much that is worth. A code that it does not hold is
+ * asked for upstream first, once in a while for all of them.
+ */
+async function lookUp(
+  parts: AgentCheckoutParts,
+  code: string,
+  signal: AbortSignal,
+): Promise<Result<Provenance>> {
+  const { reader, clock, pull, isConfigured, settings } = parts;
+  if (!isConfigured()) return couponsNotConfigured();
+  const { freshness, unknownMs } = settings();
+  const known = reader.mirror.byCode(code);
+  if (known !== null) {
+    const { confirmedAt } = known;
+    if (confirmedAt !== null && clock.now() - confirmedAt > freshness.freshMs) pull.refresh();
+    return done(worth(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
+  }
+  const before = mirroredSince(reader);
+  if (before !== null && clock.now() - before <= unknownMs) {
+    return done(worth(parts, { confirmedAt: before, pending: 0, cache: 'hit' }));
+  }
+  const found = await pull.list(signal);
+  const since = mirroredSince(reader);
+  if (since === null) return couponsUnreachable(found);
+  const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
+  return done(worth(parts, { confirmedAt, pending: 0, cache: 'miss' }));
+}
+
+function worth({ clock, settings }: AgentCheckoutParts, source: Source): Provenance {
+  return provenanceOf(source, settings().freshness, clock.now());
+}

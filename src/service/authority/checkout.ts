@@ -1,0 +1,26 @@
+import { done, type Result } from '../../domain/problem.ts';
+import type { Checkout, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
+import { quoteCoupon } from '../checkout/quote.ts';
+import type { Clock } from '../ports.ts';
+import type { AuthorityReader } from '../tables.ts';
+import type { Writer } from '../writer.ts';
+
+const provenance = { freshness: 'authoritative' } as const;
+
+/** Coupons at checkout, from the authority's own store. */
+export function authorityCheckout(
+  reader: AuthorityReader,
+  writer: Writer,
+  clock: Pick<Clock, 'now'>,
+): Checkout {
+  return {
+    async quote(accountId, cart): Promise<Result<QuoteAnswer>> {
+      const quoted = await quoteCoupon(reader, { accountId, cart, now: clock.now() });
+      return quoted.ok ? done({ quote: quoted.value, provenance }) : quoted;
+    },
+    async redeem(command, writeOptions): Promise<Result<RedemptionAnswer>> {
+      const redeemed = await writer.write('redeemCoupon', command, writeOptions);
+      return redeemed.ok ? done({ ...redeemed.value, provenance }) : redeemed;
+    },
+  };
+}
