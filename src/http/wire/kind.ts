@@ -120,8 +120,8 @@ export function oneOf<Word extends string>(words: readonly Word[]): z.ZodType<Wo
   );
 }
 
-/** A JSON list of anything, of at least one item. */
-export function list(maximum: number): z.ZodType<readonly unknown[]> {
+/** A JSON list of whatever, at least one item and at most `maximum`. */
+export function listOf(maximum: number): z.ZodType<readonly unknown[]> {
   return kind({ type: 'array', minItems: 1, maxItems: maximum }, (given, issues) => {
     if (!Array.isArray(given)) return refuse(issues, 'not_a_list', 'must be a list');
     if (given.length === 0) return refuse(issues, 'required', 'must have at least one item');

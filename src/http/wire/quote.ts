@@ -9,7 +9,7 @@ import {
   type Quote,
   type QuoteReason,
 } from '../../domain/quote.ts';
-import { boolean, identifier, integer, list, orDefault, textLike, texts } from './kind.ts';
+import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './kind.ts';
 import { parameters, type ParameterSet, type ParsedParameters } from './parameters.ts';
 
 /** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
@@ -71,7 +71,7 @@ const head = parameters(
   {
     code: identifier,
     currency: textLike(/^[A-Za-z]{3}$/, 3, 'must be the three letters of a currency (ISO 4217)').optional(),
-    items: list(maximumCartLines),
+    items: listOf(maximumCartLines),
   },
   { unknown: 'refused' },
 );
@@ -121,6 +121,6 @@ function readLine(item: unknown, name: string): ParsedParameters<LineParameters>
   return line.read(new Map(members), `${name}.`);
 }
 
-function lineOf({ collectionIds = [], ...line }: LineParameters): CartLine {
-  return { ...line, collectionIds };
+function lineOf({ collectionIds = [], ...rest }: LineParameters): CartLine {
+  return { ...rest, collectionIds };
 }

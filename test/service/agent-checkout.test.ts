@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import type { Coupon } from '../../src/domain/coupon.ts';
+import type { Cart } from '../../src/domain/quote.ts';
+import { agentCheckout } from '../../src/service/agent/checkout.ts';
+import type { Checkout } from '../../src/service/answers.ts';
+import { givenCart, givenCoupon } from '../support/coupon-given.ts';
+import { givenManual, never, type ManualStage } from '../support/manual-stage.ts';
+import { day, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+
+const accountId = 'default';
+const asked = { actor: null, idempotency: null };
+
+function checkout(stage: ManualStage, { isConfigured = true } = {}): Checkout {
+  const { store: reader, writer, clock, sync, freshness } = stage;
+  return agentCheckout({
+    reader,
+    writer,
+    clock,
+    pull: sync.coupons,
+    isConfigured: () => isConfigured,
+    settings: () => ({ freshness, unknownMs: minute }),
+  });
+}
+
+/** Some coupons as the whole list of the upstream, seen now. */
+async function mirror(stage: ManualStage, ...coupons: readonly Coupon[]): Promise<void> {
+  const command = { coupons, confirmedAt: stage.clock.now(), whole: true };
+  valueOf(await stage.writer.write('mirrorCoupons', command));
+}
+
+/** Answers the list that is waiting upstream. */
+async function listed(stage: ManualStage, ...coupons: readonly Coupon[]): Promise<void> {
+  await stage.time.settle();
+  const [request, ...others] = stage.arrivedCoupons.splice(0);
+  if (request?.kind !== 'list' || others.length > 0) throw new Error('no list has arrived alone');
+  await request.answer({
+    outcome: 'applied',
+    value: { coupons, unreadable: [] },
+    confirmedAt: stage.clock.now(),
+    isCached: false,
+  });
+}
+
+function quote(stage: ManualStage, cart: Cart = givenCart({})) {
+  return checkout(stage).quote(accountId, cart, never);
+}
+
+function redeem(stage: ManualStage, order: string, cart: Cart = givenCart({})) {
+  return checkout(stage).redeem({ accountId, order, cart }, asked, never);
+}
+
+describe('a coupon at an agent', () => {
+  it('is quoted from the mirror, without asking the upstream', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7 }));
+    const { quote: quoted, provenance } = valueOf(await quote(stage));
+    expect(quoted).toMatchObject({ couponId: 7, discount: 200, reasons: [] });
+    expect(provenance).toMatchObject({ freshness: 'fresh', cache: 'hit', pending: 0 });
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('takes products as the cart names them, and collections and recurring prices too', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7, scope: { type: 'collection', collectionId: 'set' } }));
+    const cart = givenCart({ collectionIds: ['set'] }, { collectionIds: ['set'], recurring: true }, {});
+    const { quote: quoted } = valueOf(await quote(stage, cart));
+    expect(quoted.lines.map((line) => line.discount)).toEqual([200, 0, 0]);
+  });
+
+  it('is redeemed here while the upstream is away, up to its limit, and again when one is voided', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7, usageLimit: 1 }));
+    const { redemption } = valueOf(await redeem(stage, 'A-1'));
+    expect(redemption).toMatchObject({ order: 'A-1', couponId: 7, quote: { discount: 200 } });
+    expect(await redeem(stage, 'A-2')).toMatchObject({ problem: { reasons: ['usage_limit_reached'] } });
+    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['usage_limit_reached']);
+    valueOf(await stage.writer.write('voidRedemption', { accountId, order: 'A-1' }));
+    expect(valueOf(await redeem(stage, 'A-2')).isNew).toBe(true);
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('is answered the same for the same order and cart, also when it is gone from the mirror', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7 }));
+    const { redemption } = valueOf(await redeem(stage, 'A-1'));
+    valueOf(await stage.writer.write('forgetCoupon', { id: 7 }));
+    expect(valueOf(await redeem(stage, 'A-1'))).toMatchObject({ redemption, isNew: false });
+  });
+
+  it('that the mirror does not hold is asked for upstream, once in a while', async () => {
+    await using stage = await givenManual();
+    await mirror(stage);
+    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['unknown_code']);
+    await stage.passes(minute + second);
+    const asking = quote(stage);
+    await listed(stage, givenCoupon({ id: 9 }));
+    const { quote: quoted, provenance } = valueOf(await asking);
+    expect(quoted).toMatchObject({ couponId: 9, discount: 200 });
+    expect(provenance).toMatchObject({ freshness: 'fresh', cache: 'miss' });
+    expect(valueOf(await quote(stage, { ...givenCart({}), code: 'NONE' })).quote.reasons).toEqual([
+      'unknown_code',
+    ]);
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('that the mirror does not hold is unknown while the upstream is away', async () => {
+    await using stage = await givenManual();
+    await mirror(stage);
+    await stage.passes(day + minute);
+    const asking = quote(stage);
+    await stage.time.settle();
+    const [request] = stage.arrivedCoupons.splice(0);
+    if (request?.kind !== 'list') throw new Error('no list has arrived');
+    await request.answer(no('unreachable'));
+    const { quote: quoted, provenance } = valueOf(await asking);
+    expect(quoted.reasons).toEqual(['unknown_code']);
+    expect(provenance).toMatchObject({ freshness: 'stale' });
+  });
+
+  it('is no answer where the coupons were never seen, or are not configured', async () => {
+    await using stage = await givenManual();
+    const asking = quote(stage);
+    await stage.time.settle();
+    const [request] = stage.arrivedCoupons.splice(0);
+    if (request?.kind !== 'list') throw new Error('no list has arrived');
+    await request.answer(no('unreachable'));
+    expect(refusalOf(await asking)).toBe('upstream_unreachable');
+    const none = checkout(stage, { isConfigured: false });
+    expect(refusalOf(await none.quote(accountId, givenCart({}), never))).toBe('coupons_not_configured');
+    const command = { accountId, order: 'A-1', cart: givenCart({}) };
+    expect(refusalOf(await none.redeem(command, asked, never))).toBe('coupons_not_configured');
+  });
+
+  it('that is old is quoted at once, and the list is read again behind it', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7 }));
+    await stage.passes(day + minute);
+    expect(valueOf(await quote(stage)).provenance).toMatchObject({ freshness: 'stale', cache: 'hit' });
+    await listed(stage, givenCoupon({ id: 7, endAt: stage.clock.now() - second }));
+    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['ended']);
+  });
+
+  it('that the upstream has not seen yet keeps its redemptions under the id that it gets', async () => {
+    await using stage = await givenManual();
+    const { id: _, ...terms } = givenCoupon({ usageLimit: 1 });
+    const command = { terms, isSentNow: true, maxPending: 10 };
+    const { coupon, operationId } = valueOf(await stage.writer.write('queueCoupon', command));
+    const { redemption, provenance } = valueOf(await redeem(stage, 'A-1'));
+    expect([redemption.couponId, provenance.freshness]).toEqual([coupon.id, 'provisional']);
+    const outcome = { outcome: 'applied', confirmedAt: stage.now, isCached: false } as const;
+    valueOf(
+      await stage.writer.write('recordCouponAnswer', {
+        operationId,
+        outcome: { ...outcome, value: { ...terms, id: 12 } },
+        caller: null,
+        policy: stage.policy,
+      }),
+    );
+    expect(stage.store.redemptions.get(accountId, 'A-1')).toMatchObject({
+      couponId: 12,
+      quote: { couponId: 12 },
+    });
+    expect(valueOf(await quote(stage)).quote.reasons).toEqual(['usage_limit_reached']);
+  });
+});
