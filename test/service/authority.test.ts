@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
+import type { Reach } from '../../src/domain/principal.ts';
 import type { PurchaseWithLicense } from '../../src/service/authority/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 
 const accountId = 'default';
-const anyProduct = { accountId, productKey: null };
+const anyProduct: Reach = { accountId, productKey: null };
 const terms: CouponTerms = {
   scope: { type: 'multi' },
   discount: { type: 'percent', percentOff: 20 },
@@ -70,6 +71,13 @@ describe('a license on the authority', () => {
     }
     shop.reopen();
     expect(shop.store.licenses.get(key)).toEqual({ ...license, uses: 1, enabled: true });
+  });
+
+  it('is changed under the secret of its own product', async () => {
+    await using shop = await new Shop().open();
+    const { licenseKey } = (await shop.sell()).license;
+    const reach = { accountId, productKey: 'press' };
+    expect(valueOf(await shop.change(licenseKey, 'usage', reach)).uses).toBe(1);
   });
 
   it('is not found under another product or account, nor when there is none', async () => {

@@ -8,7 +8,7 @@ import {
   type CredentialKind,
 } from '../../src/service/access/credential.ts';
 import type { NewToken } from '../../src/service/access/token.ts';
-import { Stage, valueOf } from '../support/service-stage.ts';
+import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const isSame = (left: string, right: string): boolean => left === right;
@@ -71,7 +71,7 @@ describe('a token', () => {
   });
 
   it('is of the account that it is for, else of its product’s, else of the default one', async () => {
-    const { stage, issue, other } = await givenAuthority();
+    const { stage, issue, who, other } = await givenAuthority();
     await using _ = stage;
     const theirs = { name: 'x', recurring: false, accountId: other, productKey: 'brush', secret: null };
     valueOf(await stage.writer.write('addProduct', theirs));
@@ -79,6 +79,8 @@ describe('a token', () => {
     expect(await accountOf({ accountId: other })).toBe(other);
     expect(await accountOf({ productKey: 'brush' })).toBe(other);
     expect(await accountOf({})).toBe('default');
+    const { secret } = valueOf(await issue({ accountId: other }));
+    expect(await who('bearer', secret)).toMatchObject({ reach: { accountId: other } });
   });
 
   it('for one product carries neither coupons nor everything', async () => {
@@ -103,8 +105,9 @@ describe('a token', () => {
   });
 
   it('of an agent is of a product that it is configured with', async () => {
-    const { stage, faultsOf } = await givenAuthority();
-    await using _ = stage;
+    await using stage = new AgentStage();
+    await stage.start();
+    const { faultsOf } = over(stage);
     const configuredProducts = ['brush'];
     expect(await faultsOf({ configuredProducts, productKey: 'brush' })).toEqual([]);
     expect(await faultsOf({ configuredProducts, productKey: 'press' })).toEqual([

@@ -63,6 +63,7 @@ describe('a write under an idempotency key', () => {
     await use(agent, once);
     const value = { observation: agent.observation, operationId: null };
     await agent.writer.write('keepAnswer', { idempotency: once, value });
+    expect(agent.store.idempotency.unchangedCount()).toBe(0);
     await agent.restart();
     expect(valueOf(await use(agent, once))).toEqual(value);
   });

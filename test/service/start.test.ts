@@ -113,6 +113,9 @@ describe('a store that was restored', () => {
     const restored = valueOf(await agent.writer.write('restore', {}));
     expect(restored.instance).not.toBe(before);
     expect(restored.unfinished).toBe(2);
+    expect(agent.store.audit.list({}, { limit: 10, offset: 0 })).toMatchObject([
+      { actor: 'latchkey', act: 'store.restore', subject: restored.instance },
+    ]);
     expect(ids.map((id) => agent.stateOf(id))).toEqual(['delivered', 'uncertain', 'uncertain']);
   });
 
