@@ -179,7 +179,7 @@ const status: Status = {
   version: '1.0.0',
   instance: 'i',
   uptimeMs: 1,
-  listeners: { tcp: null, socket: null },
+  listeners: { tcp: null, socket: null, tls: null },
   upstream: {
     state: 'up',
     since: 0,
@@ -210,7 +210,7 @@ const status: Status = {
 };
 
 test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
-  using metrics = new Metrics('agent');
+  using metrics = new Metrics({ role: 'agent', isSecure: true });
   const text = await metrics.expose(status, false);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const names = new Set(

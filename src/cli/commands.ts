@@ -198,6 +198,13 @@ export const commands: readonly CommandEntry[] = [
       async () => (await import('./local/service.ts')).uninstallUnit,
     ),
   ]),
+  group('certificate', 'Make a certificate for listen.tls', [
+    command(
+      'make',
+      'Make a certificate for these hosts, and say how it is trusted',
+      async () => (await import('./local/certificate.ts')).makeCertificateCommand,
+    ),
+  ]),
   group('config', 'Check and show the configuration', [
     command(
       'check',

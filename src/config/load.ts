@@ -2,13 +2,14 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
-import { type Fault, formatReason } from './fault.ts';
+import { type Fault, formatKey, formatReason } from './fault.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
 import { configurationSchema } from './schema.ts';
 import { readSecretFiles } from './secret-file.ts';
 import { collectFaults } from './section.ts';
 import { type Raw, readSources, type Sources } from './source.ts';
+import { readTlsFiles, type TlsSettings } from './tls-files.ts';
 import type { Tree } from './tree.ts';
 import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warning.ts';
 
@@ -27,7 +28,7 @@ export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
   readonly file: string | null;
-  /** The files that secrets were read from. */
+  /** The files that hold secrets: those that were read, and the private key of TLS. */
   readonly secretFiles: readonly string[];
   /** The configuration file, if a secret stands in it. */
   readonly fileWithSecrets: string | null;
@@ -64,18 +65,22 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ...collectFaults(parsed.error, raw.originOf),
     ...secrets.faults,
     ...checkCaFile(parsed.data?.upstream?.caFile ?? null, raw, sources),
+    ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
   ];
   if (!parsed.success || found.length > 0) return { ok: false, faults: found };
   const fileWithSecrets = holdsSecret(raw.fileTree) ? raw.file : null;
+  const { tls } = parsed.data.listen;
+  const keyFile = tls === null ? [] : [{ key: ['listen', 'tls', 'key_file'], path: tls.keyFile }];
+  const secretFiles = [...secrets.files, ...keyFile];
   return {
     ok: true,
     configuration: parsed.data,
     file: raw.file,
-    secretFiles: secrets.files.map(({ path }) => path),
+    secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [
       ...warnOfPlainHttp(parsed.data, raw),
-      ...warnOfReadableFiles({ fileWithSecrets, secretFiles: secrets.files }, raw, sources),
+      ...warnOfReadableFiles({ fileWithSecrets, secretFiles }, raw, sources),
     ],
   };
 }
@@ -90,6 +95,14 @@ function checkCaFile(path: string | null, raw: Raw, { readFile }: Sources): Faul
     const text = `cannot read ${path}: ${formatReason(error)}`;
     return [{ key: 'upstream.ca_file', text, origin: raw.originOf(['upstream', 'ca_file']) }];
   }
+}
+
+/** So is what no server could show; the files are read again when it listens. */
+function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources): Fault[] {
+  const read = tls === null ? null : readTlsFiles(tls, readFile);
+  if (read === null || read.ok) return [];
+  const at = ['listen', 'tls', read.key];
+  return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
 function processSources({ file, flags, environment }: LoadOptions): Sources {

@@ -26,7 +26,7 @@ import { Metrics } from './metrics.ts';
 import { sha256, systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
-import { recordCounts, statusOf } from './status.ts';
+import { recordCounts, statusOf, type StatusParts } from './status.ts';
 import { startStore } from './start-store.ts';
 import { version } from './version.ts';
 import { startWriter, type WriterThread } from './threads/writer-thread.ts';
@@ -67,7 +67,9 @@ async function startOn(
 ): Promise<Daemon> {
   const { reader } = starting.use(openReading(databasePath));
   const clock = new KeptClock(await rememberedTime(reader));
-  const metrics = starting.use(new Metrics(configuration.role));
+  const metrics = starting.use(
+    new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
+  );
   const storeLog = logOf(options.log, 'store');
   const current = new LiveConfiguration(configuration);
   const writer = starting.use(
@@ -177,8 +179,7 @@ export class Daemon {
   }
 
   async status(): Promise<Status> {
-    const { addresses } = this;
-    return await statusOf({ ...this.#parts, addresses, role: this.#role, startedAt: this.#startedAt });
+    return await statusOf(this.#statusParts());
   }
 
   /** Puts another configuration in force: secrets, products, rates, freshness. */
@@ -187,6 +188,7 @@ export class Daemon {
     const { configuration: before } = current;
     const configuration = takenOver(before, wanted);
     current.replace(configuration);
+    this.#listeners?.renewCertificate(configuration.listen.tls);
     this.#role.upstream?.retryCredentials();
     this.#role.bind().catch((error: unknown) => this.#fail(error));
     return {
@@ -268,12 +270,18 @@ export class Daemon {
 
   async #measuredStatus(): Promise<Status> {
     const { clock } = this.#parts;
-    const parts = { ...this.#parts, role: this.#role };
+    const parts = this.#statusParts();
     if (this.#counted === null || clock.steady() - this.#counted.at > countsAgeMs) {
       this.#counted = { records: await recordCounts(parts), at: clock.steady() };
     }
     const { records } = this.#counted;
-    return await statusOf({ ...parts, addresses: this.addresses, startedAt: this.#startedAt, records });
+    return await statusOf({ ...parts, records });
+  }
+
+  #statusParts(): StatusParts {
+    const notAfter = this.#listeners?.certificateEnd() ?? null;
+    const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
+    return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt };
   }
 
   #liveness(): readonly string[] {

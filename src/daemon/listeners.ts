@@ -7,6 +7,8 @@ import type { App, ServerSettings } from '../http/app.ts';
 import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
+import type { TlsSettings } from '../config/tls-files.ts';
+import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/unix-group.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
 import { replaceFile } from '../store/files/private-file.ts';
@@ -15,13 +17,17 @@ import { stateFiles } from '../store/files/state-directory.ts';
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
 const lingerMs = 500;
 
-/** Where this process listens: `http://127.0.0.1:8787`, and the path of the Unix socket. */
+/** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the path of the Unix socket. */
 export type Addresses = { tcp: string | null; socket: string | null };
 
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
   readonly underWay: RequestsInFlight;
+  /** When the certificate in force ends, in epoch ms; null: TCP speaks plain HTTP, or is switched off. */
+  certificateEnd(): number | null;
+  /** Puts the certificate in force that is now in the files. */
+  renewCertificate(tls: TlsSettings | null): void;
 }
 
 /** Opens what is configured and writes where, and which instance this is, to `listen.json`; opens nothing if one of them fails. */
@@ -32,16 +38,19 @@ export async function openListeners(
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
   const underWay = new RequestsInFlight();
+  const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
   const open = (listener: 'tcp' | 'socket', principal: Principal | null = null): FastifyInstance => {
     const { headerAliases, allowedHosts } = listen;
-    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, principal };
+    const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
+    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, tls, principal };
     const server = buildServer(app, settings);
     prepare(server);
     underWay.watch(server.server);
     opening.defer(() => close(server));
     return server;
   };
-  const tcp = listen.tcp === null ? null : await listenTcp(open('tcp'), listen.tcp);
+  const tcpServer = listen.tcp === null ? null : open('tcp');
+  const tcp = tcpServer === null || listen.tcp === null ? null : await listenTcp(tcpServer, listen.tcp);
   if (listen.socket !== null) {
     await listenSocket(open('socket'), { path: listen.socket, mode: listen.socketMode });
   }
@@ -51,12 +60,27 @@ export async function openListeners(
   }
   const addresses = { tcp, socket: listen.socket };
   const file = join(stateDir, stateFiles.addresses);
-  replaceFile(file, `${JSON.stringify({ ...addresses, instance: app.instance })}\n`);
+  const announce = (): void => {
+    // Commands trust this certificate and no other.
+    const shown = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
+    replaceFile(file, `${JSON.stringify({ ...addresses, ...shown, instance: app.instance })}\n`);
+  };
+  announce();
   opening.defer(() => {
     unlinkSync(file);
   });
   const opened = opening.move();
-  return { addresses, underWay, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    addresses,
+    underWay,
+    certificateEnd: () => certificate?.notAfter ?? null,
+    renewCertificate: (tls) => {
+      if (certificate === null || tcpServer === null || tls === null) return;
+      certificate.renew(tls, tcpServer);
+      announce();
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 async function close(server: FastifyInstance): Promise<void> {

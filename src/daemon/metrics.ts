@@ -40,7 +40,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #commitDuration: Histogram;
   readonly #commitSize: Histogram;
 
-  constructor(role: Status['role']) {
+  constructor({ role, isSecure }: { role: Status['role']; isSecure: boolean }) {
     this.#requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
     this.#requestDuration = this.#histogram(
       'request_duration_seconds',
@@ -57,6 +57,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     );
     this.#commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
     this.#registerGauges();
+    if (isSecure) this.#registerCertificate();
     if (role === 'agent') this.#registerUpstream();
     this.#startAtZero();
     this.#eventLoop.enable();
@@ -137,6 +138,13 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#gauge('event_loop_lag_seconds', lag, [], () => [
       { value: Math.max(0, this.#eventLoop.max / 1e9 - resolutionMs / 1000) },
     ]);
+  }
+
+  #registerCertificate(): void {
+    const help = 'When the certificate of the TCP listener ends.';
+    this.#gauge('tls_certificate_expiry_timestamp_seconds', help, [], ({ listeners: { tls } }) =>
+      tls === null ? [] : [{ value: tls.notAfter / 1000 }],
+    );
   }
 
   #registerUpstream(): void {

@@ -2,14 +2,13 @@ import type { RecordCounts, Status } from '../service/status.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
-import type { Addresses } from './listeners.ts';
 import type { Role } from './role/role.ts';
 import { version } from './version.ts';
 
 export type StatusParts = {
   instance: string;
   startedAt: number;
-  addresses: Addresses;
+  listeners: Status['listeners'];
   current: LiveConfiguration;
   reader: Reader;
   clock: KeptClock;
@@ -20,14 +19,14 @@ export type StatusParts = {
 
 /** How this process stands at this moment. */
 export async function statusOf(parts: StatusParts): Promise<Status> {
-  const { instance, startedAt, addresses, current, reader, clock, role } = parts;
+  const { instance, startedAt, listeners, current, reader, clock, role } = parts;
   const oldestAt = reader.operations.oldestAt();
   return {
     role: current.configuration.role,
     version,
     instance,
     uptimeMs: clock.steady() - startedAt,
-    listeners: addresses,
+    listeners,
     upstream: role.upstream?.status() ?? null,
     outbox:
       role.upstream === null

@@ -83,6 +83,8 @@ export type ServerSettings = {
   /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
   readonly allowedHosts: readonly string[];
   readonly limits: HttpLimits;
+  /** What the listener shows its callers (PEM); null: it speaks plain HTTP. */
+  readonly tls: { readonly chain: string; readonly key: string } | null;
   /** Whom a request without a credential stands for (`listen.sockets[].grant`); null: nobody. */
   readonly principal: Principal | null;
 };

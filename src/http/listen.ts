@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { connect, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
+import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 
 /** Why a listener could not be opened. */
@@ -25,7 +26,7 @@ export class ListenError extends Error {
   }
 }
 
-/** Listens on TCP and returns the address: `http://127.0.0.1:8787`. Port 0 picks a free port. */
+/** Listens on TCP and returns the address: `http://127.0.0.1:8787`, or `https://…`. Port 0 picks a free port. */
 export async function listenTcp(
   server: FastifyInstance,
   { host, port }: { host: string; port: number },
@@ -35,7 +36,17 @@ export async function listenTcp(
   await listening(server.server, `${shown}:${port}`, () => server.server.listen({ host, port }));
   const address = server.server.address();
   const chosen = typeof address === 'object' && address !== null ? address.port : port;
-  return `http://${shown}:${chosen}`;
+  const scheme = (server.server as Server) instanceof TlsServer ? 'https' : 'http';
+  return `${scheme}://${shown}:${chosen}`;
+}
+
+/** Shows new callers another certificate (PEM); connections that are open go on. */
+export function changeCertificate(
+  server: FastifyInstance,
+  { chain, key }: { chain: string; key: string },
+): void {
+  const tls: Server = server.server;
+  if (tls instanceof TlsServer) tls.setSecureContext({ cert: chain, key });
 }
 
 const longestPathBytes = 107;

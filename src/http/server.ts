@@ -23,7 +23,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
   const server = fastify({
-    ...serverLimits(settings),
+    ...serverOptions(settings),
     genReqId: () => randomUUID().slice(0, 13),
     // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
@@ -38,6 +38,10 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
   connections.watch(server.server);
+  server.addHook('preClose', (done) => {
+    connections.endHandshakes();
+    done();
+  });
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
@@ -64,20 +68,22 @@ function nameInstance({ instance }: App, reply: FastifyReply): void {
   reply.header(instanceHeader, instance);
 }
 
-function serverLimits({ limits }: ServerSettings): object {
+function serverOptions({ limits, tls }: ServerSettings): object {
   const { bodyBytes, headerBytes, headerTimeoutMs, requestTimeoutMs } = limits;
   const headersTimeout = Math.min(headerTimeoutMs, requestTimeoutMs);
+  const http = {
+    maxHeaderSize: headerBytes,
+    headersTimeout,
+    // How often Node looks for requests that ran out of time.
+    connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
+    // The gate checks Host itself: with a clearer message, and for HTTP/1.0 too.
+    requireHostHeader: false,
+  };
+  const https = tls && { ...http, cert: tls.chain, key: tls.key, handshakeTimeout: headersTimeout };
   return {
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
-    http: {
-      maxHeaderSize: headerBytes,
-      headersTimeout,
-      // How often Node looks for requests that ran out of time.
-      connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
-      // The gate checks Host itself: with a clearer message, and for HTTP/1.0 too.
-      requireHostHeader: false,
-    },
+    ...(https === null ? { http } : { https }),
   };
 }
 

@@ -38,7 +38,8 @@ export type Status = {
   version: string;
   instance: string;
   uptimeMs: number;
-  listeners: { tcp: string | null; socket: string | null };
+  /** `tls`: of the certificate that `tcp` shows. */
+  listeners: { tcp: string | null; socket: string | null; tls: { notAfter: number } | null };
   upstream: UpstreamStatus | null;
   outbox: OutboxStatus | null;
   records: RecordCounts;

@@ -20,7 +20,7 @@ const status = {
   version: '0.1.0',
   instance: 'i',
   uptime_s: 11_530,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock' },
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock', tls: null },
   upstream: {
     state: 'down',
     since: '2024-02-22T11:23:05+00:00',

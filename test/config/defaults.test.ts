@@ -9,6 +9,7 @@ test('without any configuration this is an authority with the defaults of the co
     state_dir: '/home/ada/.local/state/latchkey',
     listen: {
       tcp: '127.0.0.1:8787',
+      tls: null,
       socket: '/home/ada/.local/state/latchkey/latchkey.sock',
       socket_mode: '0600',
       sockets: [],
@@ -92,6 +93,7 @@ freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone:
   expect(configuration.stateDir).toBe('/var/lib/latchkey');
   expect(configuration.listen).toEqual({
     tcp: { host: '127.0.0.1', port: 8787 },
+    tls: null,
     socket: '/run/latchkey/latchkey.sock',
     socketMode: 0o660,
     sockets: [

@@ -41,7 +41,7 @@ test('every route is in the book with its access, and the book has no other', ()
 });
 
 test('every metric is in the book, and the book has no other', async () => {
-  using metrics = new Metrics('agent');
+  using metrics = new Metrics({ role: 'agent', isSecure: true });
   metrics.countUnrouted(400);
   const text = await metrics.expose(authorityStatus, false);
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);

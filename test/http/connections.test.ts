@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { connect as connectSecurely } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
-import type { App } from '../../src/http/app.ts';
+import type { App, HttpLimits } from '../../src/http/app.ts';
+import { certificate } from '../support/certificate.ts';
 import { adminToken, limits } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import type { Listener } from '../support/raw-http.ts';
 
-const listeners = ['tcp', 'socket'] as const;
+const listeners = ['tcp', 'tls', 'socket'] as const;
 const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
 const anonymous = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
@@ -27,11 +29,23 @@ class Connection {
   }
 
   static async open(listener: Listener): Promise<Connection> {
-    const socket =
-      'socket' in listener ? connect(listener.socket) : connect(Number(new URL(listener.tcp).port));
+    if ('socket' in listener) return await Connection.#on(connect(listener.socket), 'connect');
+    const { protocol, port } = new URL(listener.tcp);
+    if (protocol === 'http:') return await Connection.#on(connect(Number(port)), 'connect');
+    const secure = connectSecurely({ port: Number(port), ca: certificate, servername: 'localhost' });
+    return await Connection.#on(secure, 'secureConnect');
+  }
+
+  static async #on(socket: Socket, opened: 'connect' | 'secureConnect'): Promise<Connection> {
     const connection = new Connection(socket);
-    await once(socket, 'connect');
+    await Promise.race([new Promise((resolve) => socket.once(opened, resolve)), connection.closed]);
     return connection;
+  }
+
+  /** Opens TCP alone to a listener that waits for a TLS handshake. */
+  static async openWithoutHandshake(listener: Listener): Promise<Connection> {
+    const port = 'tcp' in listener ? Number(new URL(listener.tcp).port) : 0;
+    return await Connection.#on(connect(port), 'connect');
   }
 
   /** Sends a request and gives the answer's head; empty when the connection is closed before one. */
@@ -48,8 +62,12 @@ class Connection {
   }
 }
 
-function serveFew(connections: number, changes: Partial<App> = {}): Promise<Served> {
-  return serveApp(changes, { limits: { ...limits, connections } });
+function serveFew(
+  connections: number,
+  changes: Partial<App> = {},
+  more: Partial<HttpLimits> = {},
+): Promise<Served> {
+  return serveApp(changes, { limits: { ...limits, ...more, connections } });
 }
 
 test.each(listeners)(
@@ -77,6 +95,41 @@ test.each(listeners)('connections that never send a byte (%s) keep nobody out', 
   expect(await caller.ask(authorized)).toContain(' 200 ');
   await silent[0]?.closed;
   expect(silent[1]?.socket.destroyed).toBe(false);
+});
+
+test('handshakes that are never done keep nobody out, and close nobody who is', async () => {
+  await using served = await serveFew(3);
+  const { tls } = served.listeners;
+  const kept = await Connection.open(tls);
+  expect(await kept.ask(authorized)).toContain(' 200 ');
+  const silent = [await Connection.openWithoutHandshake(tls), await Connection.openWithoutHandshake(tls)];
+  const caller = await Connection.open(tls);
+  expect(await caller.ask(authorized)).toContain(' 200 ');
+  await silent[0]?.closed;
+  const another = await Connection.open(tls);
+  expect(await another.ask(authorized)).toContain(' 200 ');
+  await silent[1]?.closed;
+  expect(await kept.ask(authorized)).toContain(' 200 ');
+});
+
+test('a server that closes does not wait for handshakes', async () => {
+  const served = await serveFew(3, {}, { headerTimeoutMs: 250_000, requestTimeoutMs: 250_000 });
+  const silent = await Connection.openWithoutHandshake(served.listeners.tls);
+  await expect(served[Symbol.asyncDispose]()).resolves.toBeUndefined();
+  await silent.closed;
+});
+
+test('who speaks plain HTTP where TLS is spoken, or does not trust the certificate, is named in the log', async () => {
+  await using served = await serveFew(3);
+  const { tls } = served.listeners;
+  const plain = await Connection.openWithoutHandshake(tls);
+  expect(await plain.ask(authorized)).toBe('');
+  const port = 'tcp' in tls ? Number(new URL(tls.tcp).port) : 0;
+  const distrustful = connectSecurely({ port, servername: 'localhost' });
+  await expect(once(distrustful, 'secureConnect')).rejects.toThrow('self-signed');
+  const reasons = (): unknown[] =>
+    served.lines.filter(({ message }) => message === 'a TLS connection failed').map(({ error }) => error);
+  await expect.poll(reasons).toEqual(['the caller speaks plain HTTP']);
 });
 
 test.each(listeners)('half requests (%s) keep nobody out', async (kind) => {

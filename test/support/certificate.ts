@@ -17,3 +17,11 @@ IKjZ6fBDvQbAexgsVdiQBwkCoNGhRANCAARZsC9F0Fga+7VFAeplMhBJbgqu5Z05
 g6ENERd5yTQrmnTtuGbDjKgM01OQrWB8EacRlu6+3aUOWvbWd2A8eK7V
 -----END PRIVATE KEY-----
 `;
+
+/** The key of no certificate here. */
+export const anotherPrivateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCpU7/PjycB5dd0Zf
+q6Pig8r8sZS1bW5gJW5ENvnCndWhRANCAAQoUybx8Anfgc93VR5f0YkDOS3+QHVT
+jnUP2JGWMiWxHX3yKmgFEK+oSpDZyGkjoc0xGM2MAe9Kr7H3X8MiRwPn
+-----END PRIVATE KEY-----
+`;

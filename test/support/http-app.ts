@@ -127,7 +127,7 @@ export const authorityStatus: Status = {
   version: '0.0.0',
   instance: 'b7f0e6f2-1111-7222-8333-444455556666',
   uptimeMs: 61_900,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: null },
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, tls: null },
   upstream: null,
   outbox: null,
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
@@ -149,6 +149,7 @@ export const tcpSettings: ServerSettings = {
   headerAliases: { apiKey: [], productSecret: [] },
   allowedHosts: [],
   limits,
+  tls: null,
   principal: null,
 };
 

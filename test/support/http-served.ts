@@ -1,14 +1,15 @@
 import { join } from 'node:path';
+import { certificate, privateKey } from './certificate.ts';
 import type { App, ServerSettings } from '../../src/http/app.ts';
 import { listenSocket, listenTcp } from '../../src/http/listen.ts';
 import type { Listener } from './raw-http.ts';
 import { temporaryDirectory } from './temporary.ts';
 import { openApp, serverOf, type TestApp } from './http-app.ts';
 
-/** An authority that listens in both ways on one store. */
+/** An authority that listens in every way on one store; `tls` is TCP with the certificate of `localhost`. */
 export interface Served
   extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'transaction' | 'directory'> {
-  readonly listeners: { readonly tcp: Listener; readonly socket: Listener };
+  readonly listeners: { readonly tcp: Listener; readonly tls: Listener; readonly socket: Listener };
 }
 
 export async function serveApp(
@@ -20,7 +21,10 @@ export async function serveApp(
   const directory = opened.use(temporaryDirectory());
   const tcp = opened.adopt(serverOf(app, settings), (server) => server.close());
   const local = opened.adopt(serverOf(app, { ...settings, listener: 'socket' }), (server) => server.close());
+  const identity = { chain: certificate, key: privateKey };
+  const tls = opened.adopt(serverOf(app, { ...settings, tls: identity }), (server) => server.close());
   const address = await listenTcp(tcp, { host: '127.0.0.1', port: 0 });
+  const secureAddress = await listenTcp(tls, { host: '127.0.0.1', port: 0 });
   const path = join(directory.path, 'latchkey.sock');
   await listenSocket(local, { path, mode: 0o600 });
   return {
@@ -28,7 +32,7 @@ export async function serveApp(
     lines,
     transaction,
     directory: state,
-    listeners: { tcp: { tcp: address }, socket: { socket: path } },
+    listeners: { tcp: { tcp: address }, tls: { tcp: secureAddress }, socket: { socket: path } },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

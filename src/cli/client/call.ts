@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { ConnectionOptions, PeerCertificate } from 'node:tls';
 import { Client } from 'undici';
 import { formatReason } from '../../config/fault.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -67,11 +69,31 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
 }
 
 function connect(endpoint: Endpoint, maxResponseSize: number): Client {
-  const [origin, where] =
-    endpoint.kind === 'socket'
-      ? ['http://localhost', { socketPath: endpoint.path }]
-      : [endpoint.url.origin, {}];
-  return new Client(origin, { ...where, allowH2: false, maxResponseSize });
+  const options = { allowH2: false, maxResponseSize };
+  if (endpoint.kind === 'socket') {
+    return new Client('http://localhost', { ...options, socketPath: endpoint.path });
+  }
+  const { url, certificate } = endpoint;
+  return new Client(
+    url.origin,
+    certificate === null ? options : { ...options, connect: trustOnly(certificate) },
+  );
+}
+
+type Trust = Required<Pick<ConnectionOptions, 'ca' | 'allowPartialTrustChain' | 'checkServerIdentity'>>;
+
+/**
+ * Trusts one certificate, whoever signed it and whatever host names it has: the daemon of the state directory
+ * wrote it there, and is called by its address.
+ */
+function trustOnly(certificate: string): Trust {
+  const { fingerprint256 } = new X509Certificate(certificate);
+  return {
+    ca: certificate,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_, shown: PeerCertificate) =>
+      shown.fingerprint256 === fingerprint256 ? undefined : new Error('another certificate is shown there'),
+  };
 }
 
 function encode(

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { distrustPort, distrustSocket } from './listener-owner.ts';
 import { readStateFile } from './state-file.ts';
 
-/** An address of the daemon. */
+/** An address of the daemon; `certificate` (PEM): the only one that is trusted there, null: it speaks plain HTTP. */
 export type Endpoint =
-  { readonly kind: 'socket'; readonly path: string } | { readonly kind: 'tcp'; readonly url: URL };
+  | { readonly kind: 'socket'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly url: URL; readonly certificate: string | null };
 
 /** The daemon of a state directory: its instance id and its addresses, the socket first. */
 export interface DaemonAddress {
@@ -21,6 +22,8 @@ export type AddressResult =
 const listenFile = z.object({
   tcp: z.string().nullable(),
   socket: z.string().nullable(),
+  /** What `tcp` shows when it speaks TLS. */
+  certificate: z.string().optional(),
   instance: z.string(),
 });
 
@@ -37,11 +40,11 @@ export function readAddress(stateDir: string): AddressResult {
     const line = `latchkey: ${file.path} is not understood: is the daemon of another version?`;
     return { ok: false, isAbsent: false, lines: [line] };
   }
-  const { tcp, socket, instance } = read.data;
+  const { tcp, socket, certificate = null, instance } = read.data;
   const url = tcp === null ? null : toReachable(tcp);
   const endpoints: Endpoint[] = [];
   if (socket !== null) endpoints.push({ kind: 'socket', path: socket });
-  if (url !== null) endpoints.push({ kind: 'tcp', url });
+  if (url !== null) endpoints.push({ kind: 'tcp', url, certificate });
   return { ok: true, address: { instance, endpoints } };
 }
 

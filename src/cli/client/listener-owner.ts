@@ -45,9 +45,9 @@ function distrustUsers(holders: readonly number[], trusted: readonly number[]): 
 }
 
 /** Whether a connection to the URL could reach this listener; loopback also reaches one on all addresses. */
-function isReachedBy({ hostname, port }: URL, listener: Listener): boolean {
+function isReachedBy({ protocol, hostname, port }: URL, listener: Listener): boolean {
   const host = toBare(hostname);
-  if (listener.port !== Number(port || 80)) return false;
+  if (listener.port !== Number(port || (protocol === 'https:' ? 443 : 80))) return false;
   return isLoopback(host)
     ? isLoopback(listener.host) || listener.host === '0.0.0.0' || listener.host === '::'
     : listener.host === host;

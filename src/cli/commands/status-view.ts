@@ -52,7 +52,11 @@ interface Status {
   readonly role: string;
   readonly version: string;
   readonly uptime_s: number;
-  readonly listeners: { readonly tcp: string | null; readonly socket: string | null };
+  readonly listeners: {
+    readonly tcp: string | null;
+    readonly socket: string | null;
+    readonly tls: { readonly not_after: string } | null;
+  };
   readonly upstream: UpstreamStatus | null;
   readonly outbox: OutboxStatus | null;
   readonly records: Readonly<Record<string, number>>;
@@ -64,7 +68,11 @@ export const status: z.ZodType<Status> = z.object({
   role: z.string(),
   version: z.string(),
   uptime_s: z.number(),
-  listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
+  listeners: z.object({
+    tcp: z.string().nullable(),
+    socket: z.string().nullable(),
+    tls: z.object({ not_after: z.string() }).nullable(),
+  }),
   upstream: upstreamStatus.nullable(),
   outbox: outboxStatus.nullable(),
   records: z.record(z.string(), z.int()),
@@ -84,6 +92,7 @@ function formatStatus(shown: Status): string {
   return formatFields({
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
+    certificate: listeners.tls === null ? null : `until ${listeners.tls.not_after}`,
     upstream: upstream === null ? null : formatUpstream(upstream),
     'last error': upstream?.last_error,
     refused: upstream === null ? null : formatRefused(upstream),

@@ -34,24 +34,30 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     fileWithSecrets: loaded.fileWithSecrets,
     isRunning: daemon.isRunning,
     instance: instanceOf(configuration.stateDir),
+    shownUntil: daemon.shownUntil,
   });
   const source = file ?? 'no file, defaults';
   return [ok(`the configuration is sound: ${source} (${configuration.role})`), ...daemon.findings, ...others];
 }
 
-async function examineDaemon(
-  options: GlobalOptions,
-): Promise<{ isRunning: boolean; findings: readonly Finding[] }> {
+/** `shownUntil`: when the certificate ends that it shows; null: it shows none. */
+interface DaemonFindings {
+  readonly findings: readonly Finding[];
+  readonly shownUntil: string | null;
+}
+
+async function examineDaemon(options: GlobalOptions): Promise<DaemonFindings & { isRunning: boolean }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    return { isRunning: false, findings: [explainAbsence(ready)] };
+    return { isRunning: false, findings: [explainAbsence(ready)], shownUntil: null };
   }
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
     word === 'ok'
       ? ok('the daemon is ready')
       : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons));
-  return { isRunning: true, findings: [how, ...(await examineStatus(options))] };
+  const { findings, shownUntil } = await examineStatus(options);
+  return { isRunning: true, findings: [how, ...findings], shownUntil };
 }
 
 function explainAbsence({ code, lines, tried }: Failure): Finding {
@@ -71,14 +77,18 @@ function adviceFor(reasons: readonly string[]): string {
 }
 
 /** What in the daemon's status needs attention. */
-async function examineStatus(options: GlobalOptions): Promise<readonly Finding[]> {
+async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const asked = await reachDaemon(options, { path: '/statusz' }, true);
-  if (!asked.ok) return [warn(joinLines(asked.lines), 'run this as its user, or as root')];
+  const unknown = (what: string, advice: string): DaemonFindings => ({
+    findings: [warn(what, advice)],
+    shownUntil: null,
+  });
+  if (!asked.ok) return unknown(joinLines(asked.lines), 'run this as its user, or as root');
   const read = status.safeParse(asked.answer.body);
-  if (!read.success) return [warn('its status is not understood', 'is the daemon of another version?')];
-  const { upstream, outbox, clock } = read.data;
+  if (!read.success) return unknown('its status is not understood', 'is the daemon of another version?');
+  const { listeners, upstream, outbox, clock } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
-  return [
+  const findings = [
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
     ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, 'see: latchkey outbox list')] : []),
     ...(upstream?.state === 'down'
@@ -86,4 +96,5 @@ async function examineStatus(options: GlobalOptions): Promise<readonly Finding[]
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', 'latchkey sync resume')] : []),
   ];
+  return { findings, shownUntil: listeners.tls?.not_after ?? null };
 }

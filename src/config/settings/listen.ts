@@ -75,6 +75,28 @@ const headerAliases: SectionOf<typeof headerAliasKeys> = {
   ],
 };
 
+const tlsKeys = {
+  cert_file: {
+    kind: 'path',
+    reload: 'applies',
+    purpose: 'The certificate (PEM), and behind it those that lead to the authority that callers trust.',
+  },
+  key_file: {
+    kind: 'path',
+    reload: 'applies',
+    purpose: 'Its private key (PEM), without a passphrase.',
+  },
+} as const;
+
+const tls: SectionOf<typeof tlsKeys> & { readonly optional: true } = {
+  kind: 'section',
+  purpose:
+    'TLS on `listen.tcp`, which then speaks nothing else. Left out, it speaks plain HTTP. SIGHUP reads both files again, also under the same names.',
+  optional: true,
+  keys: tlsKeys,
+  rules: [],
+};
+
 export const listenKeys = {
   tcp: {
     kind: 'address',
@@ -82,6 +104,7 @@ export const listenKeys = {
     default: '127.0.0.1:8787',
     purpose: 'Address and port of the TCP listener; port 0 is any free one.',
   },
+  tls: tls as typeof tls,
   socket: {
     kind: 'socketPath',
     orFalse: true,
@@ -120,6 +143,11 @@ export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
     about: ['tcp', 'socket', 'sockets'],
     text: 'is switched off, and so is listen.socket: nobody could call',
     holds: ({ tcp, socket, sockets }) => tcp !== null || socket !== null || sockets.length > 0,
+  },
+  {
+    about: ['tls', 'tcp'],
+    text: 'needs listen.tcp, which is switched off',
+    holds: ({ tls: given, tcp }) => given === null || tcp !== null,
   },
   {
     about: ['sockets', 'socket'],

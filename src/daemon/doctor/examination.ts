@@ -1,4 +1,5 @@
 import type { Configuration } from '../../config/configuration.ts';
+import { examineCertificate } from './certificate.ts';
 import { examineFiles } from './files.ts';
 import { examineStore } from './store.ts';
 import { examineUpstream } from './upstream.ts';
@@ -14,6 +15,8 @@ export type DoctorInput = {
   isRunning: boolean;
   /** The instance id of the daemon; null: it is not known, because none has run. */
   instance: string | null;
+  /** When the certificate ends that the running daemon shows; null: none is shown. */
+  shownUntil: string | null;
 };
 
 /** Looks at files, store and upstream; changes nothing. */
@@ -21,11 +24,13 @@ export async function examine({
   configuration,
   isRunning,
   instance,
+  shownUntil,
   ...files
 }: DoctorInput): Promise<readonly Finding[]> {
   const { stateDir } = configuration;
   return [
     ...examineFiles({ stateDir, ...files }),
+    ...examineCertificate(configuration, shownUntil),
     ...(isRunning ? [] : examineStore(stateDir)),
     ...(await examineUpstream(configuration, instance)),
   ];

@@ -17,6 +17,7 @@ const allowed: ReadonlySet<string> = new Set([
   'tcp',
   'socket',
   'signal',
+  'not_after',
   'level',
   'faults',
   'warnings',

@@ -28,7 +28,9 @@ export class BrokenRequests {
    * them on the connection are answered first, or a caller would take this answer for theirs.
    */
   answer(cause: Error & { code?: string }, socket: Duplex): void {
-    if (cause.code === 'ECONNRESET' || !socket.writable) {
+    const isTls = /^(ERR_SSL|ERR_TLS|EPROTO)/.test(cause.code ?? '');
+    if (isTls) this.#app.log.info({ error: explainTls(cause.code ?? '') }, 'a TLS connection failed');
+    if (isTls || cause.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
@@ -78,6 +80,12 @@ export class BrokenRequests {
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
     socket.once('finish', () => socket.destroy());
   }
+}
+
+/** Says in words what an operator can do something about; of the rest the code. */
+function explainTls(code: string): string {
+  if (code === 'ERR_SSL_HTTP_REQUEST') return 'the caller speaks plain HTTP';
+  return /UNKNOWN_CA|CERTIFICATE/.test(code) ? `the caller does not trust the certificate (${code})` : code;
 }
 
 const notHttp: Refused = { code: 'malformed_request', detail: 'This is not HTTP as it is spoken here.' };

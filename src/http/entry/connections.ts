@@ -1,13 +1,17 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
 
 /**
  * The connections of one listener (src/http/README.md, Limits). A connection is idle while none of its requests
  * is being answered. When there are `maximum`, a new one replaces the one that has been idle for longest; where
- * none is idle, the new one is closed.
+ * none is idle, the new one is closed. Over TLS one that is still in its handshake is replaced first.
  */
 export class Connections {
   readonly #maximum: number;
+  /** Connections over TLS whose handshake is not done, the oldest first. */
+  readonly #handshakes = new Set<Socket>();
   /** Those idle for longest come first. */
   readonly #idle = new Set<Duplex>();
   /** The unanswered requests of each connection that is not idle, in order. */
@@ -22,7 +26,12 @@ export class Connections {
     const begin = ({ socket }: IncomingMessage, response: ServerResponse): void => {
       this.#begin(socket, response);
     };
-    server.on('connection', (socket) => this.#open(socket));
+    if ((server as object) instanceof TlsServer) {
+      server.on('connection', (socket) => this.#beginHandshake(socket));
+      server.prependListener('secureConnection', (socket: Socket) => this.#endHandshake(socket));
+    } else {
+      server.on('connection', (socket) => this.#open(socket));
+    }
     server.prependListener('request', begin);
     server.prependListener('checkExpectation', begin);
   }
@@ -32,16 +41,44 @@ export class Connections {
     return [...(this.#busy.get(socket) ?? [])];
   }
 
+  /** Ends the connections whose handshake is not done: nothing was asked on them yet. */
+  endHandshakes(): void {
+    for (const socket of this.#handshakes) socket.destroy();
+  }
+
+  #beginHandshake(socket: Socket): void {
+    if (!this.#makeRoom(socket)) return;
+    this.#handshakes.add(socket);
+    socket.once('close', () => this.#handshakes.delete(socket));
+  }
+
+  /** Requests come on another socket than the one that was accepted; both have the same other end. */
+  #endHandshake(secure: Socket): void {
+    const accepted = [...this.#handshakes].find(
+      ({ remotePort, remoteAddress }) =>
+        remotePort === secure.remotePort && remoteAddress === secure.remoteAddress,
+    );
+    if (accepted !== undefined) this.#handshakes.delete(accepted);
+    this.#keep(secure);
+  }
+
   #open(socket: Duplex): void {
-    if (this.#idle.size + this.#busy.size >= this.#maximum) {
-      const [longestIdle] = this.#idle;
-      if (longestIdle === undefined) {
-        socket.destroy();
-        return;
-      }
-      this.#idle.delete(longestIdle);
-      longestIdle.destroy();
-    }
+    if (this.#makeRoom(socket)) this.#keep(socket);
+  }
+
+  /** Whether there is a place for a new connection, which is closed otherwise. */
+  #makeRoom(socket: Duplex): boolean {
+    if (this.#handshakes.size + this.#idle.size + this.#busy.size < this.#maximum) return true;
+    const [handshake] = this.#handshakes;
+    const [longestIdle] = this.#idle;
+    if (handshake !== undefined) this.#handshakes.delete(handshake);
+    else if (longestIdle !== undefined) this.#idle.delete(longestIdle);
+    const replaced = handshake ?? longestIdle ?? socket;
+    replaced.destroy();
+    return replaced !== socket;
+  }
+
+  #keep(socket: Duplex): void {
     this.#idle.add(socket);
     socket.once('close', () => {
       this.#idle.delete(socket);

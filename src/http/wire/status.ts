@@ -41,7 +41,12 @@ export const statusObject: z.ZodType = z
     version: z.string(),
     instance: z.string(),
     uptime_s: count,
-    listeners: z.object({ tcp: z.string().nullable(), socket: z.string().nullable() }),
+    listeners: z.object({
+      tcp: z.string().nullable(),
+      socket: z.string().nullable(),
+      // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
+      tls: z.object({ not_after: instant }).nullable(),
+    }),
     upstream: upstreamObject.nullable(),
     outbox: outboxObject.nullable(),
     records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
@@ -56,11 +61,15 @@ export function presentStatus(status: Status): Record<string, unknown> {
     version: status.version,
     instance: status.instance,
     uptime_s: seconds(status.uptimeMs),
-    listeners: status.listeners,
+    listeners: presentListeners(status.listeners),
     ...presentSync(status),
     records: status.records,
     clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
   };
+}
+
+function presentListeners({ tls, ...addresses }: Status['listeners']): Record<string, unknown> {
+  return { ...addresses, tls: tls && { not_after: formatDatetime(tls.notAfter) } };
 }
 
 /** The two parts about the upstream; both are null on an authority. */

@@ -1,0 +1,74 @@
+import type { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import {
+  readTlsFiles,
+  type TlsFilesResult,
+  type TlsIdentity,
+  type TlsSettings,
+} from '../config/tls-files.ts';
+import { formatDatetime } from '../domain/datetime.ts';
+import { changeCertificate, ListenError } from '../http/listen.ts';
+import type { Log } from '../service/ports.ts';
+
+/** Someone should see to a certificate that ends within this time, in ms. */
+export const soonMs: number = 30 * 86_400_000;
+
+/** The certificate that the TCP listener shows: the one of the files, until a reload finds another there. */
+export class Certificate {
+  #identity: TlsIdentity;
+  readonly #log: Log;
+
+  /** Throws `ListenError` when the files cannot be used. */
+  constructor(settings: TlsSettings, log: Log) {
+    const read = readFiles(settings);
+    if (!read.ok) throw new ListenError('refused', `listen.tls.${read.key}: ${read.text}`);
+    this.#identity = read.identity;
+    this.#log = log;
+    this.#warnOfEnd();
+  }
+
+  get identity(): TlsIdentity {
+    return this.#identity;
+  }
+
+  /** Epoch ms. */
+  get notAfter(): number {
+    return endOf(this.#identity.leaf);
+  }
+
+  /** Reads the files again and shows new callers what is in them; what cannot be used leaves the old in force. */
+  renew(settings: TlsSettings, server: FastifyInstance): void {
+    const read = readFiles(settings);
+    if (!read.ok) {
+      const error = `listen.tls.${read.key}: ${read.text}`;
+      this.#log.error({ error }, 'the certificate cannot be used: the one before stays in force');
+      return;
+    }
+    if (read.identity.chain === this.#identity.chain) return;
+    changeCertificate(server, read.identity);
+    this.#identity = read.identity;
+    this.#log.info(this.#end(), 'another certificate is in force');
+    this.#warnOfEnd();
+  }
+
+  #warnOfEnd(): void {
+    const leftMs = this.notAfter - Date.now();
+    if (leftMs <= 0) this.#log.error(this.#end(), 'the certificate has ended: callers refuse it');
+    else if (leftMs < soonMs) this.#log.warn(this.#end(), 'the certificate ends soon');
+  }
+
+  #end(): Record<string, unknown> {
+    return { not_after: formatDatetime(this.notAfter) };
+  }
+}
+
+/** Reads the files of `listen.tls` from the disk. */
+export function readFiles(settings: TlsSettings): TlsFilesResult {
+  return readTlsFiles(settings, (path) => readFileSync(path, 'utf8'));
+}
+
+/** When a certificate ends, in epoch ms. */
+export function endOf({ validToDate }: X509Certificate): number {
+  return validToDate.getTime();
+}

@@ -1,0 +1,49 @@
+import { isIP } from 'node:net';
+import type { Configuration } from '../../config/configuration.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
+import { endOf, readFiles, soonMs } from '../certificate.ts';
+
+const newOne = 'put a new one in the files of listen.tls, and reload';
+
+/**
+ * Looks at the certificate in the files of `listen.tls`: how long it counts, for which hosts, and whether the
+ * running daemon shows it. `shownUntil`: when the one ends that is shown, as the status says it; null: none is.
+ */
+export function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
+  if (listen.tls === null) return [];
+  const read = readFiles(listen.tls);
+  if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'mend it, and reload')];
+  const { leaf } = read.identity;
+  const others = listen.allowedHosts.filter(
+    (host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) === undefined,
+  );
+  const name = `the certificate ${listen.tls.certFile}`;
+  return [
+    examineEnd(name, endOf(leaf)),
+    ...examineShown(endOf(leaf), shownUntil),
+    ...others.map((host) =>
+      fail(
+        `${name} is not for ${host}, a host of listen.allowed_hosts`,
+        `make one for it: ${makeFor(others)}`,
+      ),
+    ),
+  ];
+}
+
+function examineEnd(name: string, notAfter: number): Finding {
+  const leftMs = notAfter - Date.now();
+  const at = formatDatetime(notAfter);
+  if (leftMs <= 0) return fail(`${name} has ended on ${at}: callers refuse it`, newOne);
+  return leftMs < soonMs ? warn(`${name} ends soon, on ${at}`, newOne) : ok(`${name} counts until ${at}`);
+}
+
+function examineShown(notAfter: number, shownUntil: string | null): Finding[] {
+  if (shownUntil === null || shownUntil === formatDatetime(notAfter)) return [];
+  const what = `the daemon still shows the certificate before, until ${shownUntil}`;
+  return [warn(what, 'reload it: systemctl reload latchkey, or send it SIGHUP')];
+}
+
+function makeFor(hosts: readonly string[]): string {
+  return `latchkey certificate make --host ${hosts.join(',')} --out DIR`;
+}

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { configurationOf, faultsOf, folder, warningsOf, type Given } from '../support/config-given.ts';
+import { anotherPrivateKey, certificate, privateKey } from '../support/certificate.ts';
+
+const file = `${folder}/config.yaml`;
+const cert = `${folder}/tls/cert.pem`;
+const key = `${folder}/tls/key.pem`;
+const text = 'listen:\n  tls:\n    cert_file: tls/cert.pem\n    key_file: tls/key.pem\n';
+
+function withFiles(certText: string, keyText: string): Given {
+  return { text, files: { [cert]: certText, [key]: keyText } };
+}
+
+test('a certificate and its key are taken, by paths from the folder of the file', () => {
+  const { listen } = configurationOf(withFiles(certificate, privateKey));
+  expect(listen.tls).toEqual({ certFile: cert, keyFile: key });
+});
+
+test.each([
+  [{ text }, `listen.tls.cert_file: cannot read ${cert}: no such file or directory (from ${file} line 3)`],
+  [
+    withFiles('no', privateKey),
+    `listen.tls.cert_file: ${cert} holds no certificate (PEM) (from ${file} line 3)`,
+  ],
+  [
+    withFiles(certificate, certificate),
+    `listen.tls.key_file: ${key} holds no private key (PEM) without a passphrase (from ${file} line 4)`,
+  ],
+  [
+    withFiles(certificate, anotherPrivateKey),
+    `listen.tls.key_file: ${key} is not the key of the certificate in ${cert} (from ${file} line 4)`,
+  ],
+  [
+    withFiles(`${certificate}-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n`, privateKey),
+    expect.stringMatching(/^listen\.tls\.cert_file: .*cert\.pem cannot be used: /),
+  ],
+  [{ text: `listen: { tls: { cert_file: a } }` }, `listen.tls.key_file: is missing (from ${file} line 1)`],
+])('what no server could show is a fault %#', (given, fault) => {
+  expect(faultsOf(given)).toEqual([fault]);
+});
+
+test('TLS needs a TCP listener', () => {
+  const given = withFiles(certificate, privateKey);
+  expect(faultsOf({ ...given, flags: { listen: { tcp: false } } })).toEqual([
+    `listen.tls: needs listen.tcp, which is switched off (from ${file} line 2)`,
+  ]);
+});
+
+test('a private key that every user can read is warned of', () => {
+  const given = withFiles(certificate, privateKey);
+  expect(warningsOf(given)).toEqual([]);
+  expect(warningsOf({ ...given, worldReadable: [key, cert] })).toEqual([
+    `listen.tls.key_file: ${key} can be read by every user of this machine: chmod 0600 (from ${file} line 4)`,
+  ]);
+});

@@ -1,0 +1,295 @@
+import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { makeCertificate } from '../../src/cli/local/certificate-maker.ts';
+import { runProcess } from '../support/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { hasProgram } from '../support/installed.ts';
+import { sendRaw } from '../support/raw-http.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/* TLS as operators set it up and callers use it: real files, real daemons, real clients. */
+
+const run = promisify(execFile);
+const host = 'api.example.com';
+
+interface Secured {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+  readonly configuration: object;
+}
+
+/** Makes a certificate by the command, and a configuration that uses it. */
+async function secure(directory: string, more: object = {}): Promise<Secured> {
+  const out = join(directory, 'tls');
+  const made = await runProcess(['certificate', 'make', '--host', `${host},localhost`, '--out', out]);
+  expect(made).toMatchObject({ code: 0, err: '' });
+  const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map((name) => join(out, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const tls = { cert_file: cert, key_file: key };
+  return {
+    ca,
+    cert,
+    key,
+    configuration: { listen: { tcp: '127.0.0.1:0', tls, allowed_hosts: [host], ...more } },
+  };
+}
+
+/** Puts another certificate in the place of the one in use, good for so many days. */
+async function renew({ ca, cert, key }: Secured, days: number, now: number = Date.now()): Promise<void> {
+  const made = await makeCertificate([host, 'localhost'], { days, now });
+  writeFileSync(ca, made.authority);
+  writeFileSync(cert, made.certificate);
+  writeFileSync(key, made.key);
+}
+
+function portOf({ tcp }: DaemonProcess): number {
+  return Number(new URL(tcp).port);
+}
+
+/** The fingerprint of the certificate that new callers are shown. */
+async function shownBy(daemon: DaemonProcess): Promise<string> {
+  const socket = connect({ port: portOf(daemon), host: '127.0.0.1', rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+function fingerprintIn(file: string): string {
+  return new X509Certificate(readFileSync(file)).fingerprint256;
+}
+
+test('certificate make writes what a server needs, the key for its owner alone, and never over what is there', async () => {
+  await using directory = temporaryDirectory();
+  const out = join(directory.path, 'tls');
+  const argv = ['certificate', 'make', '--host', `${host},127.0.0.1`, '--out', out];
+  const made = await runProcess(argv);
+  expect(made).toMatchObject({ code: 0, err: '' });
+  for (const platform of ['Debian', 'Fedora', 'macOS', 'Windows', 'Node', 'Python', 'Java']) {
+    expect(made.out).toContain(platform);
+  }
+  expect(['ca.pem', 'cert.pem', 'key.pem'].map((name) => statSync(join(out, name)).mode & 0o777)).toEqual([
+    0o644, 0o644, 0o600,
+  ]);
+  const leaf = new X509Certificate(readFileSync(join(out, 'cert.pem')));
+  expect([leaf.checkHost(host), leaf.checkHost('example.com'), leaf.checkIP('127.0.0.1')]).toEqual([
+    host,
+    undefined,
+    '127.0.0.1',
+  ]);
+  const before = readFileSync(join(out, 'key.pem'), 'utf8');
+  expect(await runProcess(argv)).toEqual({
+    code: 1,
+    out: '',
+    err: `latchkey: ${join(out, 'ca.pem')} is there already: nothing was written\n`,
+  });
+  expect(readFileSync(join(out, 'key.pem'), 'utf8')).toBe(before);
+  const wrong = await runProcess(['certificate', 'make', '--host', 'https://a/b', '--out', out]);
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--host takes host names') as string });
+});
+
+const script = {
+  node: `fetch(process.argv[1]).then(async (r) => console.log(await r.text()), (e) => { console.log(e.cause.code); })`,
+  python: `
+import ssl, sys, urllib.request, urllib.error
+context = ssl.create_default_context()
+context.verify_flags |= ssl.VERIFY_X509_STRICT
+try:
+    print(urllib.request.urlopen(sys.argv[1], context=context).read().decode())
+except urllib.error.URLError as error:
+    print(error.reason)
+`,
+};
+
+/** How each client is told to trust an authority, as the command says it. */
+const clients = [
+  { program: process.execPath, name: 'node', args: ['-e', script.node], trust: 'NODE_EXTRA_CA_CERTS' },
+  { program: 'python3', name: 'python3', args: ['-c', script.python], trust: 'SSL_CERT_FILE' },
+  { program: 'curl', name: 'curl', args: ['-sS'], trust: 'CURL_CA_BUNDLE' },
+];
+
+for (const { program, name, args, trust } of clients) {
+  test.skipIf(!hasProgram(program))(
+    `${name} trusts what certificate make made once it is told to, and not before`,
+    async () => {
+      await using directory = temporaryDirectory();
+      const { ca, configuration } = await secure(directory.path);
+      await using daemon = await startDaemonProcess(directory.path, configuration);
+      expect(daemon.tcp).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+      const url = `https://localhost:${portOf(daemon)}/livez`;
+      const call = async (environment: Record<string, string>): Promise<string> => {
+        const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment };
+        const { stdout, stderr } = await run(program, [...args, url], { env }).catch(
+          (error: unknown) => error as { stdout: string; stderr: string },
+        );
+        return stdout + stderr;
+      };
+      expect(await call({ [trust]: ca })).toContain('{"status":"ok","reasons":[]}');
+      expect(await call({})).toMatch(/certificate|UNABLE_TO_VERIFY_LEAF_SIGNATURE/i);
+    },
+  );
+}
+
+test.skipIf(!hasProgram('curl'))(
+  'the host names that are allowed reach it over TLS, and no others',
+  async () => {
+    await using directory = temporaryDirectory();
+    const { ca, configuration } = await secure(directory.path);
+    await using daemon = await startDaemonProcess(directory.path, configuration);
+    const port = portOf(daemon);
+    const call = async (name: string): Promise<string> => {
+      const resolve = ['--resolve', `${name}:${port}:127.0.0.1`, '--cacert', ca];
+      return (await run('curl', ['-sS', ...resolve, `https://${name}:${port}/readyz`])).stdout;
+    };
+    expect(await call(host)).toContain('"status":"ok"');
+    await expect(call('other.example.com')).rejects.toThrow('no alternative certificate subject name');
+    const plain = await sendRaw(
+      { tcp: `http://127.0.0.1:${port}` },
+      'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    );
+    expect(plain.status).toBeUndefined();
+  },
+);
+
+test('SIGHUP puts a renewed certificate in force, and open connections go on', async () => {
+  await using directory = temporaryDirectory();
+  const secured = await secure(directory.path);
+  await using daemon = await startDaemonProcess(directory.path, secured.configuration);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: readFileSync(secured.ca) });
+  const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+  const sockets = new Set<unknown>();
+  const ask = async (path: string): Promise<string> => {
+    const headers = { host, authorization: `Bearer ${token}` };
+    const asked = request({
+      port: portOf(daemon),
+      host: '127.0.0.1',
+      servername: host,
+      path,
+      headers,
+      agent,
+    });
+    const answered = once(asked.end(), 'response');
+    asked.on('socket', (socket) => sockets.add(socket));
+    const [answer] = (await answered) as [NodeJS.ReadableStream];
+    return await text(answer);
+  };
+  const shownUntil = async (): Promise<string> =>
+    (JSON.parse(await ask('/statusz')) as { listeners: { tls: { not_after: string } } }).listeners.tls
+      .not_after;
+  const first = await shownUntil();
+  expect(Date.parse(first)).toBe(Date.parse(new X509Certificate(readFileSync(secured.cert)).validTo));
+  expect(await ask('/metrics').catch(String)).toContain(
+    `latchkey_tls_certificate_expiry_timestamp_seconds ${Date.parse(first) / 1000}`,
+  );
+
+  await renew(secured, 90);
+  daemon.signal('SIGHUP');
+  expect(await daemon.said('another certificate is in force')).toMatchObject({
+    level: expect.anything() as unknown,
+  });
+  expect(await shownBy(daemon)).toBe(fingerprintIn(secured.cert));
+  expect(await shownUntil()).not.toBe(first);
+  expect(sockets.size).toBe(1);
+
+  const inForce = fingerprintIn(secured.cert);
+  writeFileSync(secured.key, 'half a fi');
+  daemon.signal('SIGHUP');
+  const { faults } = await daemon.said('the configuration is not valid: nothing changed');
+  expect(faults).toEqual([
+    expect.stringContaining(`listen.tls.key_file: ${secured.key} holds no private key`),
+  ]);
+  expect(await shownBy(daemon)).toBe(inForce);
+  expect([await shownUntil(), sockets.size]).toEqual([expect.not.stringMatching(first), 1]);
+  agent.destroy();
+});
+
+test('commands reach a daemon over TLS alone, and trust its own certificate and no other', async () => {
+  await using directory = temporaryDirectory();
+  const secured = await secure(directory.path, { socket: false });
+  await using daemon = await startDaemonProcess(directory.path, secured.configuration);
+  const state = join(directory.path, 'state');
+  const status = await runProcess(['status', '--state-dir', state]);
+  expect(status).toMatchObject({ code: 0, err: '' });
+  expect(status.out).toContain(daemon.tcp);
+  for (const argv of [
+    ['product', 'add', 'Editor'],
+    ['product', 'list'],
+    ['status', '--check'],
+    ['backup', join(directory.path, 'copy.db')],
+  ]) {
+    expect(await runProcess([...argv, '--state-dir', state])).toMatchObject({ code: 0, err: '' });
+  }
+  await renew(secured, 90);
+  daemon.signal('SIGHUP');
+  await daemon.said('another certificate is in force');
+  expect(await runProcess(['status', '--state-dir', state])).toMatchObject({ code: 0, err: '' });
+
+  const file = join(state, 'listen.json');
+  const { certificate: other } = {
+    certificate: await makeCertificate(['localhost'], { days: 9, now: Date.now() }),
+  };
+  const listening = JSON.parse(readFileSync(file, 'utf8')) as object;
+  for (const trusted of [other.certificate, other.authority]) {
+    writeFileSync(file, JSON.stringify({ ...listening, certificate: trusted }));
+    const refused = await runProcess(['status', '--state-dir', state]);
+    expect(refused).toMatchObject({ code: 69, out: '', err: expect.stringMatching(/certificate/) as string });
+  }
+});
+
+test('doctor tells a certificate that is well, that ends, that has ended, for other hosts, and not yet in force', async () => {
+  await using directory = temporaryDirectory();
+  const secured = await secure(directory.path);
+  await using daemon = await startDaemonProcess(directory.path, secured.configuration);
+  const examine = async (): Promise<string[]> => {
+    const { out } = await runProcess(['doctor', '--config', join(directory.path, 'config.yaml')]);
+    return out.split('\n').filter((line) => line.includes('certificate'));
+  };
+  expect(await examine()).toEqual([
+    expect.stringMatching(/^ok {4}the certificate .*cert\.pem counts until 20/),
+  ]);
+  await renew(secured, 20);
+  expect(await examine()).toEqual([
+    expect.stringMatching(/^warn {2}the certificate .* ends soon, on 20.* {2}→ {2}put a new one/),
+    expect.stringMatching(
+      /^warn {2}the daemon still shows the certificate before, until .* {2}→ {2}reload it/,
+    ),
+  ]);
+  await renew(secured, 20, Date.now() - 30 * 86_400_000);
+  expect((await examine())[0]).toMatch(/^fail {2}the certificate .* has ended on 20.*: callers refuse it/);
+  daemon.signal('SIGHUP');
+  await daemon.said('the certificate has ended: callers refuse it');
+
+  const other = await makeCertificate(['other.example.com'], { days: 90, now: Date.now() });
+  writeFileSync(secured.cert, other.certificate);
+  writeFileSync(secured.key, other.key);
+  expect(await examine()).toContainEqual(
+    expect.stringMatching(
+      /^fail {2}the certificate .* is not for api\.example\.com, a host of listen\.allowed_hosts {2}→ /,
+    ),
+  );
+});
+
+test('a private key that every user can read is warned of at the start and by the doctor', async () => {
+  await using directory = temporaryDirectory();
+  const { key, configuration } = await secure(directory.path);
+  chmodSync(key, 0o644);
+  await using daemon = await startDaemonProcess(directory.path, configuration);
+  const { warnings } = await daemon.said('the configuration is not safe');
+  expect(warnings).toEqual([
+    expect.stringContaining(`listen.tls.key_file: ${key} can be read by every user`),
+  ]);
+  const { out, code } = await runProcess(['doctor', '--config', join(directory.path, 'config.yaml')]);
+  expect([code, out]).toEqual([1, expect.stringContaining(`fail  ${key} can be read by anyone here`)]);
+});
