@@ -13,19 +13,19 @@ export interface RealStoreOptions extends PlainUpstreamOptions {
   readonly unknown?: Unknown;
 }
 
-/** Starts a store as they are: with errors, headers and members of its own, and the first version of its API. */
-export function startRealStore({
-  unknown = 'bad request',
-  ...options
-}: RealStoreOptions): Promise<PlainUpstream> {
-  return startPlainUpstream({
+/** What makes an upstream such a store: errors, headers and members of its own, and the first version of its API. */
+export function realManners(unknown: Unknown = 'bad request'): Partial<PlainUpstreamOptions> {
+  return {
     apiKeyHeader: 'payhip-api-key',
     errorBody: (message) => ({ data: [], error: true, message }),
     unknownKey: unknownAnswers[unknown],
     licenseExtra: ({ productKey }) => ({ product_name: `The name of ${productKey}` }),
     firstVersion: true,
-    ...options,
-  });
+  };
+}
+
+export function startRealStore({ unknown, ...options }: RealStoreOptions): Promise<PlainUpstream> {
+  return startPlainUpstream({ ...realManners(unknown), ...options });
 }
 
 const unknownAnswers: Readonly<Record<Unknown, (body: unknown) => { status: number; body: unknown }>> = {

@@ -27,6 +27,7 @@ const allowed: ReadonlySet<string> = new Set([
   'operation',
   'license',
   'product',
+  'coupon',
   'coupons',
   'state',
   'expected',

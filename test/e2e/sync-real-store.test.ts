@@ -1,0 +1,236 @@
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  type Agent,
+  type AgentStage,
+  codeOf,
+  dataOf,
+  eventually,
+  setStage,
+  setStageWithAgent,
+  type StageOptions,
+} from '../support/agent-stage.ts';
+import { latchkey } from '../support/command-line.ts';
+import { listen } from '../support/listener.ts';
+import { firewallPage, firstFew, type LedgerEntryDraft, movesCounter } from '../support/plain-upstream.ts';
+import {
+  challengePage,
+  edgePage,
+  realManners,
+  type Unknown,
+  unreadableCoupon,
+} from '../support/real-store.ts';
+
+/*
+ * An agent in front of a store as they are: it says "unknown" in its own way, behind a firewall.
+ */
+
+const variants = ['bad request', 'empty', 'no data'] as const;
+
+/** A stage whose store has such manners, and an agent's configuration that knows them. */
+function before(unknown: Unknown, { configuration = {}, ...options }: StageOptions = {}): StageOptions {
+  const { upstream, ...rest } = configuration;
+  return {
+    ...options,
+    upstream: realManners(unknown),
+    configuration: {
+      limits: { misses: 1_000 },
+      ...rest,
+      upstream: { dialect: 'payhip', timeout: '5s', probe: '1h', ...upstream },
+    },
+  };
+}
+
+function timesAsked({ upstream }: AgentStage, licenseKey: string): number {
+  return upstream.ledger.filter((entry) => entry.licenseKey === licenseKey).length;
+}
+
+const isUse = (request: LedgerEntryDraft): boolean => movesCounter(request);
+
+test.concurrent.each(variants)(
+  'customers’ typing errors are 404 at once, remembered, and no failure of a store that says: %s',
+  async (unknown) => {
+    await using stage = await setStage(before(unknown, { licenses: ['KEY'] }));
+    const agent = await stage.startAgent();
+    const typos = Array.from({ length: 30 }, (_, index) => `TYPO-${index}`);
+    for (const typo of typos) {
+      const answer = await agent.verify(typo);
+      expect([answer.status, codeOf(answer)]).toEqual([404, 'license_not_found']);
+    }
+    for (const typo of typos) expect((await agent.change('usage', typo)).status).toBe(404);
+    // Each was looked up once, and remembered.
+    expect(typos.map((typo) => timesAsked(stage, typo))).toEqual(typos.map(() => 1));
+    expect((await agent.status()).upstream).toMatchObject({
+      state: 'up',
+      breaker: 'closed',
+      last_error: null,
+    });
+    // A key that is one is found by its first request, for nothing stands in its way.
+    expect((await agent.verify('KEY')).status).toBe(200);
+  },
+);
+
+test.concurrent('to the specification the same store is one that fails', async () => {
+  const options = before('empty', { configuration: { upstream: { dialect: 'specification' } } });
+  await using stage = await setStage(options);
+  const agent = await stage.startAgent();
+  for (let index = 0; index < 10; index += 1) {
+    expect(codeOf(await agent.verify(`TYPO-${index}`))).toBe('upstream_unreachable');
+  }
+  expect((await agent.status()).upstream.breaker).not.toBe('closed');
+});
+
+const short = { refresh: '100ms', unknown: '50ms', gone: '600ms' };
+
+test.concurrent.each(variants)(
+  'a key that was deleted is gone after a while, and comes back with the key, where unknown is said by: %s',
+  async (unknown) => {
+    const licenses = ['DELETED', 'WITNESS'];
+    await using stage = await setStageWithAgent(
+      before(unknown, { licenses, configuration: { freshness: short } }),
+    );
+    const { agent } = stage;
+    stage.upstream.forget('DELETED');
+    expect((await agent.verify('DELETED')).status).toBe(200);
+    await eventually(async () => (await agent.verify('DELETED')).status === 404);
+    expect((await agent.verify('WITNESS')).status).toBe(200);
+    stage.upstream.addLicense({ licenseKey: 'DELETED', productKey: 'product', buyerEmail: 'b@example.com' });
+    await eventually(async () => (await agent.verify('DELETED')).status === 200);
+    expect((await agent.status()).upstream.breaker).toBe('closed');
+  },
+);
+
+test.concurrent(
+  'a use of a deleted key waits until reads establish that it is gone, and arrives when it comes back',
+  async () => {
+    const licenses = ['DELETED', 'WITNESS'];
+    // Nothing but the use itself has the key read.
+    const freshness = { ...short, refresh: '1h' };
+    const options = before('bad request', { licenses, configuration: { freshness } });
+    await using stage = await setStageWithAgent(options);
+    const { agent, upstream } = stage;
+    upstream.forget('DELETED');
+    expect((await agent.change('usage', 'DELETED')).status).toBe(200);
+    await upstream.until(() => upstream.ledger.some(isUse));
+    // The store's 400 to the use did not kill it: it is what a 404 would be.
+    expect(await agent.operations('dead')).toEqual([]);
+    await eventually(async () => (await agent.operations('dead')).length === 1);
+    upstream.addLicense({ licenseKey: 'DELETED', productKey: 'product', buyerEmail: 'b@example.com' });
+    await eventually(async () => (await agent.verify('DELETED')).status === 200);
+    await eventually(() => upstream.license('DELETED').uses === 1);
+  },
+);
+
+/** No fence of this stage could end within the test. */
+const longFence = { sync: { fence: '1h' } };
+
+/** Whether an operation has been in doubt, at any time. */
+async function hadDoubt(agent: Agent): Promise<boolean> {
+  const { uncertain, held } = (await agent.status()).outbox;
+  return uncertain + held > 0;
+}
+
+test.concurrent('a firewall’s challenge to a use costs no fence and no credential', async () => {
+  await using stage = await setStageWithAgent(
+    before('bad request', { licenses: ['KEY'], configuration: longFence }),
+  );
+  const { agent, upstream } = stage;
+  upstream.fault = firstFew(3, challengePage(), isUse);
+  expect((await agent.change('usage', 'KEY')).status).toBe(200);
+  await upstream.until(() => upstream.countsOf('KEY').net === 1);
+  await eventually(async () => (await agent.operations()).length === 0);
+  expect(upstream.ledger.filter(isUse)).toHaveLength(4);
+  expect((await agent.status()).upstream.paused_products).toEqual([]);
+  expect(dataOf(await agent.verify('KEY'))['uses']).toBe(1);
+});
+
+test.concurrent(
+  'a coupon that meets a challenge is queued, and made when the firewall lets it pass',
+  async () => {
+    await using stage = await setStageWithAgent(before('bad request', { configuration: longFence }));
+    const { agent, upstream } = stage;
+    upstream.fault = firstFew(2, challengePage(), ({ kind }) => kind === 'create_coupon');
+    expect((await agent.createCoupon({ code: 'SPRING' })).status).toBe(201);
+    await upstream.until(() => upstream.coupons.length === 1);
+    await eventually(async () => (await agent.operations()).length === 0);
+  },
+);
+
+test.concurrent.each([
+  ['a page without its marks', firewallPage(403)],
+  ['an edge that lost the answer', edgePage(520, true)],
+])('a use stays in doubt for its fence after %s', async (_, fault) => {
+  await using stage = await setStageWithAgent(
+    before('bad request', { licenses: ['KEY'], configuration: longFence }),
+  );
+  stage.upstream.fault = firstFew(1, fault, isUse);
+  await stage.agent.change('usage', 'KEY');
+  await eventually(() => hadDoubt(stage.agent));
+  expect(stage.upstream.ledger.filter(isUse)).toHaveLength(1);
+});
+
+test.concurrent('one coupon that cannot be read is left out, and named in the log once', async () => {
+  await using stage = await setStage(
+    before('bad request', { configuration: { freshness: { fresh: '1ms' } } }),
+  );
+  const { upstream } = stage;
+  upstream.addCoupon({ code: 'A', percent_off: 5 });
+  const { id } = upstream.addCoupon(unreadableCoupon);
+  upstream.addCoupon({ code: 'B', percent_off: 5 });
+  const agent = await stage.startAgent();
+  const lists = (): number => upstream.ledger.filter(({ kind }) => kind === 'list_coupons').length;
+  await eventually(async () => {
+    const answer = await agent.client.get('/api/v2/coupons', { headers: { 'service-api-key': 'api-key' } });
+    expect(answer.status).toBe(200);
+    expect((dataOf(answer)['coupons'] as { code: string }[]).map(({ code }) => code)).toEqual(['A', 'B']);
+    return lists() >= 3;
+  });
+  const warned = agent.process.lines.filter(({ msg }) => msg?.includes('cannot be read'));
+  expect(warned).toMatchObject([{ coupon: id }]);
+});
+
+/** A port of this machine that nobody listens on. */
+async function freePort(): Promise<number> {
+  await using taken = await listen(createServer());
+  return taken.port;
+}
+
+test('a host that is mapped to the agent’s own machine is told at once, and passed by connect_to', async () => {
+  await using stage = await setStage(before('bad request', { licenses: ['KEY'] }));
+  const port = await freePort();
+  const mapped = {
+    listen: { tcp: `127.0.0.1:${port}` },
+    upstream: { base_url: `http://localhost:${port}`, timeout: '60s' },
+  };
+  const agent = await stage.startAgent(mapped);
+  const itself = /this agent has reached itself/;
+  for (const ask of [() => agent.verify('KEY'), () => agent.change('usage', 'KEY')]) {
+    const answer = await ask();
+    expect([answer.status, codeOf(answer)]).toEqual([503, 'upstream_unreachable']);
+    expect(JSON.stringify(answer.body)).toMatch(itself);
+  }
+  expect((await agent.status()).upstream).toMatchObject({
+    state: 'down',
+    last_error: expect.stringMatching(itself),
+  });
+  expect(agent.process.lines.some(({ error }) => itself.test(String(error)))).toBe(true);
+  const config = join(stage.directory, 'config.yaml');
+  for (const command of [['doctor'], ['config', 'check', '--connect']]) {
+    const said = await latchkey(...command, '--config', config);
+    expect(said.code).toBe(1);
+    expect(said.out).toContain(
+      `http://localhost:${port} leads to this agent itself  →  set upstream.connect_to to the address of the store`,
+    );
+  }
+
+  const store = stage.proxy.url.replace('http://', '');
+  const mended = await stage.startAgent({ upstream: { connect_to: store } });
+  expect((await mended.verify('KEY')).status).toBe(200);
+  expect((await mended.change('usage', 'KEY')).status).toBe(200);
+  await mended.atRest();
+  expect(stage.upstream.license('KEY').uses).toBe(1);
+  for (const { headers } of stage.upstream.ledger) expect(headers['host']).toBe(`localhost:${port}`);
+  const checked = await latchkey('config', 'check', '--connect', '--config', config);
+  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`leads to ${store}`)]);
+});
