@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { couponTerms } from '../../src/domain/coupon.ts';
 import { roleOf } from '../../src/service/lifecycle/role.ts';
 import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';
 import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
@@ -26,6 +27,11 @@ test('the role of a store that does not remember it is told by what it holds', a
   await using knowing = givenStore();
   knowing.writing.transaction.observations.put(givenObservation());
   expect(roleOf(knowing.reading.reader)).toBe('agent');
+
+  await using listing = givenStore();
+  const coupon = { id: 7, ...couponTerms({ couponType: 'multi', percentOff: 20, code: 'SPRING' }) };
+  listing.writing.transaction.mirror.put({ coupon, confirmedAt: 1 });
+  expect(roleOf(listing.reading.reader)).toBe('agent');
 
   await using waiting = givenStore();
   waiting.writing.transaction.operations.add(givenOperation());

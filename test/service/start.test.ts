@@ -2,17 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
 import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
 import { logKey } from '../../src/service/lifecycle/log-key.ts';
+import { roleOf } from '../../src/service/lifecycle/role.ts';
 import type { StartAgent } from '../../src/service/lifecycle/start.ts';
-import {
-  day,
-  givenAgent,
-  hour,
-  minute,
-  no,
-  Stage,
-  valueOf,
-  type AgentStage,
-} from '../support/service-stage.ts';
+import { day, givenAgent, hour, minute, no, AgentStage, Stage, valueOf } from '../support/service-stage.ts';
 
 function start(stage: Stage, changes: Partial<StartAgent> = {}) {
   const command = { adminTokenDigest: 'd', place: 'here', fenceMs: minute, ...changes };
@@ -86,6 +78,17 @@ describe('a store that is started where it was left', () => {
   });
 });
 
+describe('an authority that is started without an API key', () => {
+  it('has no account, and is an authority all the same', async () => {
+    await using stage = new Stage();
+    const command = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: null };
+    const { instance } = valueOf(await stage.writer.write('startAuthority', command));
+    expect(stage.store.settings.get('instance')).toBe(instance);
+    expect(stage.store.accounts.get('default')).toBeNull();
+    expect(roleOf(stage.store)).toBe('authority');
+  });
+});
+
 describe('a store that is found elsewhere than it was left', () => {
   it('is another one, in which nothing unfinished is certain', async () => {
     const { agent, ids } = await givenBusyAgent();
@@ -145,6 +148,30 @@ describe('the time that a store remembers', () => {
       await stage.writer.write('markTime', { mark });
       expect(await rememberedTime(stage.store)).toEqual(remembered);
     }
+  });
+
+  it('is that of the last answer, to the minute, unless the clock has jumped to it', async () => {
+    await using agent = await givenAgent();
+    const remembers = async (passed: number): Promise<boolean> => {
+      agent.pass(passed);
+      await agent.read(agent.says(5));
+      const remembered = await rememberedTime(agent.store);
+      expect(remembered?.isConfirmed).toBe(true);
+      return remembered?.at === agent.now;
+    };
+    expect(await remembers(0)).toBe(true);
+    expect(await remembers(minute)).toBe(false);
+    expect(await remembers(1)).toBe(true);
+    expect(await remembers(30 * day)).toBe(true);
+    expect(await remembers(30 * day + 1)).toBe(false);
+  });
+
+  it('is taken back by an answer where the machine alone had claimed it', async () => {
+    await using agent = new AgentStage();
+    await agent.start();
+    await agent.writer.write('markTime', { mark: { at: agent.now + day, isConfirmed: false } });
+    await agent.read(agent.says(5));
+    expect(await rememberedTime(agent.store)).toEqual({ at: agent.now, isConfirmed: true });
   });
 
   it.each([
