@@ -4,6 +4,7 @@ import { changedKeys } from '../config/difference.ts';
 import type { App, Readiness } from '../http/app.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
+import { TokenUses } from '../service/access/token-use.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import type { Log } from '../service/ports.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
@@ -96,7 +97,7 @@ function tellRoom(log: Log, isFull: boolean): void {
 /** The keys that took effect, and those that will only after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
-type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter'> & {
+type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {
   databasePath: string;
   writer: WriterThread;
   metrics: Metrics;
@@ -107,6 +108,7 @@ export class Daemon {
   readonly #parts: DaemonParts;
   readonly #role: Role;
   readonly #startedAt: number;
+  readonly #tokenUses = new TokenUses();
   /** Ends the loops, which then see to what is in flight. */
   readonly #loops = new AbortController();
   /** Ends what is in flight. */
@@ -126,6 +128,7 @@ export class Daemon {
       ...parts,
       log: logOf(parts.log, 'sync'),
       meter: parts.metrics,
+      tokenUses: this.#tokenUses,
       lifetime: this.#lifetime.signal,
     };
     const isAgent = parts.current.configuration.role === 'agent';
@@ -157,6 +160,7 @@ export class Daemon {
           clock,
           random: systemRandom,
           isAgent: this.#role.upstream !== null,
+          tokenUses: this.#tokenUses,
           historyKeepMs: () => current.configuration.history.keepMs,
           onSleep: () => this.#role.upstream?.probeNow(),
         },

@@ -1,3 +1,4 @@
+import type { TokenUses } from '../service/access/token-use.ts';
 import { StorageError, type Random } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';
@@ -16,6 +17,7 @@ export type HouseParts = {
   writer: Writer;
   clock: KeptClock;
   random: Random;
+  tokenUses: TokenUses;
   /** An agent has an outbox to prune. */
   isAgent: boolean;
   /** How long changes of licenses are remembered (`history.keep`), as configured now. */
@@ -42,13 +44,15 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
   await markTime(parts);
 }
 
-async function markTime({ writer, clock }: HouseParts): Promise<void> {
+async function markTime({ writer, clock, tokenUses }: HouseParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
+  const uses = tokenUses.take();
+  if (uses.length > 0) await unlessFull(() => writer.write('keepTokenUses', { uses }));
 }
 
 async function prune({ writer, clock, isAgent, historyKeepMs }: HouseParts): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
-  const believedNow = clock.mark().at;
+  const believedNow = clock.believed();
   await unlessFull(() => writer.write('pruneIdempotency', { believedNow }));
   if (isAgent) await unlessFull(() => writer.write('pruneOperations', { believedNow }));
   await unlessFull(() => pruneHistory(writer, believedNow - historyKeepMs()));

@@ -33,6 +33,11 @@ const table = {
     title: 'The credentials are not valid',
     remedy: 'Check the credential: it may have been rolled or revoked, or belong to another server.',
   },
+  token_expired: {
+    status: 401,
+    title: 'The token has expired',
+    remedy: 'Issue another token, and send that.',
+  },
   scope_missing: {
     status: 403,
     title: 'The credentials do not carry the scope needed',

@@ -1,4 +1,4 @@
-/** A token as it is kept: only its digest. */
+/** A token as it is kept: only its digest. Times are epoch ms. */
 export type Token = {
   tokenId: string;
   scopes: readonly string[];
@@ -6,4 +6,8 @@ export type Token = {
   accountId: string | null;
   label: string | null;
   createdAt: number;
+  /** To the hour, and written some time after the use; null: never. */
+  lastUsedAt: number | null;
+  /** From then on it is refused; null: never. */
+  expiresAt: number | null;
 };

@@ -8,6 +8,9 @@ const token = {
   product_key: 'RGsF',
   account_id: 'default',
   label: 'till',
+  created_at: '2026-01-01T00:00:00+00:00',
+  last_used_at: null,
+  expires_at: '2026-04-01T00:00:00+00:00',
 };
 
 test('token issue shows the token once, and sends what was given', async () => {
@@ -24,6 +27,8 @@ test('token issue shows the token once, and sends what was given', async () => {
       'product  RGsF',
       'account  default',
       'label    till',
+      'created  2026-01-01T00:00:00+00:00',
+      'expires  2026-04-01T00:00:00+00:00',
       '',
       'The token is shown only this once.',
       '',
@@ -46,6 +51,14 @@ test('token issue says what is wrong with what was asked', async () => {
   expect(err).toContain('scopes must hold only verify.');
 });
 
+test('token issue --expires 90d ends the token in 90 days', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 201, body: { data: { ...token, token: 'lk_tok_x' } } });
+  await latchkey('token', 'issue', '--scope', 'ops', '--expires', '90d', '--state-dir', daemon.stateDir);
+  const sent = JSON.parse(daemon.received[0]?.body ?? '') as { expires_at: string };
+  expect(Math.round((Date.parse(sent.expires_at) - Date.now()) / 86_400_000)).toBe(90);
+});
+
 test('token issue without a scope is misuse', async () => {
   expect((await latchkey('token', 'issue')).code).toBe(2);
 });
@@ -58,14 +71,17 @@ test('token list is a table without secrets', async () => {
     product_key: null,
     account_id: null,
     label: null,
+    created_at: token.created_at,
+    last_used_at: '2026-01-02T03:00:00+00:00',
+    expires_at: null,
   };
   daemon.answer({ body: { data: { tokens: [token, file] } } });
   const { out } = await latchkey('token', 'list', '--state-dir', daemon.stateDir);
   expect(out).toBe(
     [
-      'ID           SCOPES      PRODUCT  ACCOUNT  LABEL',
-      't1           verify,use  RGsF     default  till',
-      'admin.token  admin       -        -        -',
+      'ID           SCOPES      PRODUCT  ACCOUNT  LABEL  CREATED                    LAST USED                  EXPIRES',
+      't1           verify,use  RGsF     default  till   2026-01-01T00:00:00+00:00  -                          2026-04-01T00:00:00+00:00',
+      'admin.token  admin       -        -        -      2026-01-01T00:00:00+00:00  2026-01-02T03:00:00+00:00  -',
       '',
     ].join('\n'),
   );

@@ -45,6 +45,7 @@ test('every route has an access rule, which is the one of the contract', () => {
 const everyRoute = routes.map((route) => [nameOf(route), route] as const);
 const secretOf = (scope: Scope): string => `lk_tok_of_${scope}`;
 const productSecret = 'lk_prod_of_p';
+const expiredToken = 'lk_tok_expired';
 
 /** The headers in which a route takes a credential. */
 function headersOf({ access }: Route, secret: string): Record<string, string>[] {
@@ -86,7 +87,10 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     opened = await openApp({ role });
     const { digest } = opened.app;
     const { tokens, products } = opened.transaction;
-    const nothing = { productKey: null, accountId: null, label: null, createdAt: 0 };
+    const times = { createdAt: 0, lastUsedAt: null, expiresAt: null };
+    const nothing = { productKey: null, accountId: null, label: null, ...times };
+    const expired = { tokenId: 'expired', scopes, ...nothing, expiresAt: 1 };
+    tokens.add(expired, digest(expiredToken));
     for (const scope of scopes) {
       tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
     }
@@ -135,6 +139,14 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     expect(atTheDoor(await call(server, route, {}))).toBe(outcome);
     for (const headers of headersOf(route, 'wrong')) {
       expect(atTheDoor(await call(server, route, headers))).toBe(outcome);
+    }
+  });
+
+  test.each(everyRoute)('%s is closed to a token that has expired, which says so', async (_, route) => {
+    for (const headers of headersOf(route, expiredToken)) {
+      const { status, code } = await call(server, route, headers);
+      if (neededFor(route) === 'anyone') expect(status).not.toBe(401);
+      else expect([status, code]).toEqual([401, 'token_expired']);
     }
   });
 

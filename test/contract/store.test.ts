@@ -224,11 +224,16 @@ test('a token is found by its digest until it is removed', async () => {
     accountId: null,
     label: 'shop',
     createdAt: at,
+    lastUsedAt: null,
+    expiresAt: at + 9,
   };
   tokens.add(token, 'digest');
   tokens.add({ ...token, tokenId: 'u', scopes: [] }, 'digest-2');
   expect(tokens.byDigest('digest')).toStrictEqual(token);
   expect(tokens.get('u')?.scopes).toEqual([]);
+  tokens.setLastUsed('t', at + 5);
+  tokens.setLastUsed('t', at + 4);
+  expect(tokens.get('t')).toStrictEqual({ ...token, lastUsedAt: at + 5 });
   tokens.remove('t');
   expect(tokens.byDigest('digest')).toBeNull();
   expect(tokens.list({}, page)).toHaveLength(1);

@@ -7,6 +7,7 @@ type Data = Record<string, unknown>;
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const tokens = '/admin/v1/tokens';
+const datetime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/;
 
 let served: Served;
 beforeAll(async () => {
@@ -69,6 +70,9 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       product_key: product.key,
       account_id: 'default',
       label: 'till',
+      created_at: expect.stringMatching(datetime),
+      last_used_at: null,
+      expires_at: null,
     });
     const listed = await http.get(`${tokens}?limit=100`, { headers: admin });
     expect(data(listed)['tokens']).toContainEqual(rest);
@@ -130,6 +134,19 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(outcome(await http.delete(path, { headers: admin }))).toEqual([404, 'token_not_found']);
   });
 
+  test('a token is issued with its end, and tells when it was used, to the hour', async () => {
+    const issued = await issue({ scopes: ['verify'], expires_at: '2999-12-31T18:00:00+01:00' });
+    expect(data(issued)['expires_at']).toBe('2999-12-31T17:00:00+00:00');
+    expect((await verify(product.license, bearer(issued))).status).toBe(200);
+    await served.app.writer.write('keepTokenUses', { uses: served.tokenUses.take() });
+    const listed = await http.get(`${tokens}?limit=100`, { headers: admin });
+    const found = (data(listed)['tokens'] as Data[]).find(
+      ({ token_id: id }) => id === data(issued)['token_id'],
+    );
+    expect(found?.['last_used_at']).toMatch(/T\d\d:00:00\+00:00$/);
+    expect(Date.now() - Date.parse(String(found?.['last_used_at']))).toBeLessThan(2 * 3_600_000);
+  });
+
   test('the token in the file is not revoked, because the next start would accept it again', async () => {
     served.transaction.tokens.remove('admin.token');
     served.transaction.tokens.add(
@@ -140,6 +157,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
         accountId: null,
         label: null,
         createdAt: 0,
+        lastUsedAt: null,
+        expiresAt: null,
       },
       `${listener} digest`,
     );
@@ -168,6 +187,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       { scopes: ['ops'], account_id: 'none', product_key: 'none' },
       ['account_id:account_not_found', 'product_key:product_not_found'],
     ],
+    ['an end that has passed', { scopes: ['ops'], expires_at: '2020-01-01T00:00:00Z' }, ['expires_at:past']],
+    ['an end that is no datetime', { scopes: ['ops'], expires_at: '90d' }, ['expires_at:not_a_datetime']],
     ['a label too long', { scopes: ['verify'], label: 'x'.repeat(201) }, ['label:too_long']],
   ])('%s is refused', async (_, json, expected) => {
     const answer = await issue(json);

@@ -315,7 +315,8 @@ describe('a redemption', () => {
     await redeem({ order: 'OURS' });
     const { tokens } = opened.transaction;
     const accountId = await otherAccount();
-    const token = { tokenId: 't', productKey: null, label: null, createdAt: 0, accountId };
+    const times = { createdAt: 0, lastUsedAt: null, expiresAt: null };
+    const token = { tokenId: 't', productKey: null, label: null, accountId, ...times };
     tokens.add({ ...token, scopes: ['coupons:read', 'coupons:write'] }, opened.app.digest('lk_tok_other'));
     const theirs = { authorization: 'Bearer lk_tok_other' };
     for (const method of ['GET', 'DELETE'] as const) {

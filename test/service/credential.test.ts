@@ -7,8 +7,9 @@ import {
   socketPrincipal,
   type CredentialKind,
 } from '../../src/service/access/credential.ts';
+import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { NewToken } from '../../src/service/access/token.ts';
-import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
+import { AgentStage, hour, minute, Stage, valueOf } from '../support/service-stage.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const isSame = (left: string, right: string): boolean => left === right;
@@ -33,12 +34,14 @@ async function givenAuthority() {
 
 /** What is done with tokens on a store, and who a credential is there. */
 function over(stage: Stage) {
+  const uses = new TokenUses();
   const issue = (changes: Partial<NewToken> = {}) =>
     stage.writer.write('issueToken', {
       scopes: ['verify'],
       productKey: null,
       accountId: null,
       label: null,
+      expiresAt: null,
       configuredProducts: null,
       ...changes,
     });
@@ -48,8 +51,11 @@ function over(stage: Stage) {
     return result.problem.errors?.map(({ parameter, code }) => `${parameter}: ${code}`) ?? [];
   };
   const who = async (kind: CredentialKind, secret: string) =>
-    await authorityCredentials(stage.store, digest).find(kind, secret);
-  return { issue, faultsOf, who };
+    await authorityCredentials({ reader: stage.store, digest, believedNow: () => stage.now, uses }).find(
+      kind,
+      secret,
+    );
+  return { issue, faultsOf, who, uses };
 }
 
 describe('a token', () => {
@@ -131,6 +137,54 @@ describe('a token', () => {
     });
   });
 
+  it('expires when it was said to, and then says so in every header', async () => {
+    const { stage, issue, who } = await givenAuthority();
+    await using _ = stage;
+    const { secret } = valueOf(await issue({ expiresAt: stage.now + hour }));
+    stage.pass(hour - 1);
+    expect(await who('bearer', secret)).toMatchObject({ scopes: ['verify'] });
+    stage.pass(1);
+    for (const kind of kinds) expect(await who(kind, secret)).toBe('expired');
+  });
+
+  it('cannot be issued with an end that has come', async () => {
+    const { stage, faultsOf } = await givenAuthority();
+    await using _ = stage;
+    expect(await faultsOf({ expiresAt: stage.now })).toEqual(['expires_at: past']);
+    expect(await faultsOf({ expiresAt: stage.now + 1 })).toEqual([]);
+  });
+
+  it('remembers the hour of its last use, written once an hour at most', async () => {
+    const { stage, issue, who, uses } = await givenAuthority();
+    await using _ = stage;
+    const { token, secret } = valueOf(await issue());
+    const keep = async (): Promise<number> => {
+      const taken = uses.take();
+      valueOf(await stage.writer.write('keepTokenUses', { uses: taken }));
+      return taken.length;
+    };
+    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([0, null]);
+    stage.pass(90 * minute);
+    for (let count = 0; count < 3; count += 1) await who('bearer', secret);
+    const used = stage.now - 30 * minute;
+    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used]);
+    stage.pass(29 * minute);
+    await who('bearer', secret);
+    expect(await keep()).toBe(0);
+    stage.pass(minute);
+    await who('bearer', secret);
+    expect([await keep(), stage.store.tokens.get(token.tokenId)?.lastUsedAt]).toEqual([1, used + hour]);
+  });
+
+  it('that is not accepted is not remembered as used', async () => {
+    const { stage, issue, who, uses } = await givenAuthority();
+    await using _ = stage;
+    const { secret } = valueOf(await issue({ expiresAt: stage.now + 1 }));
+    stage.pass(1);
+    await who('bearer', secret);
+    expect(uses.take()).toEqual([]);
+  });
+
   it('of the file is not revoked: the next start would accept it again', async () => {
     const { stage, who } = await givenAuthority();
     await using _ = stage;
@@ -174,7 +228,10 @@ describe('a credential of an agent', () => {
     const brush = { productKey: 'brush', secretDigest: digest('brush') };
     let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
     const who = async (kind: CredentialKind, secret: string) =>
-      await agentCredentials(stage.store, { digest, isSame }, () => configured).find(kind, secret);
+      await agentCredentials(
+        { reader: stage.store, digest, isSame, believedNow: () => stage.now, uses: new TokenUses() },
+        () => configured,
+      ).find(kind, secret);
     expect(await who('api_key', 'api')).toMatchObject({
       credential: 'account:default',
       reach: { accountId: 'default', productKey: null },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
+import { TokenUses } from '../../src/service/access/token-use.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import type { WriterContext } from '../../src/service/ports.ts';
@@ -64,12 +65,14 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     productKey: 'press',
     accountId: 'default',
     label: null,
+    expiresAt: null,
     configuredProducts: null,
   },
   revokeToken: { tokenId: 'of issueToken' },
   keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { believedNow: at },
+  keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneHistory: { before: at, limit: 1 },
 };
 const names = Object.keys(commands) as AuthorityUseCase[];
@@ -167,7 +170,12 @@ test('an authority answers from an engine that has to be waited for', async () =
   const reader = faraway(store.writing.transaction);
   const writer = { write: () => Promise.reject(new Error('it only reads')) };
   const { signal } = new AbortController();
-  const credentials = authorityCredentials(reader, digest);
+  const credentials = authorityCredentials({
+    reader,
+    digest,
+    believedNow: () => at,
+    uses: new TokenUses(),
+  });
   expect(await credentials.find('api_key', 'key')).toMatchObject({ credential: 'account:default' });
   expect(await credentials.find('product_secret', 'theirs')).toBeNull();
   const verified = await authorityLicensing(reader, writer).verify(reach, 'KEY', signal);

@@ -8,6 +8,7 @@ import { authorityCouponing, authorityLicensing } from '../../src/service/author
 import { authorityCheckout } from '../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
+import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { Log, WriterContext } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
@@ -28,6 +29,8 @@ export type LogLine = { level: keyof Log; message: string } & Record<string, unk
 export interface TestApp extends AsyncDisposable {
   readonly app: App;
   readonly lines: LogLine[];
+  /** Uses of tokens that are not stored yet. */
+  readonly tokenUses: TokenUses;
   /** The state directory. */
   readonly directory: string;
   /** Writes past the interface, for what it cannot make yet. */
@@ -62,6 +65,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     new AbortController().signal,
   );
   const lines: LogLine[] = [];
+  const tokenUses = new TokenUses();
   const app: App = {
     role: 'authority',
     version: '0.0.0',
@@ -74,7 +78,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     writer,
     sync: null,
     backup: (signal) => backups.make(signal),
-    credentials: authorityCredentials(reader, digest),
+    credentials: authorityCredentials({ reader, digest, believedNow: () => Date.now(), uses: tokenUses }),
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
       () => 0,
@@ -93,6 +97,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   return {
     app,
     lines,
+    tokenUses,
     directory: directory.path,
     transaction: writing.transaction,
     record: () =>
@@ -107,7 +112,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
 /** What a first start makes. */
 function seed({ accounts, tokens }: Transaction): void {
   accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
-  const nothing = { productKey: null, accountId: null, label: null };
+  const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
   tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
 }
 

@@ -8,7 +8,7 @@ import { openApp, serverOf, type TestApp } from './http-app.ts';
 
 /** An authority that listens in every way on one store; `tls` is TCP with the certificate of `localhost`. */
 export interface Served
-  extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'transaction' | 'directory'> {
+  extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'transaction' | 'directory' | 'tokenUses'> {
   readonly listeners: { readonly tcp: Listener; readonly tls: Listener; readonly socket: Listener };
 }
 
@@ -17,7 +17,8 @@ export async function serveApp(
   settings: Partial<ServerSettings> = {},
 ): Promise<Served> {
   const opened = new AsyncDisposableStack();
-  const { app, lines, transaction, directory: state } = opened.use(await openApp(changes));
+  const test = opened.use(await openApp(changes));
+  const { app, lines, transaction, directory: state, tokenUses } = test;
   const directory = opened.use(temporaryDirectory());
   const tcp = opened.adopt(serverOf(app, settings), (server) => server.close());
   const local = opened.adopt(serverOf(app, { ...settings, listener: 'socket' }), (server) => server.close());
@@ -31,6 +32,7 @@ export async function serveApp(
     app,
     lines,
     transaction,
+    tokenUses,
     directory: state,
     listeners: { tcp: { tcp: address }, tls: { tcp: secureAddress }, socket: { socket: path } },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -3,6 +3,7 @@ import { defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, operand, textOption } from '../command.ts';
 import { type Cell, formatFields } from '../format.ts';
+import { readInstant } from '../instant.ts';
 
 const path = '/admin/v1/tokens';
 
@@ -14,6 +15,9 @@ const token = z.object({
   product_key: z.string().nullable(),
   account_id: z.string().nullable(),
   label: z.string().nullable(),
+  created_at: z.string(),
+  last_used_at: z.string().nullable(),
+  expires_at: z.string().nullable(),
 });
 
 /** `token issue`. */
@@ -25,6 +29,7 @@ export const issueToken: Command = defineRequest(
         product: textOption('Product key; without it, every product of the account'),
         account: textOption('Account id'),
         label: textOption('For yourself'),
+        expires: textOption('When it stops: after how long, such as 90d, or a datetime'),
       })
       .example('$0 token issue --scope verify,use --product RGsF', 'for one piece of software')
       .example(
@@ -33,9 +38,11 @@ export const issueToken: Command = defineRequest(
       )
       .example('$0 token issue --scope ops --label prometheus', 'for /metrics and /statusz')
       .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, sell, ops, admin (all of them)'),
-  ({ scope, product, account, label }) => {
+  ({ scope, product, account, label, expires }) => {
     const scopes = scope.split(',').map((each) => each.trim());
-    return { method: 'POST', path, json: { scopes, product_key: product, account_id: account, label } };
+    const expires_at = readInstant('expires', expires, 'after');
+    const json = { scopes, product_key: product, account_id: account, label, expires_at };
+    return { method: 'POST', path, json };
   },
   {
     schema: token,
@@ -54,12 +61,15 @@ export const revokeToken: Command = defineRequest(
   { schema: token, show: (revoked) => `revoked\n${formatFields(tokenFields(revoked))}` },
 );
 
-function tokenFields({
-  token_id,
-  scopes,
-  product_key,
-  account_id,
-  label,
-}: z.infer<typeof token>): Readonly<Record<string, Cell>> {
-  return { id: token_id, scopes: scopes.join(','), product: product_key, account: account_id, label };
+function tokenFields(it: z.infer<typeof token>): Readonly<Record<string, Cell>> {
+  return {
+    id: it.token_id,
+    scopes: it.scopes.join(','),
+    product: it.product_key,
+    account: it.account_id,
+    label: it.label,
+    created: it.created_at,
+    'last used': it.last_used_at,
+    expires: it.expires_at,
+  };
 }

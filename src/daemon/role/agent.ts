@@ -15,7 +15,7 @@ import { syncControl } from './sync-control.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
 export function agentRole(parts: RoleParts): Role {
-  const { current, reader } = parts;
+  const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });
   if (isPaused(reader)) sync.uplink.pause();
@@ -44,8 +44,9 @@ export function agentRole(parts: RoleParts): Role {
       isConfigured,
       settings: () => current.checkout(),
     }),
-    credentials: agentCredentials(reader, { digest: sha256, isSame: isSameDigest }, () =>
-      current.credentials(),
+    credentials: agentCredentials(
+      { reader, digest: sha256, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
+      () => current.credentials(),
     ),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),

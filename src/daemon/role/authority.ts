@@ -5,12 +5,17 @@ import type { Role, RoleParts } from './role.ts';
 import { sha256 } from '../system/random.ts';
 
 /** Builds an authority: it answers from its own store, and has no upstream. */
-export function authorityRole({ reader, writer, clock }: RoleParts): Role {
+export function authorityRole({ reader, writer, clock, tokenUses: uses }: RoleParts): Role {
   return {
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
     checkout: authorityCheckout(reader, writer, clock),
-    credentials: authorityCredentials(reader, sha256),
+    credentials: authorityCredentials({
+      reader,
+      digest: sha256,
+      believedNow: () => clock.believed(),
+      uses,
+    }),
     upstream: null,
     sync: null,
     bind: () => Promise.resolve(),

@@ -1,4 +1,5 @@
 import type { Credentials } from '../../service/access/credential.ts';
+import type { TokenUses } from '../../service/access/token-use.ts';
 import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
@@ -38,6 +39,7 @@ export type RoleParts = {
   clock: KeptClock;
   log: Log;
   meter: UpstreamMeter;
+  tokenUses: TokenUses;
   /** Ends requests under way. */
   lifetime: AbortSignal;
 };

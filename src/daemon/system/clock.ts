@@ -64,6 +64,11 @@ export class KeptClock implements Clock {
     return { at: Math.round(base), isConfirmed };
   }
 
+  /** Epoch ms that have certainly been reached. */
+  believed(): number {
+    return this.mark().at;
+  }
+
   status(): { suspect: boolean; highWater: number } {
     return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark().at };
   }

@@ -30,7 +30,8 @@ export async function authorize(
     throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
   }
   const principal = sent === undefined ? socketPrincipal : await credentials.find(sent.kind, sent.secret);
-  if (principal === null) throw rates.wrongCredential();
+  if (principal === null) throw rates.wrongCredential('credentials_invalid');
+  if (principal === 'expired') throw rates.wrongCredential('token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
@@ -63,5 +64,7 @@ function bearerToken(authorization: string): string {
 /** `WWW-Authenticate` of a 401 (RFC 9110 11.6.1, RFC 6750 3). */
 export function challenge(code: string): string | null {
   if (code === 'credentials_missing') return 'Bearer realm="latchkey"';
-  return code === 'credentials_invalid' ? 'Bearer realm="latchkey", error="invalid_token"' : null;
+  return code === 'credentials_invalid' || code === 'token_expired'
+    ? 'Bearer realm="latchkey", error="invalid_token"'
+    : null;
 }

@@ -73,14 +73,19 @@ export class Rates {
   }
 
   /** What ends a request with a wrong credential; nobody who sends a right one is slowed by it. */
-  wrongCredential(): ProblemError {
+  wrongCredential(code: 'credentials_invalid' | 'token_expired'): ProblemError {
     // Those who guess cannot be told apart: they share one rate.
     const waitMs = this.#failures.take('');
     return waitMs > 0
       ? rateLimited('Too many wrong credentials are sent.', waitMs)
-      : new ProblemError('credentials_invalid', 'This credential is not known here.');
+      : new ProblemError(code, wrong[code]);
   }
 }
+
+const wrong = {
+  credentials_invalid: 'This credential is not known here.',
+  token_expired: 'This token has expired.',
+} as const;
 
 /** 429, with the time after which it is worth another try. */
 export function rateLimited(detail: string, waitMs: number): ProblemError {

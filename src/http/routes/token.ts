@@ -34,10 +34,10 @@ const issue = route({
     ];
   },
   async handle({ app, principal, body, writeOptions }) {
-    const { scopes, productKey = null, label = null } = body;
+    const { scopes, productKey = null, label = null, expiresAt = null } = body;
     const accountId = body.accountId ?? (principal.isOperator ? null : principal.reach.accountId);
     const configuredProducts = app.configuredProducts();
-    const command = { scopes, productKey, accountId, label, configuredProducts };
+    const command = { scopes, productKey, accountId, label, expiresAt, configuredProducts };
     const issued = await app.writer.write('issueToken', command, writeOptions);
     return issued.ok ? made(presentTokenSecret(issued.value)) : issued;
   },

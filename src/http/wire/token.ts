@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Token } from '../../domain/token.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
 import { scopes, type Scope } from '../../domain/scope.ts';
 import type { TokenWithSecret } from '../../service/access/token.ts';
-import { someOf, text } from './kind.ts';
+import { datetime, someOf, text } from './kind.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
 export type TokenObject = {
@@ -12,7 +13,12 @@ export type TokenObject = {
   product_key: string | null;
   account_id: string | null;
   label: string | null;
+  created_at: string;
+  last_used_at: string | null;
+  expires_at: string | null;
 };
+
+const instant = z.iso.datetime({ offset: true });
 
 export const tokenObject: z.ZodType<TokenObject> = z
   .object({
@@ -22,6 +28,9 @@ export const tokenObject: z.ZodType<TokenObject> = z
     product_key: z.string().nullable(),
     account_id: z.string().nullable(),
     label: z.string().nullable(),
+    created_at: instant,
+    last_used_at: instant.nullable(),
+    expires_at: instant.nullable(),
   })
   .meta({ id: 'Token' });
 
@@ -32,15 +41,33 @@ export const tokenParameters: ParameterSet<{
   productKey?: string | undefined;
   accountId?: string | undefined;
   label?: string | undefined;
+  expiresAt?: number | undefined;
 }> = parameters({
   scopes: someOf(scopes),
   product_key: text(100).optional(),
   account_id: text(100).optional(),
   label: text(200).optional(),
+  expires_at: datetime.optional(),
 });
 
-export function presentToken({ tokenId, scopes: its, productKey, accountId, label }: Token): TokenObject {
-  return { token_id: tokenId, scopes: its, product_key: productKey, account_id: accountId, label };
+export function presentToken({
+  tokenId,
+  scopes: its,
+  productKey,
+  accountId,
+  label,
+  ...at
+}: Token): TokenObject {
+  return {
+    token_id: tokenId,
+    scopes: its,
+    product_key: productKey,
+    account_id: accountId,
+    label,
+    created_at: formatDatetime(at.createdAt),
+    last_used_at: at.lastUsedAt === null ? null : formatDatetime(at.lastUsedAt),
+    expires_at: at.expiresAt === null ? null : formatDatetime(at.expiresAt),
+  };
 }
 
 /** The token with its secret, shown on issuing only. */

@@ -1,3 +1,4 @@
+import { formatDatetime } from '../../domain/datetime.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
@@ -51,8 +52,10 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
   }),
 };
 
-function rightsOf({ scopes, productKey }: Token): string {
-  return `${scopes.join(' ')}${productKey === null ? '' : ` of product ${productKey}`}`;
+function rightsOf({ scopes, productKey, expiresAt }: Token): string {
+  const product = productKey === null ? '' : ` of product ${productKey}`;
+  const end = expiresAt === null ? '' : ` until ${formatDatetime(expiresAt)}`;
+  return `${scopes.join(' ')}${product}${end}`;
 }
 
 /** The audit entry of a result; null when it was refused, or is nothing that a person does. */

@@ -3,19 +3,30 @@ import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../dom
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable } from '../tables.ts';
+import type { TokenUses } from './token-use.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 
 /** Finds the principal of a secret. */
 export interface Credentials {
-  /** Null when the secret is not accepted. A token is accepted under every kind. */
-  find(kind: CredentialKind, secret: string): Promise<Principal | null>;
+  /** Null when the secret is not accepted; `expired` is a token's. A token is accepted under every kind. */
+  find(kind: CredentialKind, secret: string): Promise<Principal | 'expired' | null>;
 }
 
+/** What a process knows credentials by. */
+export type CredentialParts = {
+  reader: AuthorityReader;
+  digest: Digest;
+  /** Epoch ms that have certainly been reached (`Clock.mark`): a clock that jumped ahead lets nothing expire. */
+  believedNow: () => number;
+  uses: TokenUses;
+};
+
 /** On the authority: its own accounts and products. */
-export function authorityCredentials(reader: AuthorityReader, digest: Digest): Credentials {
-  return credentials(reader, digest, async (kind, hashed) => {
+export function authorityCredentials(parts: CredentialParts): Credentials {
+  const { reader } = parts;
+  return credentials(parts, async (kind, hashed) => {
     if (kind === 'api_key') {
       const account = await reader.accounts.byKeyDigest(hashed);
       return account === null ? null : accountPrincipal(account.accountId);
@@ -33,11 +44,10 @@ export type UpstreamCredentials = {
 
 /** On an agent: the upstream's credentials, as configured. `configured` is asked anew on each call. */
 export function agentCredentials(
-  reader: AuthorityReader,
-  { digest, isSame }: { digest: Digest; isSame: SameDigest },
+  { isSame, ...parts }: CredentialParts & { isSame: SameDigest },
   configured: () => UpstreamCredentials,
 ): Credentials {
-  return credentials(reader, digest, (kind, hashed) => {
+  return credentials(parts, (kind, hashed) => {
     const { apiKeyDigest, products } = configured();
     if (kind === 'api_key') {
       return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
@@ -51,15 +61,19 @@ export function agentCredentials(
 
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
-  reader: AuthorityReader,
-  digest: Digest,
+  { reader, digest, believedNow, uses }: CredentialParts,
   find: (kind: Exclude<CredentialKind, 'bearer'>, hashed: string) => Awaitable<Principal | null>,
 ): Credentials {
   return {
     async find(kind, secret) {
       const hashed = digest(secret);
       const token = await reader.tokens.byDigest(hashed);
-      if (token !== null) return tokenPrincipal(token);
+      if (token !== null) {
+        const now = believedNow();
+        if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
+        uses.note(token, now);
+        return tokenPrincipal(token);
+      }
       return kind === 'bearer' ? null : await find(kind, hashed);
     },
   };

@@ -11,6 +11,8 @@ export interface TokenReads {
 }
 export interface TokenTable extends TokenReads {
   add(token: Token, digest: string): void;
+  /** Moves `lastUsedAt` on, never back. */
+  setLastUsed(tokenId: string, at: number): void;
   remove(tokenId: string): void;
   renameProduct(from: string, to: string): void;
 }

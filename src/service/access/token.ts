@@ -16,6 +16,8 @@ export type NewToken = {
   /** Null: the account of the product; without one every account for `admin`, the default one for other scopes. */
   accountId: string | null;
   label: string | null;
+  /** Epoch ms; null: it does not expire. */
+  expiresAt: number | null;
   /** An agent's products are those that it is configured with; null on an authority, which keeps its own. */
   configuredProducts: readonly string[] | null;
 };
@@ -27,6 +29,10 @@ export async function issueToken(
   context: Context,
 ): Promise<Result<TokenWithSecret>> {
   const faults = await tokenFaults(transaction, command);
+  if (command.expiresAt !== null && command.expiresAt <= context.now) {
+    const detail = 'expires_at must lie in the future.';
+    faults.push({ parameter: 'expires_at', code: 'past', detail });
+  }
   if (faults.length > 0) return refuseParameters(faults);
   const { secret, digest } = newCredential('lk_tok', context);
   const token: Token = {
@@ -36,6 +42,8 @@ export async function issueToken(
     accountId: await accountOf(transaction, command),
     label: command.label,
     createdAt: context.now,
+    lastUsedAt: null,
+    expiresAt: command.expiresAt,
   };
   await transaction.tokens.add(token, digest);
   return done({ token, secret });
@@ -50,11 +58,8 @@ export async function acceptAdminToken(
   if ((await tokens.byDigest(digest)) !== null) return;
   // A replaced file revokes the token before it.
   await tokens.remove(adminTokenId);
-  const reach = { productKey: null, accountId: null };
-  await tokens.add(
-    { tokenId: adminTokenId, scopes: ['admin'], ...reach, label: null, createdAt: now },
-    digest,
-  );
+  const rest = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
+  await tokens.add({ tokenId: adminTokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
 }
 
 /** Revokes a token, at once. */

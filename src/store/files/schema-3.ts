@@ -62,4 +62,8 @@ CREATE INDEX license_history_at ON license_history (at);
 
 -- What the upstream tells of a license beyond the specification.
 ALTER TABLE observation ADD COLUMN extra TEXT;
+
+-- When a token was last used, to the hour, and from when on it is refused.
+ALTER TABLE token ADD COLUMN last_used_at INTEGER;
+ALTER TABLE token ADD COLUMN expires_at INTEGER;
 `;

@@ -6,7 +6,7 @@ import { inReach, prepareChange, prepareCount, prepareQuery } from './statements
 type Row = Omit<Token, 'scopes'> & { scopes: string };
 
 const select = `SELECT token_id AS tokenId, scopes, product_key AS productKey, account_id AS accountId, label,
-  created_at AS createdAt FROM token`;
+  created_at AS createdAt, last_used_at AS lastUsedAt, expires_at AS expiresAt FROM token`;
 const fromRow = (row: Row): Token => ({ ...row, scopes: row.scopes.split(' ').filter(Boolean) });
 
 /** Prepares the reads of tokens. */
@@ -31,8 +31,13 @@ export function tokenReads(database: DatabaseSync): TokenReads {
 export function tokenTable(database: DatabaseSync): TokenTable {
   const add = prepareChange(
     database,
-    `INSERT INTO token (token_id, digest, scopes, product_key, account_id, label, created_at)
-     VALUES (:tokenId, :digest, :scopes, :productKey, :accountId, :label, :createdAt)`,
+    `INSERT INTO token (token_id, digest, scopes, product_key, account_id, label, created_at, last_used_at,
+       expires_at)
+     VALUES (:tokenId, :digest, :scopes, :productKey, :accountId, :label, :createdAt, :lastUsedAt, :expiresAt)`,
+  );
+  const setLastUsed = prepareChange(
+    database,
+    'UPDATE token SET last_used_at = :at WHERE token_id = :tokenId AND coalesce(last_used_at, 0) < :at',
   );
   const remove = prepareChange(database, 'DELETE FROM token WHERE token_id = :tokenId');
   const renameProduct = prepareChange(
@@ -41,8 +46,11 @@ export function tokenTable(database: DatabaseSync): TokenTable {
   );
   return {
     ...tokenReads(database),
-    add({ tokenId, scopes, productKey, accountId, label, createdAt }, digest) {
-      add({ tokenId, digest, scopes: scopes.join(' '), productKey, accountId, label, createdAt });
+    add({ scopes, ...same }, digest) {
+      add({ ...same, digest, scopes: scopes.join(' ') });
+    },
+    setLastUsed(tokenId, at) {
+      setLastUsed({ tokenId, at });
     },
     remove(tokenId) {
       remove({ tokenId });
