@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import type { App, Readiness } from '../http/app.ts';
-import { Rates } from '../http/entry/request-rates.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { TokenUses } from '../service/access/token-use.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
@@ -14,6 +13,7 @@ import { openStore } from '../store/files/open.ts';
 import { agentRole } from './role/agent.ts';
 import { authorityRole } from './role/authority.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
+import { appOf } from './app.ts';
 import { explainFailedStart } from './damaged-start.ts';
 import { Backups } from './backups.ts';
 import { KeptClock } from './system/clock.ts';
@@ -24,7 +24,7 @@ import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
 import { logOf } from './log/part.ts';
 import { Metrics } from './metrics.ts';
-import { sha256, systemRandom } from './system/random.ts';
+import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { recordCounts, statusOf, type StatusParts } from './status.ts';
@@ -237,39 +237,15 @@ export class Daemon {
   }
 
   #app(): App {
-    const { instance, current, reader, writer, log, clock, metrics } = this.#parts;
-    const { licensing, couponing, checkout, credentials, sync } = this.#role;
-    return {
-      role: current.configuration.role,
-      version,
-      instance,
-      licensing: metrics.countVerdicts(licensing),
-      couponing,
-      checkout,
-      credentials,
-      rates: new Rates(
-        () => current.configuration.limits,
-        () => clock.steady(),
-      ),
-      configuredProducts: () => (current.configuration.role === 'agent' ? current.productKeys() : null),
-      reader,
-      operations: current.configuration.role === 'agent' ? reader.operations : null,
-      writer,
-      sync,
+    return appOf({
+      ...this.#parts,
+      role: this.#role,
       backup: (signal) => this.#backups.make(signal),
-      digest: sha256,
-      log: logOf(log, 'http'),
-      inFlight: new Set(),
-      now: () => clock.now(),
       status: () => this.status(),
+      measuredStatus: () => this.#measuredStatus(),
       readiness: () => this.#readiness,
       liveness: () => this.#liveness(),
-      metrics: {
-        isOpen: () => current.configuration.metrics.open,
-        expose: async () => await metrics.expose(await this.#measuredStatus(), writer.isFull),
-        countUnrouted: (status) => metrics.countUnrouted(status),
-      },
-    };
+    });
   }
 
   async #measuredStatus(): Promise<Status> {
