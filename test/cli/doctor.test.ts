@@ -117,6 +117,17 @@ test('a store that speaks as specified is told from one of another dialect', asy
   ]);
 });
 
+test('an API key that is accepted either way does not say which dialect is spoken', async () => {
+  await using directory = temporaryDirectory();
+  await using store = await startRealStore({ apiKey, products: [] });
+  const headers = { api_key: 'payhip-api-key' };
+  const upstream = { base_url: store.url, api_key: apiKey, dialect: 'payhip', headers };
+  const found = await examine(directory.path, upstream);
+  expect(found.out).not.toContain('speaks the dialect');
+  expect(linesOf(found, 'ok')).toContain('the API key is accepted');
+  expect(linesOf(found, 'fail')).toEqual([expect.stringMatching(/^the secret of product RGsF: HTTP 401/)]);
+});
+
 test('connect_to is told as the way, and the name of the upstream need not lead anywhere', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();

@@ -27,7 +27,7 @@ export async function examineCredentials(
 }
 
 /** What became of one credential in one dialect. */
-type Trial = { isAccepted: boolean; finding: Finding };
+type Trial = { of: 'secret' | 'api key'; isAccepted: boolean; finding: Finding };
 
 async function tryDialect(
   { products }: Configuration,
@@ -47,22 +47,26 @@ async function tryDialect(
   const trials: Trial[] = [];
   for (const { key } of products) {
     const outcome = await client.verify(key, madeUpKey(), signal);
-    trials.push(judge(`the secret of product ${key}`, outcome, 'missing'));
+    trials.push({ of: 'secret', ...judge(`the secret of product ${key}`, outcome, 'missing') });
   }
   if (apiKey === null) return trials;
   const coupons = await client.listCoupons({ limit: 1, offset: 0 }, signal);
-  return [...trials, judge('the API key', coupons, 'applied')];
+  return [...trials, { of: 'api key', ...judge('the API key', coupons, 'applied') }];
 }
 
 /**
- * That in which most credentials are accepted; null when none is in any. Who answers as the specification has
- * it is understood in other dialects as well, so that the specification goes first.
+ * That in which most credentials are accepted; null when that cannot be told. Who says "unknown" as the
+ * specification has it is understood in other dialects as well, and an API key may be accepted in all.
  */
 function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): DialectName | null {
-  const accepted = (name: DialectName): number =>
-    trials.get(name)?.filter(({ isAccepted }) => isAccepted).length ?? 0;
-  const [best] = dialectNames.toSorted((one, other) => accepted(other) - accepted(one));
-  return best !== undefined && accepted(best) > 0 ? best : null;
+  const accepted = dialectNames.map((name) => ({
+    name,
+    all: (trials.get(name) ?? []).filter(({ isAccepted }) => isAccepted),
+  }));
+  const most = Math.max(...accepted.map(({ all }) => all.length));
+  const best = accepted.filter(({ all }) => all.length === most);
+  const [first] = best.length === 1 ? best : best.filter(({ all }) => all.some(({ of }) => of === 'secret'));
+  return first?.name ?? null;
 }
 
 function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
@@ -74,7 +78,7 @@ function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
 }
 
 /** `expected`: what comes of the question when the credential is accepted. */
-function judge(name: string, outcome: Outcome<unknown>, expected: 'missing' | 'applied'): Trial {
+function judge(name: string, outcome: Outcome<unknown>, expected: 'missing' | 'applied'): Omit<Trial, 'of'> {
   const came = outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome;
   const isAccepted = came === expected;
   return { isAccepted, finding: isAccepted ? ok(`${name} is accepted`) : explain(name, outcome) };
