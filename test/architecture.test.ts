@@ -22,7 +22,12 @@ const floors: Readonly<Record<string, Allowance>> = {
   service: { folders: ['domain'], modules: false },
   store: {
     folders: ['domain'],
-    files: [...writing, 'service/access/tables.ts', 'service/checkout/tables.ts'],
+    files: [
+      ...writing,
+      'service/access/tables.ts',
+      'service/authority/tables.ts',
+      'service/checkout/tables.ts',
+    ],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },

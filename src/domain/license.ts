@@ -15,6 +15,9 @@ export type License = {
 /** Members beyond specification 2.2, such as the name of the product: JSON, at most 1 KiB of it. */
 export type LicenseExtra = Readonly<Record<string, unknown>>;
 
+/** A license with what the authority knows of its sale; null: it was not sold here, or not refunded. */
+export type SoldLicense = License & { purchaseId: string | null; refundedAt: number | null };
+
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
 

@@ -78,10 +78,15 @@ const table = {
     title: 'No such product',
     remedy: 'List the products for their keys.',
   },
+  collection_not_found: {
+    status: 404,
+    title: 'No such collection',
+    remedy: 'List the collections for their ids.',
+  },
   purchase_not_found: {
     status: 404,
     title: 'No such purchase',
-    remedy: 'Check the id that was answered when the purchase was added.',
+    remedy: 'List the purchases: they are found by license key, e-mail address and date.',
   },
   redemption_not_found: {
     status: 404,
@@ -137,6 +142,11 @@ const table = {
     status: 409,
     title: 'The product key is taken',
     remedy: 'Choose another key, or leave it out to have one generated.',
+  },
+  product_archived: {
+    status: 409,
+    title: 'The product is archived',
+    remedy: 'Put it on sale again: its keys go on meanwhile, but no more are sold.',
   },
   collection_id_taken: {
     status: 409,

@@ -27,10 +27,6 @@ export async function readRequest(
   const state = stateOf(request);
   const { principal } = state;
   const named = request.params as Readonly<Record<string, string>>;
-  if (principal !== null && route.owned !== undefined) {
-    const refusal = await reachRefusal(app, principal, route.owned, named['id'] ?? '');
-    if (refusal !== null) return refusal;
-  }
   const query = read(route.query, state.query);
   const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
   const faults = [
@@ -39,6 +35,11 @@ export async function readRequest(
     ...(principal === null ? [] : ((await route.faults?.(app, principal, body.values, query.values)) ?? [])),
   ];
   if (faults.length > 0) return refuseParameters(faults);
+  // After the faults: what does not exist is not looked for before them either.
+  if (principal !== null && route.owned !== undefined) {
+    const refusal = await reachRefusal(app, principal, route.owned, named['id'] ?? '');
+    if (refusal !== null) return refusal;
+  }
   const path = pathOf(request.url);
   return done({
     app,

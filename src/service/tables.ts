@@ -1,11 +1,5 @@
-import type { Account } from '../domain/account.ts';
-import type { Collection } from '../domain/collection.ts';
-import type { Product } from '../domain/product.ts';
-import type { Purchase } from '../domain/purchase.ts';
 import type { Page } from '../domain/page.ts';
-import type { ReachFilter } from '../domain/principal.ts';
-import type { Coupon, CouponTerms } from '../domain/coupon.ts';
-import type { License } from '../domain/license.ts';
+import type { Coupon } from '../domain/coupon.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
@@ -19,68 +13,21 @@ import type {
   TokenReads,
   TokenTable,
 } from './access/tables.ts';
+import type {
+  AccountReads,
+  AccountTable,
+  CollectionReads,
+  CollectionTable,
+  CouponReads,
+  CouponTable,
+  LicenseReads,
+  LicenseTable,
+  ProductReads,
+  ProductTable,
+  PurchaseReads,
+  PurchaseTable,
+} from './authority/tables.ts';
 import type { RedemptionReads, RedemptionTable } from './checkout/tables.ts';
-
-export interface AccountReads {
-  get(accountId: string): Account | null;
-  byKeyDigest(digest: string): Account | null;
-  list(filter: ReachFilter, page: Page): Account[];
-  count(filter: ReachFilter): number;
-}
-export interface AccountTable extends AccountReads {
-  add(account: Account, keyDigest: string): void;
-  setKeyDigest(accountId: string, digest: string): void;
-}
-
-export interface ProductReads {
-  get(productKey: string): Product | null;
-  bySecretDigest(digest: string): Product | null;
-  list(filter: ReachFilter, page: Page): Product[];
-  count(filter: ReachFilter): number;
-}
-export interface ProductTable extends ProductReads {
-  add(product: Product, secretDigest: string): void;
-  setSecretDigest(productKey: string, digest: string): void;
-}
-
-export interface CollectionReads {
-  get(collectionId: string): Collection | null;
-}
-export interface CollectionTable extends CollectionReads {
-  add(collection: Collection): void;
-}
-
-export interface PurchaseReads {
-  get(purchaseId: string): Purchase | null;
-}
-export interface PurchaseTable extends PurchaseReads {
-  put(purchase: Purchase): void;
-}
-
-/** Undefined members do not filter. */
-export type LicenseFilter = ReachFilter & {
-  productKey?: string | undefined;
-  enabled?: boolean | undefined;
-  buyerEmail?: string | undefined;
-};
-export interface LicenseReads {
-  get(licenseKey: string): License | null;
-  list(filter: LicenseFilter, page: Page): License[];
-  count(filter: LicenseFilter): number;
-}
-export interface LicenseTable extends LicenseReads {
-  put(license: License): void;
-}
-
-export interface CouponReads {
-  get(accountId: string, id: number): Coupon | null;
-  byCode(accountId: string, code: string): Coupon | null;
-  list(accountId: string, page: Page): Coupon[];
-  count(accountId: string): number;
-}
-export interface CouponTable extends CouponReads {
-  add(accountId: string, terms: CouponTerms): Coupon;
-}
 
 /** A coupon as an agent keeps it: `confirmedAt` (epoch ms) is null while its negative id is provisional. */
 export type MirroredCoupon = { coupon: Coupon; confirmedAt: number | null };

@@ -20,7 +20,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],
   [/^(?:GET|POST) \/sync\/v1\//, 'use'],
   [/^(?:GET|POST) \/admin\/v1\/purchases/, 'sell'],
-  [/^(?:GET|POST|DELETE) \/admin\/v1\//, 'admin'],
+  [/^(?:GET|POST|PUT|DELETE) \/admin\/v1\//, 'admin'],
 ];
 
 function neededFor(route: Route): Scope | 'anyone' | undefined {
@@ -94,7 +94,14 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
     for (const scope of scopes) {
       tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
     }
-    const product = { productKey: 'P', accountId: 'default', name: 'P', recurring: false, createdAt: 0 };
+    const product = {
+      productKey: 'P',
+      accountId: 'default',
+      name: 'P',
+      recurring: false,
+      createdAt: 0,
+      archivedAt: null,
+    };
     products.add(product, digest(productSecret));
     server = serverOf(opened.app);
     granted = scopes

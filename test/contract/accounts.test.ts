@@ -113,6 +113,8 @@ type Naming = { place: string; url: string; payload?: object };
 const filling: Readonly<Record<string, unknown>> = {
   name: 'Another',
   scopes: ['verify'],
+  recurring: false,
+  archived: false,
   coupon_type: 'multi',
   percent_off: 5,
   code: 'AUTUMN',
@@ -138,7 +140,8 @@ function namingsOf(route: Route, named: Belongings, own: Belongings): Naming[] {
       namings.push({ place: `query ${name}`, url: `${ownId}?${query.toString()}` });
     }
   }
-  for (const name of fields) {
+  // An e-mail address is nobody's: a buyer may buy of both.
+  for (const name of fields.filter((each) => each !== 'buyer_email')) {
     for (const value of valuesFor(name, named)) {
       namings.push({ place: name, url: ownId, payload: { ...body, [name]: value } });
     }

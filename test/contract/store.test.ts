@@ -81,16 +81,23 @@ test('licenses are put, changed, and listed by any filter', async () => {
     [{}, [one, two, three]],
     [{ productKey: 'press' }, [one, two]],
     [{ enabled: true }, [one, three]],
-    [{ buyerEmail: 'b@example.com' }, [three]],
+    [{ buyerEmail: 'B@Example.com' }, [three]],
+    [{ licenseKey: 'KEY-2' }, [two]],
+    [{ licenseKey: 'KEY-2', enabled: true }, []],
+    [{ reach: { accountId: 'default', productKey: null } }, [one, two, three]],
+    [{ reach: { accountId: 'default', productKey: 'abc' }, productKey: 'press' }, []],
+    [{ reach: { accountId: 'other', productKey: null }, licenseKey: 'KEY-2' }, []],
     [{ productKey: 'press', enabled: false }, [two]],
     [{ productKey: 'press', buyerEmail: 'b@example.com' }, []],
     [{ productKey: undefined, enabled: undefined, buyerEmail: 'a@example.com' }, [one, two]],
   ] as const;
+  const unsold = { purchaseId: null, refundedAt: null };
   for (const [filter, expected] of cases) {
-    expect(licenses.list(filter, page)).toStrictEqual(expected);
+    const listed = expected.map((license) => ({ ...license, ...unsold }));
+    expect(licenses.list(filter, page)).toStrictEqual(listed);
     expect(licenses.count(filter)).toBe(expected.length);
   }
-  expect(licenses.list({}, { limit: 1, offset: 1 })).toStrictEqual([two]);
+  expect(licenses.list({}, { limit: 1, offset: 1 })).toStrictEqual([{ ...two, ...unsold }]);
 });
 
 test('a purchase keeps when it was refunded', async () => {

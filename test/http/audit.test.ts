@@ -22,6 +22,16 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     body: { name: 'All', product_keys: ['P'], collection_id: 'C' },
     record: 'collection.add | C | All',
   },
+  'PUT /admin/v1/products/:id': {
+    at: () => 'P',
+    body: { name: 'Press', recurring: true, archived: false },
+    record: 'product.update | P | Press, recurring, on sale',
+  },
+  'PUT /admin/v1/collections/:id': {
+    at: () => 'C',
+    body: { name: 'Each', product_keys: ['P'] },
+    record: 'collection.update | C | Each: 1 products',
+  },
   'POST /admin/v1/purchases': {
     body: { product_key: 'P', buyer_email: 'buyer@example.com', license_key: licenseKey },
     record: `purchase.add | ${uuid} | product P`,

@@ -23,19 +23,23 @@ test('the account of the first start is listed, without its key', async () => {
 });
 
 test('a product is made as asked, its secret shown once', async () => {
+  const product = {
+    product_key: 'RGsF',
+    account_id: 'default',
+    name: 'Taken over',
+    recurring: true,
+    archived: false,
+  };
   const made = await post('products', {
     name: 'Taken over',
     product_key: 'RGsF',
     secret: 'sixteen-letters!',
     recurring: true,
   });
-  expect([made.statusCode, made.json()]).toEqual([
-    201,
-    { data: { product_key: 'RGsF', name: 'Taken over', recurring: true, secret: 'sixteen-letters!' } },
-  ]);
+  expect([made.statusCode, made.json()]).toEqual([201, { data: { ...product, secret: 'sixteen-letters!' } }]);
   const listed = await get('products');
   expect(listed.json()).toEqual({
-    data: { products: [{ product_key: 'RGsF', name: 'Taken over', recurring: true }] },
+    data: { products: [product] },
   });
   expect(listed.headers['x-total-count']).toBe('1');
   expect(codeOf(await post('products', { name: 'Again', product_key: 'RGsF' }))).toBe('product_key_taken');

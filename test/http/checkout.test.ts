@@ -13,7 +13,14 @@ beforeAll(async () => {
   await admin('products', { name: 'Monthly', product_key: 'MONTHLY', recurring: true });
   await admin('accounts', { name: 'Other', account_id: 'other' });
   const { products } = opened.transaction;
-  const theirs = { productKey: 'THEIRS', accountId: 'other', name: 'T', recurring: false, createdAt: 0 };
+  const theirs = {
+    productKey: 'THEIRS',
+    accountId: 'other',
+    name: 'T',
+    recurring: false,
+    createdAt: 0,
+    archivedAt: null,
+  };
   products.add({ ...theirs, accountId: await otherAccount() }, 'digest');
   couponId = await coupon({ code: 'Spring', percent_off: 20 });
 });

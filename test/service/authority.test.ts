@@ -3,7 +3,7 @@ import type { CouponTerms } from '../../src/domain/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import type { Reach } from '../../src/domain/principal.ts';
-import type { PurchaseWithLicense } from '../../src/service/authority/purchase.ts';
+import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 
 const accountId = 'default';

@@ -35,6 +35,8 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   },
   rollProductSecret: { productKey: 'press' },
   addCollection: { accountId: 'default', name: 'All', productKeys: ['press'], collectionId: 'all' },
+  updateProduct: { productKey: 'press', name: 'Press 2', recurring: false, archived: false },
+  updateCollection: { collectionId: 'all', name: 'Each', productKeys: ['press'] },
   addPurchase: {
     productKey: 'press',
     buyerEmail: 'a@example.com',
@@ -161,7 +163,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
     }
     expect(contentOf(far)).toEqual(contentOf(near));
   }
-  expect(contentOf(far)['audit']).toHaveLength(10);
+  expect(contentOf(far)['audit']).toHaveLength(12);
 });
 
 test('an authority answers from an engine that has to be waited for', async () => {

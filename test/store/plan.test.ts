@@ -18,10 +18,10 @@ function planOf(store: GivenStore, sql: string): string[] {
 
 /** Statements that walk in order and stop at a limit, that are for people, or for a start after a turned clock. */
 const walks: readonly RegExp[] = [
-  /ORDER BY (account_id|product_key|token_id|id|seq) LIMIT \?2? OFFSET \?3?$/,
+  /ORDER BY (account_id|product_key|collection_id|token_id|id|seq) LIMIT \?\d? OFFSET \?\d?$/,
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
-  /FROM license WHERE \(\?1 IS NULL/,
-  /^SELECT count\(\*\) AS count FROM (account|product|token) WHERE \(\?1 IS NULL/,
+  /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
+  /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon$/,
   /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
   // A product was given another key.
@@ -57,13 +57,15 @@ test('the open operations are walked in their order', async () => {
   expect(planOf(store, open ?? '')).toEqual(['SCAN outbox USING INDEX outbox_open']);
 });
 
-test('only what one key shows, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, what one buyer or key bought, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = givenStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
   );
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
     expect.stringContaining('upstream <> ?'),
+    expect.stringContaining('WHERE lower(buyer_email) = lower(?2)'),
+    expect.stringContaining('WHERE purchase.license_key = ?1'),
     expect.stringContaining('UNION ALL'),
   ]);
 });

@@ -22,6 +22,7 @@ export const product: Product = {
   name: 'Press',
   recurring: false,
   createdAt: at,
+  archivedAt: null,
 };
 
 export function givenLicense(with_: Partial<License> = {}): License {

@@ -5,7 +5,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 
 /** What a path can name that is of one account. */
-export type Owned = 'account' | 'product' | 'purchase' | 'token';
+export type Owned = 'account' | 'collection' | 'product' | 'purchase' | 'token';
 
 /** Whose something is; null: there is no such thing. */
 type Owner = { accountId: string | null; productKey: string | null } | null;
@@ -23,6 +23,13 @@ const kinds: Record<Owned, Kind> = {
       return account === null ? null : { ...account, productKey: null };
     },
     missing: ['account_not_found', 'There is no such account.'],
+  },
+  collection: {
+    find: async ({ collections }, id) => {
+      const collection = await collections.get(id);
+      return collection === null ? null : { ...collection, productKey: null };
+    },
+    missing: ['collection_not_found', 'There is no such collection.'],
   },
   product: {
     find: ({ products }, id) => products.get(id),

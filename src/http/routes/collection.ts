@@ -1,7 +1,15 @@
-import { made } from '../answer.ts';
-import { accountFaults } from '../entry/reach.ts';
+import { refuse } from '../../domain/problem.ts';
+import { found, listHeaders, made } from '../answer.ts';
+import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
-import { collectionObject, collectionParameters, presentCollection } from '../wire/collection.ts';
+import {
+  collectionChange,
+  collectionList,
+  collectionObject,
+  collectionParameters,
+  collectionQuery,
+  presentCollection,
+} from '../wire/collection.ts';
 import { enveloped } from '../wire/envelope.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
@@ -23,6 +31,50 @@ export const collectionRoutes: readonly Route[] = [
       const command = { name, productKeys, collectionId, accountId };
       const added = await app.writer.write('addCollection', command, writeOptions);
       return added.ok ? made(presentCollection(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/collections',
+    summary: 'List collections',
+    access,
+    authorityOnly,
+    query: collectionQuery,
+    answers: { 200: enveloped(collectionList) },
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = withinReach(principal, query.accountId);
+      const collections = await reader.collections.list(filter, query);
+      const headers = listHeaders(await reader.collections.count(filter), query, sentTo);
+      return found({ collections: collections.map(presentCollection) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/collections/:id',
+    summary: 'Show a collection',
+    access,
+    authorityOnly,
+    owned: 'collection',
+    answers: { 200: enveloped(collectionObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const collection = await reader.collections.get(id);
+      if (collection === null) return refuse('collection_not_found', 'There is no such collection.');
+      return found(presentCollection(collection));
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/admin/v1/collections/:id',
+    summary: 'Give a collection another name and other products',
+    access,
+    authorityOnly,
+    owned: 'collection',
+    body: collectionChange,
+    answers: { 200: enveloped(collectionObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const changed = await app.writer.write('updateCollection', { collectionId: id, ...body }, writeOptions);
+      return changed.ok ? found(presentCollection(changed.value)) : changed;
     },
   }),
 ];

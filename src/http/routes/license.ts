@@ -7,7 +7,7 @@ import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';
-import { withinReach } from '../entry/reach.ts';
+import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { provenanceHeaders } from '../provenance.ts';
 import {
@@ -16,6 +16,7 @@ import {
   licenseParameters,
   licenseQuery,
   presentLicense,
+  presentSoldLicense,
 } from '../wire/license.ts';
 import { enveloped } from '../wire/envelope.ts';
 
@@ -86,11 +87,12 @@ const list = route({
   authorityOnly: true,
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app: { reader }, principal, query, sentTo }) {
-    const filter = { ...query, ...withinReach(principal) };
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
     const licenses = await reader.licenses.list(filter, query);
     const headers = listHeaders(await reader.licenses.count(filter), query, sentTo);
-    return found({ licenses: licenses.map(presentLicense) }, headers);
+    return found({ licenses: licenses.map(presentSoldLicense) }, headers);
   },
 });
 

@@ -1,3 +1,4 @@
+import { refuse } from '../../domain/problem.ts';
 import { found, listHeaders, made } from '../answer.ts';
 import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
@@ -5,6 +6,7 @@ import { enveloped } from '../wire/envelope.ts';
 import {
   presentProduct,
   presentProductSecret,
+  productChange,
   productList,
   productObject,
   productParameters,
@@ -50,10 +52,38 @@ export const productRoutes: readonly Route[] = [
     answers: { 200: enveloped(productList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
     async handle({ app: { reader }, principal, query, sentTo }) {
-      const filter = withinReach(principal, query.accountId);
+      const filter = { archived: query.archived, ...withinReach(principal, query.accountId) };
       const products = await reader.products.list(filter, query);
       const headers = listHeaders(await reader.products.count(filter), query, sentTo);
       return found({ products: products.map(presentProduct) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/products/:id',
+    summary: 'Show a product',
+    access,
+    authorityOnly,
+    owned: 'product',
+    answers: { 200: enveloped(productObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const product = await reader.products.get(id);
+      if (product === null) return refuse('product_not_found', 'There is no such product.');
+      return found(presentProduct(product));
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/admin/v1/products/:id',
+    summary: 'Rename a product, archive it or put it on sale again',
+    access,
+    authorityOnly,
+    owned: 'product',
+    body: productChange,
+    answers: { 200: enveloped(productObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const changed = await app.writer.write('updateProduct', { productKey: id, ...body }, writeOptions);
+      return changed.ok ? found(presentProduct(changed.value)) : changed;
     },
   }),
   route({

@@ -1,8 +1,15 @@
-import { found, made } from '../answer.ts';
-import { productFaults } from '../entry/reach.ts';
+import { refuse } from '../../domain/problem.ts';
+import { found, listHeaders, made } from '../answer.ts';
+import { accountFaults, productFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
-import { presentPurchase, purchaseObject, purchaseParameters } from '../wire/purchase.ts';
+import {
+  presentPurchase,
+  purchaseList,
+  purchaseObject,
+  purchaseParameters,
+  purchaseQuery,
+} from '../wire/purchase.ts';
 
 const access = { credential: 'any', scope: 'sell' } as const;
 const authorityOnly = true;
@@ -30,6 +37,39 @@ export const purchaseRoutes: readonly Route[] = [
       const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
       const added = await app.writer.write('addPurchase', command, writeOptions);
       return added.ok ? made(presentPurchase(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/purchases',
+    summary: 'List purchases, the latest first',
+    access,
+    authorityOnly,
+    query: purchaseQuery,
+    answers: { 200: enveloped(purchaseList) },
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = { ...query, ...withinReach(principal, query.accountId) };
+      const purchases = await reader.purchases.list(filter, query);
+      const headers = listHeaders(await reader.purchases.count(filter), query, sentTo);
+      return found({ purchases: purchases.map(presentPurchase) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/purchases/:id',
+    summary: 'Show a purchase',
+    access,
+    authorityOnly,
+    owned: 'purchase',
+    answers: { 200: enveloped(purchaseObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const purchase = await reader.purchases.get(id);
+      const license = purchase === null ? null : await reader.licenses.get(purchase.licenseKey);
+      if (purchase === null || license === null) {
+        return refuse('purchase_not_found', 'There is no such purchase.');
+      }
+      return found(presentPurchase({ purchase, license }));
     },
   }),
   route({

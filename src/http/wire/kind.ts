@@ -45,6 +45,14 @@ export const name: z.ZodType<string> = text(200);
 /** What names a thing of the catalogue in other requests. */
 export const identifier: z.ZodType<string> = text(100);
 
+/** An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address). */
+export const email: z.ZodType<string> = text(320)
+  .transform((given) => given.trim())
+  .refine((given) => z.regexes.html5Email.test(given), {
+    message: 'must be an e-mail address',
+    params: { code: 'not_an_email' },
+  });
+
 /** An API key or a product's secret that an existing store issued. */
 export const secret: z.ZodType<string> = text(200, shortestSecret).refine(
   (given) => /^[!-~]([ -~]*[!-~])?$/.test(given),

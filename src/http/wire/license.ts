@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { parseLicenseKey } from '../../domain/license-key.ts';
-import type { License } from '../../domain/license.ts';
+import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
-import type { LicenseFilter } from '../../service/tables.ts';
-import { boolean, text } from './kind.ts';
+import type { LicenseFilter } from '../../service/authority/tables.ts';
+import { boolean, identifier, text } from './kind.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
@@ -41,6 +41,29 @@ export function presentLicense(license: License): LicenseObject {
   };
 }
 
+/** A license as an authority lists it: the object of the specification, and what is known of its sale. */
+export type SoldLicenseObject = LicenseObject & { purchase_id: string | null; refunded_at: string | null };
+
+export const soldLicenseObject: z.ZodType<SoldLicenseObject> = z.object({
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  uses: z.int(),
+  date: z.iso.datetime({ offset: true }),
+  purchase_id: z.string().nullable(),
+  refunded_at: z.iso.datetime({ offset: true }).nullable(),
+});
+
+export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
+  const { purchaseId, refundedAt } = license;
+  return {
+    ...presentLicense(license),
+    purchase_id: purchaseId,
+    refunded_at: refundedAt === null ? null : formatDatetime(refundedAt),
+  };
+}
+
 /** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   return text(maximum)
@@ -53,14 +76,21 @@ export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = pa
   license_key: licenseKeyText(),
 });
 
+/** A license key that is looked for; one that no key can look like is '', which no license has. */
+export const soughtLicenseKey: z.ZodType<string> = licenseKeyText().transform((key) => key ?? '');
+
 /** `GET /admin/v1/licenses`. */
-export const licenseQuery: ParameterSet<LicenseFilter & Page> = parameters({
+export const licenseQuery: ParameterSet<
+  Omit<LicenseFilter, 'reach'> & { accountId?: string | undefined } & Page
+> = parameters({
+  account_id: identifier.optional(),
   product_key: text().optional(),
+  license_key: soughtLicenseKey.optional(),
   enabled: boolean.optional(),
   buyer_email: text().optional(),
   ...pageShape,
 });
 
-export const licenseList: z.ZodType<{ licenses: LicenseObject[] }> = z.object({
-  licenses: z.array(licenseObject),
+export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z.object({
+  licenses: z.array(soldLicenseObject),
 });

@@ -8,15 +8,19 @@ import { parameters, type ParameterSet } from './parameters.ts';
 
 export type ProductObject = {
   product_key: string;
+  account_id: string;
   name: string;
   recurring: boolean;
+  archived: boolean;
   secret?: string | undefined;
 };
 
 export const productObject: z.ZodType<ProductObject> = z.object({
   product_key: z.string(),
+  account_id: z.string(),
   name: z.string(),
   recurring: z.boolean(),
+  archived: z.boolean(),
   secret: z.string().optional(),
 });
 
@@ -25,8 +29,11 @@ export const productList: z.ZodType<{ products: ProductObject[] }> = z.object({
 });
 
 /** `GET /admin/v1/products`. */
-export const productQuery: ParameterSet<{ accountId?: string | undefined } & Page> = parameters({
+export const productQuery: ParameterSet<
+  { accountId?: string | undefined; archived?: boolean | undefined } & Page
+> = parameters({
   account_id: identifier.optional(),
+  archived: boolean.optional(),
   ...pageShape,
 });
 
@@ -44,8 +51,18 @@ export const productParameters: ParameterSet<{
   secret: secret.optional(),
 });
 
-export function presentProduct({ productKey, name: itsName, recurring }: Product): ProductObject {
-  return { product_key: productKey, name: itsName, recurring };
+/** `PUT /admin/v1/products/{product_key}`: all of it, so that nothing is changed by being left out. */
+export const productChange: ParameterSet<{ name: string; recurring: boolean; archived: boolean }> =
+  parameters({ name, recurring: boolean, archived: boolean }, { unknown: 'refused' });
+
+export function presentProduct(product: Product): ProductObject {
+  return {
+    product_key: product.productKey,
+    account_id: product.accountId,
+    name: product.name,
+    recurring: product.recurring,
+    archived: product.archivedAt !== null,
+  };
 }
 
 /** The product with its secret, shown on creation and roll only. */

@@ -1,16 +1,55 @@
 import { z } from 'zod';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
-import type { PurchaseWithLicense } from '../../service/authority/purchase.ts';
-import { boolean, datetime, identifier, integer, text } from './kind.ts';
-import { licenseKeyText, licenseObject, presentLicense, type LicenseObject } from './license.ts';
+import type { Page } from '../../domain/page.ts';
+import type { PurchaseWithLicense } from '../../domain/purchase.ts';
+import type { PurchaseFilter } from '../../service/authority/tables.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
+import { boolean, datetime, email, identifier, integer, text } from './kind.ts';
+import {
+  licenseKeyText,
+  licenseObject,
+  presentLicense,
+  soughtLicenseKey,
+  type LicenseObject,
+} from './license.ts';
+import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
-export type PurchaseObject = { purchase_id: string; refunded: boolean; license: LicenseObject };
+export type PurchaseObject = {
+  purchase_id: string;
+  date: string;
+  refunded: boolean;
+  refunded_at: string | null;
+  license: LicenseObject;
+};
 
 export const purchaseObject: z.ZodType<PurchaseObject> = z.object({
   purchase_id: z.string(),
+  date: z.iso.datetime({ offset: true }),
   refunded: z.boolean(),
+  refunded_at: z.iso.datetime({ offset: true }).nullable(),
   license: licenseObject,
+});
+
+export const purchaseList: z.ZodType<{ purchases: PurchaseObject[] }> = z.object({
+  purchases: z.array(purchaseObject),
+});
+
+/** The end of the second that is named: answers tell dates in whole seconds. */
+const wholeSecond: z.ZodType<number> = datetime.transform((given) => Math.floor(given / 1000) * 1000 + 999);
+
+/** `GET /admin/v1/purchases`. */
+export const purchaseQuery: ParameterSet<
+  Omit<PurchaseFilter, 'reach'> & { accountId?: string | undefined } & Page
+> = parameters({
+  account_id: identifier.optional(),
+  product_key: identifier.optional(),
+  license_key: soughtLicenseKey.optional(),
+  buyer_email: text(320).optional(),
+  since: datetime.optional(),
+  until: wholeSecond.optional(),
+  refunded: boolean.optional(),
+  ...pageShape,
 });
 
 export const purchaseParameters: ParameterSet<{
@@ -23,7 +62,7 @@ export const purchaseParameters: ParameterSet<{
 }> = parameters(
   {
     product_key: identifier,
-    buyer_email: text(320),
+    buyer_email: email,
     license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
     date: datetime.optional(),
     uses: integer(0).optional(),
@@ -35,7 +74,9 @@ export const purchaseParameters: ParameterSet<{
 export function presentPurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {
   return {
     purchase_id: purchase.purchaseId,
+    date: formatDatetime(purchase.createdAt),
     refunded: purchase.refundedAt !== null,
+    refunded_at: purchase.refundedAt === null ? null : formatDatetime(purchase.refundedAt),
     license: presentLicense(license),
   };
 }

@@ -21,6 +21,16 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: collectionId,
     detail: name,
   }),
+  updateProduct: ({ productKey, name, recurring, archivedAt }) => ({
+    act: 'product.update',
+    subject: productKey,
+    detail: [name, recurring ? 'recurring' : 'once', archivedAt === null ? 'on sale' : 'archived'].join(', '),
+  }),
+  updateCollection: ({ collectionId, name, productKeys }) => ({
+    act: 'collection.update',
+    subject: collectionId,
+    detail: `${name}: ${productKeys.length} products`,
+  }),
   addPurchase: ({ purchase, license }) => ({
     act: 'purchase.add',
     subject: purchase.purchaseId,

@@ -1,8 +1,8 @@
 import type { Collection } from '../../domain/collection.ts';
-import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
+import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newIdentifier } from '../access/secret.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
 export type NewCollection = {
   accountId: string;
@@ -24,12 +24,8 @@ export async function addCollection(
     return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
   }
   const productKeys = [...new Set(command.productKeys)];
-  for (const productKey of productKeys) {
-    const product = await transaction.products.get(productKey);
-    if (product?.accountId === accountId) continue;
-    const detail = 'The account has no such product.';
-    return refuseParameters([{ parameter: 'product_keys', code: 'product_not_found', detail }]);
-  }
+  const faults = await memberFaults(transaction, accountId, productKeys);
+  if (faults.length > 0) return refuseParameters(faults);
   const collectionId = command.collectionId ?? newIdentifier(context.random);
   if ((await transaction.collections.get(collectionId)) !== null) {
     return refuse('collection_id_taken', 'There already is a collection with this id.');
@@ -37,4 +33,34 @@ export async function addCollection(
   const collection = { collectionId, accountId, name, productKeys };
   await transaction.collections.add(collection);
   return done(collection);
+}
+
+export type CollectionChange = { collectionId: string; name: string; productKeys: readonly string[] };
+
+/** Gives a collection another name and other products; coupons for it apply to these from now on. */
+export async function updateCollection(
+  transaction: AuthorityTransaction,
+  { collectionId, name, productKeys }: CollectionChange,
+): Promise<Result<Collection>> {
+  const collection = await transaction.collections.get(collectionId);
+  if (collection === null) return refuse('collection_not_found', 'There is no such collection.');
+  const changed = { ...collection, name, productKeys: [...new Set(productKeys)] };
+  const faults = await memberFaults(transaction, collection.accountId, changed.productKeys);
+  if (faults.length > 0) return refuseParameters(faults);
+  await transaction.collections.put(changed);
+  return done(changed);
+}
+
+async function memberFaults(
+  { products }: AuthorityReader,
+  accountId: string,
+  productKeys: readonly string[],
+): Promise<ParameterFault[]> {
+  for (const productKey of productKeys) {
+    const product = await products.get(productKey);
+    if (product?.accountId === accountId) continue;
+    const detail = 'The account has no such product.';
+    return [{ parameter: 'product_keys', code: 'product_not_found', detail }];
+  }
+  return [];
 }

@@ -38,7 +38,7 @@ export async function addProduct(
     const detail = 'The secret belongs to another product.';
     return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
   }
-  const product = { productKey, accountId, name, recurring, createdAt: context.now };
+  const product = { productKey, accountId, name, recurring, createdAt: context.now, archivedAt: null };
   await transaction.products.add(product, digest);
   return done({ product, secret });
 }
@@ -54,4 +54,20 @@ export async function rollProductSecret(
   const { secret, digest } = newCredential('lk_prod', context);
   await transaction.products.setSecretDigest(productKey, digest);
   return done({ product, secret });
+}
+
+export type ProductChange = { productKey: string; name: string; recurring: boolean; archived: boolean };
+
+/** Changes what may change of a product: one that is archived is not sold any more, and its keys go on. */
+export async function updateProduct(
+  { products }: AuthorityTransaction,
+  { productKey, name, recurring, archived }: ProductChange,
+  { now }: Context,
+): Promise<Result<Product>> {
+  const product = await products.get(productKey);
+  if (product === null) return refuse('product_not_found', 'There is no such product.');
+  const archivedAt = archived ? (product.archivedAt ?? now) : null;
+  const changed = { ...product, name, recurring, archivedAt };
+  await products.put(changed);
+  return done(changed);
 }

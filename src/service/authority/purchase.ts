@@ -1,13 +1,10 @@
-import type { Purchase } from '../../domain/purchase.ts';
+import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
-import { changeLicense, type License } from '../../domain/license.ts';
+import { changeLicense } from '../../domain/license.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import { recordChange } from '../access/history.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
-
-/** A purchase and the license that came with it. */
-export type PurchaseWithLicense = { purchase: Purchase; license: License };
 
 export type NewPurchase = {
   productKey: string;
@@ -27,9 +24,14 @@ export async function addPurchase(
   { now, random }: Context,
 ): Promise<Result<PurchaseWithLicense>> {
   const { productKey, buyerEmail, uses, enabled } = command;
-  if ((await transaction.products.get(productKey)) === null) {
+  const product = await transaction.products.get(productKey);
+  if (product === null) {
     const detail = 'There is no such product.';
     return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
+  }
+  // What an existing store sold before is taken over also when it is not sold any more.
+  if (product.archivedAt !== null && command.soldAt === null) {
+    return refuse('product_archived', 'This product is not sold any more.');
   }
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
   if ((await transaction.licenses.get(licenseKey)) !== null) {

@@ -4,6 +4,12 @@ export const schema3: string = /* sql */ `
 UPDATE token SET account_id = NULL
   WHERE account_id = 'default' AND ' ' || scopes || ' ' LIKE '% admin %';
 
+-- Products that are not sold any more; purchases by their date, and by the buyer whatever the letter case.
+ALTER TABLE product ADD COLUMN archived_at INTEGER;
+CREATE INDEX purchase_date ON purchase (created_at, purchase_id);
+DROP INDEX license_buyer;
+CREATE INDEX license_buyer ON license (lower(buyer_email));
+
 -- Orders that have used a coupon, as they were answered; a coupon of an agent's is in its mirror.
 CREATE TABLE redemption (
   id INTEGER PRIMARY KEY,

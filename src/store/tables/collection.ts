@@ -1,26 +1,39 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Collection } from '../../domain/collection.ts';
-import type { CollectionReads, CollectionTable } from '../../service/tables.ts';
-import { prepareChange, prepareQuery } from './statements.ts';
+import type { CollectionReads, CollectionTable } from '../../service/authority/tables.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+type Row = Omit<Collection, 'productKeys'>;
+
+const select = 'SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection';
+const fromRow = (row: Row): Row => ({ ...row });
 
 /** Prepares the reads of collections of products. */
 export function collectionReads(database: DatabaseSync): CollectionReads {
-  const get = prepareQuery(
+  const get = prepareQuery(database, `${select} WHERE collection_id = ?`, fromRow);
+  const list = prepareQuery(
     database,
-    `SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection
-     WHERE collection_id = ?`,
-    (row: Omit<Collection, 'productKeys'>) => ({ ...row }),
+    `${select} WHERE ${inReach} ORDER BY collection_id LIMIT ?2 OFFSET ?3`,
+    fromRow,
   );
+  const count = prepareCount(database, `SELECT count(*) AS count FROM collection WHERE ${inReach}`);
   const members = prepareQuery(
     database,
     `SELECT product_key AS productKey FROM collection_member WHERE collection_id = ? ORDER BY position`,
     (row: { productKey: string }) => row.productKey,
   );
+  const withMembers = (collection: Row): Collection => ({
+    ...collection,
+    productKeys: members.all(collection.collectionId),
+  });
   return {
     get(collectionId) {
       const collection = get.first(collectionId);
-      return collection === null ? null : { ...collection, productKeys: members.all(collectionId) };
+      return collection === null ? null : withMembers(collection);
     },
+    list: ({ reach }, { limit, offset }) =>
+      list.all(reach?.accountId ?? null, limit, offset).map(withMembers),
+    count: ({ reach }) => count(reach?.accountId ?? null),
   };
 }
 
@@ -35,13 +48,31 @@ export function collectionTable(database: DatabaseSync): CollectionTable {
     `INSERT INTO collection_member (collection_id, position, product_key)
      VALUES (:collectionId, :position, :productKey)`,
   );
+  const rename = prepareChange(
+    database,
+    'UPDATE collection SET name = :name WHERE collection_id = :collectionId',
+  );
+  const removeMembers = prepareChange(
+    database,
+    'DELETE FROM collection_member WHERE collection_id = :collectionId',
+  );
+  const addMembers = ({ collectionId, productKeys }: Collection): void => {
+    for (const [position, productKey] of productKeys.entries()) {
+      addMember({ collectionId, position, productKey });
+    }
+  };
   return {
     ...collectionReads(database),
-    add({ collectionId, accountId, name, productKeys }) {
+    add(collection) {
+      const { collectionId, accountId, name } = collection;
       add({ collectionId, accountId, name });
-      for (const [position, productKey] of productKeys.entries()) {
-        addMember({ collectionId, position, productKey });
-      }
+      addMembers(collection);
+    },
+    put(collection) {
+      const { collectionId, name } = collection;
+      rename({ collectionId, name });
+      removeMembers({ collectionId });
+      addMembers(collection);
     },
   };
 }

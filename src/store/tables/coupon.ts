@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode } from '../../domain/coupon.ts';
-import type { CouponReads, CouponTable } from '../../service/tables.ts';
+import type { CouponReads, CouponTable } from '../../service/authority/tables.ts';
 import { couponColumns, couponFrom, termsColumns } from './coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 

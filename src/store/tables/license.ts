@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { License } from '../../domain/license.ts';
-import type { LicenseFilter, LicenseReads, LicenseTable } from '../../service/tables.ts';
+import type { License, SoldLicense } from '../../domain/license.ts';
+import type { LicenseFilter, LicenseReads, LicenseTable } from '../../service/authority/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
@@ -9,21 +9,34 @@ const select = `SELECT license_key AS licenseKey, product_key AS productKey, buy
   enabled, created_at AS createdAt FROM license`;
 const fromRow = (row: Row): License => ({ ...row, enabled: row.enabled === 1 });
 
+// A key is sold once.
+const sale = (column: string): string =>
+  `(SELECT max(${column}) FROM purchase WHERE purchase.license_key = license.license_key)`;
+const selectSold = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, ${sale('purchase_id')} AS purchaseId, ${sale('refunded_at')} AS refundedAt
+  FROM license`;
+const soldFromRow = (row: Omit<SoldLicense, 'enabled'> & { enabled: Bit }): SoldLicense => ({
+  ...row,
+  enabled: row.enabled === 1,
+});
+
 /*
- * The parameters are always product, enabled, buyer, and the account and product of the reach. Which of them leads is spelled out, because a
- * condition with IS NULL can use no index.
+ * The parameters are always product, enabled, buyer, the account and product of the reach, and key. Which of them
+ * leads is spelled out, because a condition with IS NULL can use no index.
  */
 const optional = {
   product: '(?1 IS NULL OR product_key = ?1)',
   enabled: '(?2 IS NULL OR enabled = ?2)',
-  buyer: '(?3 IS NULL OR buyer_email = ?3)',
+  buyer: '(?3 IS NULL OR lower(buyer_email) = lower(?3))',
   reach: `(?4 IS NULL OR EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
     AND product.account_id = ?4)) AND (?5 IS NULL OR product_key = ?5)`,
 };
+const rest = `${optional.enabled} AND ${optional.reach}`;
 const conditions = {
-  byBuyer: `buyer_email = ?3 AND ${optional.product} AND ${optional.enabled} AND ${optional.reach}`,
-  byProduct: `product_key = ?1 AND ${optional.enabled} AND ${optional.buyer} AND ${optional.reach}`,
-  any: `${optional.product} AND ${optional.enabled} AND ${optional.buyer} AND ${optional.reach}`,
+  byKey: `license_key = ?6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
+  byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
+  byProduct: `product_key = ?1 AND ?6 IS NULL AND ?3 IS NULL AND ${rest}`,
+  any: `?6 IS NULL AND ?3 IS NULL AND ?1 IS NULL AND ${rest}`,
 };
 
 /** Prepares the reads of licenses. */
@@ -32,15 +45,17 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   const prepareFiltered = (condition: string) => ({
     list: prepareQuery(
       database,
-      `${select} WHERE ${condition} ORDER BY license_key LIMIT ?6 OFFSET ?7`,
-      fromRow,
+      `${selectSold} WHERE ${condition} ORDER BY license_key LIMIT ?7 OFFSET ?8`,
+      soldFromRow,
     ),
     count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
   });
+  const byKey = prepareFiltered(conditions.byKey);
   const byBuyer = prepareFiltered(conditions.byBuyer);
   const byProduct = prepareFiltered(conditions.byProduct);
   const any = prepareFiltered(conditions.any);
-  const statementsFor = ({ productKey, buyerEmail }: LicenseFilter) => {
+  const statementsFor = ({ licenseKey, productKey, buyerEmail }: LicenseFilter) => {
+    if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
     return productKey === undefined ? any : byProduct;
   };
@@ -53,13 +68,14 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
 }
 
 function filterParameters(filter: LicenseFilter): (string | number | null)[] {
-  const { productKey, enabled, buyerEmail, reach } = filter;
+  const { productKey, enabled, buyerEmail, licenseKey, reach } = filter;
   return [
     productKey ?? null,
     enabled === undefined ? null : bit(enabled),
     buyerEmail ?? null,
     reach?.accountId ?? null,
     reach?.productKey ?? null,
+    licenseKey ?? null,
   ];
 }
 

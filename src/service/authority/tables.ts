@@ -1,0 +1,91 @@
+import type { Account } from '../../domain/account.ts';
+import type { Collection } from '../../domain/collection.ts';
+import type { Coupon, CouponTerms } from '../../domain/coupon.ts';
+import type { License, SoldLicense } from '../../domain/license.ts';
+import type { Page } from '../../domain/page.ts';
+import type { ReachFilter } from '../../domain/principal.ts';
+import type { Product } from '../../domain/product.ts';
+import type { Purchase, PurchaseWithLicense } from '../../domain/purchase.ts';
+
+export interface AccountReads {
+  get(accountId: string): Account | null;
+  byKeyDigest(digest: string): Account | null;
+  list(filter: ReachFilter, page: Page): Account[];
+  count(filter: ReachFilter): number;
+}
+export interface AccountTable extends AccountReads {
+  add(account: Account, keyDigest: string): void;
+  setKeyDigest(accountId: string, digest: string): void;
+}
+
+/** Undefined members do not filter. */
+export type ProductFilter = ReachFilter & { archived?: boolean | undefined };
+export interface ProductReads {
+  get(productKey: string): Product | null;
+  bySecretDigest(digest: string): Product | null;
+  list(filter: ProductFilter, page: Page): Product[];
+  count(filter: ProductFilter): number;
+}
+export interface ProductTable extends ProductReads {
+  add(product: Product, secretDigest: string): void;
+  setSecretDigest(productKey: string, digest: string): void;
+  put(product: Product): void;
+}
+
+export interface CollectionReads {
+  get(collectionId: string): Collection | null;
+  list(filter: ReachFilter, page: Page): Collection[];
+  count(filter: ReachFilter): number;
+}
+export interface CollectionTable extends CollectionReads {
+  add(collection: Collection): void;
+  /** Changes its name and products. */
+  put(collection: Collection): void;
+}
+
+/** Undefined members do not filter; `since` and `until` are epoch ms, both included. */
+export type PurchaseFilter = ReachFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  /** Compared without case. */
+  buyerEmail?: string | undefined;
+  since?: number | undefined;
+  until?: number | undefined;
+  refunded?: boolean | undefined;
+};
+export interface PurchaseReads {
+  get(purchaseId: string): Purchase | null;
+  /** Latest first. */
+  list(filter: PurchaseFilter, page: Page): PurchaseWithLicense[];
+  count(filter: PurchaseFilter): number;
+}
+export interface PurchaseTable extends PurchaseReads {
+  put(purchase: Purchase): void;
+}
+
+/** Undefined members do not filter. */
+export type LicenseFilter = ReachFilter & {
+  productKey?: string | undefined;
+  licenseKey?: string | undefined;
+  enabled?: boolean | undefined;
+  /** Compared without case. */
+  buyerEmail?: string | undefined;
+};
+export interface LicenseReads {
+  get(licenseKey: string): License | null;
+  list(filter: LicenseFilter, page: Page): SoldLicense[];
+  count(filter: LicenseFilter): number;
+}
+export interface LicenseTable extends LicenseReads {
+  put(license: License): void;
+}
+
+export interface CouponReads {
+  get(accountId: string, id: number): Coupon | null;
+  byCode(accountId: string, code: string): Coupon | null;
+  list(accountId: string, page: Page): Coupon[];
+  count(accountId: string): number;
+}
+export interface CouponTable extends CouponReads {
+  add(accountId: string, terms: CouponTerms): Coupon;
+}
