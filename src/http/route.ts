@@ -54,6 +54,8 @@ type RouteFacts = {
   owned?: Owned;
   /** The answer carries a new secret: never store it under an idempotency key. */
   answersSecret?: boolean;
+  /** It changes nothing, whatever its method: a success leaves no line in the log. */
+  readsOnly?: boolean;
   /** The body may be this long even where `limits.body_bytes` is less. */
   bodyBytes?: number;
   /** Also answered while starting and draining. */
