@@ -31,6 +31,7 @@ export interface KindTypes {
   address: Address;
   destination: Destination;
   host: string;
+  origin: string;
   headerName: string;
   headerValue: string;
   secret: Secret;
@@ -76,6 +77,10 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
     show: formatDestination,
   },
   host: textual('a host name or address, without scheme, port or path', parseHost),
+  origin: textual(
+    'an origin such as https://app.example.com, app://name or "null" in quotes, without a path and never *',
+    parseOrigin,
+  ),
   headerName: textual('the name of an HTTP header', (given) =>
     /^[\w!#$%&'*+.^`|~-]+$/.test(given) ? given.toLowerCase() : undefined,
   ),
@@ -168,6 +173,14 @@ function parseBaseUrl(given: string): string | undefined {
   if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(given)) return undefined;
   const base = url.href.replace(/\/+$/, '');
   return base.endsWith('/api/v2') ? undefined : base;
+}
+
+/** An origin as browsers write it: in lower case, and without the port that its scheme has anyway. */
+function parseOrigin(given: string): string | undefined {
+  if (given === 'null') return given;
+  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]*(?=\/?$)/i.exec(given)?.[0].toLowerCase();
+  if (origin === undefined || !/^https?:/.test(origin)) return origin;
+  return URL.parse(origin)?.origin;
 }
 
 function parseProxyUrl(given: string): Secret | undefined {

@@ -1,4 +1,5 @@
 import type { App } from '../http/app.ts';
+import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import type { Status } from '../service/status.ts';
 import { logOf } from './log/part.ts';
@@ -21,12 +22,13 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'cloc
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
   const { instance, current, reader, writer, clock, log, metrics } = parts;
-  const { licensing, couponing, checkout, credentials, sync } = parts.role;
+  const { licensing, couponing, checkout, credentials, productName, sync } = parts.role;
   const { role } = current.configuration;
   return {
     role,
     version,
     instance,
+    dialect: dialects[current.configuration.listen.dialect],
     licensing: metrics.countVerdicts(licensing),
     couponing,
     checkout,
@@ -36,6 +38,7 @@ export function appOf(parts: AppParts): App {
       () => clock.steady(),
     ),
     configuredProducts: () => (role === 'agent' ? current.productKeys() : null),
+    productName,
     reader,
     operations: role === 'agent' ? reader.operations : null,
     writer,

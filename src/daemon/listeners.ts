@@ -40,9 +40,8 @@ export async function openListeners(
   const underWay = new RequestsInFlight();
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
   const open = (listener: 'tcp' | 'socket', principal: Principal | null = null): FastifyInstance => {
-    const { headerAliases, allowedHosts } = listen;
     const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
-    const settings: ServerSettings = { listener, headerAliases, allowedHosts, limits, tls, principal };
+    const settings: ServerSettings = { ...listen, listener, limits, tls, principal };
     const server = buildServer(app, settings);
     prepare(server);
     underWay.watch(server.server);

@@ -45,6 +45,10 @@ export class LiveConfiguration {
     return this.#configuration.products.find(({ key }) => key === productKey)?.secret.reveal() ?? null;
   }
 
+  productName(productKey: string): string | null {
+    return this.#configuration.products.find(({ key }) => key === productKey)?.name ?? null;
+  }
+
   sync(): SyncOptions {
     const { sync, freshness } = this.#configuration;
     const { rate, lanes, breaker } = sync;

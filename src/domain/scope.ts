@@ -12,8 +12,9 @@ export const scopes: readonly Scope[] = [
   'admin',
 ];
 
-export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write'];
 export const productSecretScopes: readonly Scope[] = ['verify', 'use', 'manage'];
+/** License keys too, on the routes that take an API key for them. */
+export const apiKeyScopes: readonly Scope[] = ['coupons:read', 'coupons:write', ...productSecretScopes];
 
 /** What a token for one product may carry: coupons belong to the account, and `admin` is for all there is. */
 export const scopesOfOneProduct: readonly Scope[] = ['verify', 'use', 'manage', 'sell', 'ops'];

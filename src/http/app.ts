@@ -7,6 +7,7 @@ import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader, Awaitable, OperationReads } from '../service/tables.ts';
+import type { Dialect, ProductName } from './dialects/dialect.ts';
 import type { Rates } from './entry/request-rates.ts';
 
 /** Whether this process accepts requests; `reasons` are short codes for people and probes. */
@@ -24,6 +25,7 @@ export interface App {
   readonly version: string;
   /** The id of this store, told with every answer. */
   readonly instance: string;
+  readonly dialect: Dialect;
   readonly licensing: Licensing;
   readonly couponing: Couponing;
   readonly checkout: Checkout;
@@ -37,6 +39,7 @@ export interface App {
   readonly rates: Rates;
   /** The product keys that an agent is configured with; null on an authority, which has a catalogue of its own. */
   configuredProducts(): readonly string[] | null;
+  readonly productName: ProductName;
   readonly digest: Digest;
   readonly log: Log;
   /** Idempotency keys of the writes in progress. */
@@ -82,6 +85,10 @@ export type ServerSettings = {
   readonly headerAliases: { readonly apiKey: readonly string[]; readonly productSecret: readonly string[] };
   /** Names besides loopback that a `Host` may have on TCP: lower case, without port or brackets. */
   readonly allowedHosts: readonly string[];
+  /** The web pages, by their origins, that may use what is for software. */
+  readonly allowedOrigins: readonly string[];
+  /** What becomes of a request when nothing can be said of its license key. */
+  readonly unknown: 'problem' | 'reset';
   readonly limits: HttpLimits;
   /** What the listener shows its callers (PEM); null: it speaks plain HTTP. */
   readonly tls: { readonly chain: string; readonly key: string } | null;

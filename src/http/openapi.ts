@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { credentialHeaders, idempotencyKeyHeader } from '../domain/header-names.ts';
+import type { Dialect, RefusalForm } from './dialects/dialect.ts';
+import { specification } from './dialects/specification.ts';
 import type { Access } from './entry/credential.ts';
 import type { Route } from './route.ts';
-import { problemObject } from './wire/problem.ts';
 
 /** Describes the routes as OpenAPI 3.1, from the schemas that validate their requests. */
-export function describeRoutes(routes: readonly Route[], version: string): object {
+export function describeRoutes(
+  routes: readonly Route[],
+  { version, dialect }: { version: string; dialect: Dialect },
+): object {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route, dialect) };
   }
   return createDocument({
     openapi: '3.1.0',
@@ -32,7 +36,8 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
   });
 }
 
-function describe(route: Route): ZodOpenApiOperationObject {
+function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {
+  const { refusal } = route.path.startsWith('/api/') ? dialect : specification;
   return {
     operationId: operationId(route),
     summary: route.summary,
@@ -42,8 +47,8 @@ function describe(route: Route): ZodOpenApiOperationObject {
       ...Object.fromEntries(
         Object.entries(route.answers).map(([status, schema]) => [status, success(schema)]),
       ),
-      '4XX': problem('Refused'),
-      '5XX': problem('Not possible now'),
+      '4XX': refused('Refused', refusal),
+      '5XX': refused('Not possible now', refusal),
     },
   };
 }
@@ -61,8 +66,8 @@ function mediaType(schema: z.ZodType): string {
   return schema instanceof z.ZodFile ? 'application/octet-stream' : 'application/json';
 }
 
-function problem(description: string): ReturnType<typeof success> {
-  return { description, content: { 'application/problem+json': { schema: problemObject } } };
+function refused(description: string, { mediaType: type, schema }: RefusalForm): ReturnType<typeof success> {
+  return { description, content: { [type]: { schema } } };
 }
 
 const writeHeaders = z.object({ [idempotencyKeyHeader]: z.string().max(257).optional() });

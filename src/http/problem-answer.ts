@@ -1,27 +1,47 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refuse, type Problem } from '../domain/problem.ts';
-import { problems, type ProblemCode } from '../domain/problem-table.ts';
+import type { ProblemCode } from '../domain/problem-table.ts';
 import { StorageError } from '../service/ports.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';
+import { specification } from './dialects/specification.ts';
+import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
 import { presentErrorLine } from './wire/log.ts';
-import { presentProblem } from './wire/problem.ts';
 
-/** Answers with a problem (RFC 9457). */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** No answer is sent where nothing can be said of a license key (`listen.unknown`). */
+    isLeftUnanswered?: boolean;
+  }
+}
+
+/** Refuses: with a problem (RFC 9457), or as the dialect has it. */
 export function sendProblem(app: App, reply: FastifyReply, problem: Problem): FastifyReply {
   const { request } = reply;
-  const status = problem.status ?? problems[problem.code].status;
+  const { refusal } = isForSoftware(request) ? app.dialect : specification;
+  const { status, body } = refusal.present(problem, request.id);
   const challenged = challenge(problem.code);
   if (challenged !== null) reply.header('WWW-Authenticate', challenged);
   if (problem.retryAfterS !== undefined) reply.header('Retry-After', String(problem.retryAfterS));
   if (problem.code === 'draining') reply.header('Connection', 'close');
   logAnswer(app, request, { status, code: problem.code });
-  return reply
-    .code(status)
-    .type('application/problem+json')
-    .send(Buffer.from(JSON.stringify(presentProblem(problem, request.id))));
+  reply.code(status);
+  if (status >= 500 && request.routeOptions.config.isLeftUnanswered === true) return leaveUnanswered(reply);
+  return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
+}
+
+/** What is under `/api` is the store's interface, and has its dialect; the rest is Latchkey's own. */
+function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
+  return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
+}
+
+/** Closes the connection without a byte, after the answers to what was asked before on it. */
+function leaveUnanswered(reply: FastifyReply): FastifyReply {
+  reply.hijack();
+  reply.raw.destroy();
+  return reply;
 }
 
 /** Answers with the problem that an error stands for; an unexpected error is logged and not disclosed. */

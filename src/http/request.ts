@@ -2,8 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
 import type { App } from './app.ts';
+import { duplicate } from './entry/form.ts';
 import { readIdempotencyKey } from './entry/idempotent-request.ts';
 import { readWait } from './entry/prefer.ts';
+import { pathOf } from './path.ts';
 import type { RouteRequest, Route } from './route.ts';
 import { reachRefusal } from './entry/reach.ts';
 import { stateOf } from './entry/request-state.ts';
@@ -28,7 +30,7 @@ export async function readRequest(
   const { principal } = state;
   const named = request.params as Readonly<Record<string, string>>;
   const query = read(route.query, state.query);
-  const body = read(route.body, request.body instanceof Map ? request.body : noParameters);
+  const body = read(route.body, bodyOf(route, request));
   const faults = [
     ...faultsOf(query),
     ...faultsOf(body),
@@ -75,8 +77,14 @@ function departure({ raw }: FastifyReply): AbortSignal {
   return leaving.signal;
 }
 
-function pathOf(url: string): string {
-  return url.split('?', 1)[0] ?? '';
+/** The parameters of the body; those of the query among them where the route takes them there too. */
+function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameters {
+  const body: RawParameters = request.body instanceof Map ? request.body : noParameters;
+  if (isBodyInQuery !== true) return body;
+  const { query } = stateOf(request);
+  const different = [...body].find(([name, value]) => query.has(name) && query.get(name) !== value);
+  if (different !== undefined) throw duplicate(different[0]);
+  return new Map([...query, ...body]);
 }
 
 function idempotencyOf(

@@ -58,6 +58,10 @@ type RouteFacts = {
   readsOnly?: boolean;
   /** The body may be this long even where `limits.body_bytes` is less. */
   bodyBytes?: number;
+  /** The parameters of the body may also come by the query. */
+  isBodyInQuery?: boolean;
+  /** The answer says what a license key is worth: where that cannot be said, `listen.unknown` decides. */
+  isVerdict?: boolean;
   /** Also answered while starting and draining. */
   always?: boolean;
   /** The schema of the response body by status; null: no body. */

@@ -1,25 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { instanceHeader } from '../domain/header-names.ts';
+import { credentialHeaders, instanceHeader } from '../domain/header-names.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
 import { authorize } from './entry/credential.ts';
 import type { App, ServerSettings } from './app.ts';
-import { passGate } from './entry/gate.ts';
+import { checkTarget, readQuery } from './entry/gate.ts';
+import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
+import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
 import { readRequest } from './request.ts';
 import type { Route } from './route.ts';
-import { routes } from './routes/all.ts';
+import { routesOf } from './routes/all.ts';
 import { stateOf } from './entry/request-state.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
 export function buildServer(app: App, settings: ServerSettings): FastifyInstance {
-  const arrive = arrival(app, settings);
+  const routes = routesOf(app.dialect);
+  const names = credentialNames(app, settings);
+  const origins = new Origins(settings.allowedOrigins);
+  const arrive = arrival(app, settings, { names, origins });
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
   const server = fastify({
@@ -28,12 +33,17 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
     // The gate parses the query, more strictly than the router would.
-    routerOptions: { querystringParser: () => ({}), maxParamLength: 1_000 },
+    routerOptions: {
+      querystringParser: () => ({}),
+      maxParamLength: 1_000,
+      ignoreTrailingSlash: true,
+      ignoreDuplicateSlashes: true,
+    },
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
       nameInstance(app, reply);
-      sendError(app, errorOf(() => arrive(request)) ?? error, reply);
+      sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
@@ -54,12 +64,16 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     nameInstance(app, reply);
     done(
       errorOf(() => {
-        arrive(request);
-        if (request.is404) throw unknownRoute(request, reply);
+        arrive(request, reply);
+        if (request.is404) throw unknownRoute(routes, request, reply);
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, settings, broken }, route);
+  for (const route of routes) addRoute(server, { app, settings, routes, broken }, route);
+  origins.answerPreflights(server, routes, {
+    credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
+    refuse: (request, reply) => unknownRoute(routes, request, reply),
+  });
   return server;
 }
 
@@ -87,12 +101,29 @@ function serverOptions({ limits, tls }: ServerSettings): object {
   };
 }
 
+/** The names of the headers that carry a credential: the specification's, the dialect's and those of the configuration. */
+function credentialNames(
+  { dialect }: App,
+  { headerAliases }: ServerSettings,
+): ServerSettings['headerAliases'] {
+  return {
+    apiKey: [credentialHeaders.apiKey, ...dialect.apiKeyHeaders, ...headerAliases.apiKey],
+    productSecret: [credentialHeaders.productSecret, ...headerAliases.productSecret],
+  };
+}
+
 /** Makes the function that takes each request of a listener through the gate. */
-function arrival(app: App, settings: ServerSettings): (request: FastifyRequest) => void {
-  const readHead = headReader(settings);
-  return (request) => {
+function arrival(
+  app: App,
+  settings: ServerSettings,
+  { names, origins }: { names: ServerSettings['headerAliases']; origins: Origins },
+): (request: FastifyRequest, reply: FastifyReply) => void {
+  const readHead = headReader(names);
+  return (request, reply) => {
     const head = readHead(request.raw);
-    const query = passGate(request.raw, head, settings);
+    checkTarget(request.raw, head, settings);
+    origins.admit(head, request, reply);
+    const query = readQuery(request.raw, head, settings.limits);
     if (head.instance.includes(app.instance)) {
       throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
     }
@@ -109,8 +140,12 @@ function errorOf(pass: () => void): Error | undefined {
   }
 }
 
-function unknownRoute({ method, url }: FastifyRequest, reply: FastifyReply): ProblemError {
-  const [path = ''] = url.split('?', 1);
+function unknownRoute(
+  routes: readonly Route[],
+  { method, url }: FastifyRequest,
+  reply: FastifyReply,
+): ProblemError {
+  const path = pathOf(url);
   const allowed = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
   if (allowed.length === 0) return new ProblemError('route_not_found', 'There is nothing at this path.');
   reply.header('Allow', allowed.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : [each])).join(', '));
@@ -126,10 +161,15 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-type Entrance = { app: App; settings: ServerSettings; broken: BrokenRequests };
+type Entrance = {
+  app: App;
+  settings: ServerSettings;
+  routes: readonly Route[];
+  broken: BrokenRequests;
+};
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app, settings } = entrance;
+  const { app, settings, routes } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -146,7 +186,8 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     return body;
   };
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
-  server.route({ method: route.method, url: route.path, bodyLimit, onRequest, handler });
+  const config = { isLeftUnanswered: route.isVerdict === true && settings.unknown === 'reset' };
+  server.route({ method: route.method, url: route.path, bodyLimit, config, onRequest, handler });
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */

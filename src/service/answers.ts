@@ -23,7 +23,12 @@ export type Provenance =
       ageMs: number;
     };
 
-export type LicenseAnswer = { license: License; provenance: Provenance };
+export type LicenseAnswer = {
+  license: License;
+  /** The product under which it is known here; on an agent as configured, whatever link the upstream writes. */
+  productKey: string;
+  provenance: Provenance;
+};
 
 export type LicenseHistory = { changes: readonly HistoryEntry[]; total: number };
 

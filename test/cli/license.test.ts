@@ -50,6 +50,20 @@ test('verify says that an unknown key is unknown, and fails', async () => {
   });
 });
 
+test('verify tells a refusal in the dialect of a store', async () => {
+  await using daemon = await startFakeDaemon();
+  const body = { data: [], error: true, message: 'There is no such key.' };
+  daemon.answer({ status: 400, body });
+  expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toEqual({
+    code: 1,
+    out: '',
+    err: 'latchkey: There is no such key.\n',
+  });
+  daemon.answer({ status: 400, body });
+  const told = await latchkey('verify', 'K', '--json', '--state-dir', daemon.stateDir);
+  expect([told.code, JSON.parse(told.out)]).toEqual([1, body]);
+});
+
 test('verify --json prints the data as it came, for a valid and for a disabled key', async () => {
   await using daemon = await startFakeDaemon();
   for (const enabled of [true, false]) {

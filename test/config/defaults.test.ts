@@ -13,9 +13,12 @@ test('without any configuration this is an authority with the defaults of the co
       socket: '/home/ada/.local/state/latchkey/latchkey.sock',
       socket_mode: '0600',
       sockets: [],
+      dialect: 'specification',
+      unknown: 'problem',
       header_aliases: { api_key: [], product_secret: [] },
       allow_remote: false,
       allowed_hosts: [],
+      allowed_origins: [],
     },
     upstream: null,
     products: [],
@@ -78,6 +81,7 @@ listen:
   header_aliases: { api_key: [Payhip-Api-Key], product_secret: [] }
   allow_remote: false
   allowed_hosts: [Licenses.Example.com, "[::1]"]
+  allowed_origins: ["https://App.Example.com:443/", "app://Notes", "chrome-extension://abc", "null", "file://"]
 upstream:
   base_url: https://api.example.com/shop/
   api_key_file: /etc/latchkey/api-key
@@ -104,9 +108,12 @@ freshness: { fresh: 24h, stale: 7d, grace: 14d, refresh: 6h, unknown: 60s, gone:
         grant: { scopes: ['verify', 'use'], product: 'RGsF' },
       },
     ],
+    dialect: 'specification',
+    unknown: 'problem',
     headerAliases: { apiKey: ['payhip-api-key'], productSecret: [] },
     allowRemote: false,
     allowedHosts: ['licenses.example.com', '::1'],
+    allowedOrigins: ['https://app.example.com', 'app://notes', 'chrome-extension://abc', 'null', 'file://'],
   });
   expect(configuration.upstream?.baseUrl).toBe('https://api.example.com/shop');
   expect(configuration.upstream?.apiKey?.reveal()).toBe('key-1');

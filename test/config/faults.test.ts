@@ -77,6 +77,13 @@ test.each([
     'listen: { header_aliases: { api_key: [x], product_secret: [X] } }',
     'listen.header_aliases.api_key: names a header that already has a meaning',
   ],
+  ...['*', 'https://*.x', 'https://x/path', 'https://a@x', 'x.example', 'null ', 'https://'].map(
+    (origin): [string, string] => [
+      `listen: { allowed_origins: ["${origin}"] }`,
+      'listen.allowed_origins[0]: must be an origin',
+    ],
+  ),
+  ['listen: { dialect: other }', 'listen.dialect: must be one of specification, payhip'],
   ['listen: { allowed_hosts: ["https://x"] }', 'listen.allowed_hosts[0]: must be a host name'],
   ['listen: true', 'listen: must be a mapping'],
   ['upstream: { base_url: "ftp://x" }', 'upstream.base_url: must be an http or https address'],

@@ -32,6 +32,7 @@ const listen = fc.record(
     ),
     header_aliases: fc.record({ api_key: fc.uniqueArray(header, { maxLength: 1 }) }, optional),
     allow_remote: fc.boolean(),
+    allowed_origins: fc.array(fc.constantFrom('https://a.example', 'http://[::1]:3000', 'app://b', 'null')),
     allowed_hosts: fc.array(fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6())),
   },
   optional,

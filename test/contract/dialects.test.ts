@@ -40,10 +40,14 @@ async function play(stage: DialectStage, role: 'authority' | 'agent'): Promise<R
   return answers;
 }
 
-describe.each(['authority', 'agent'] as const)('an %s', (role) => {
+const roles = ['authority', 'agent'] as const;
+const dialectNames = ['specification', 'payhip'] as const;
+const cases = roles.flatMap((role) => dialectNames.map((dialect) => ({ role, dialect })));
+
+describe.each(cases)('an $role in the dialect $dialect', ({ role, dialect }) => {
   test.each(['tcp', 'socket'] as const)('answers as written down over %s', async (listener) => {
-    await using stage = await setDialectStage(role, listener);
-    const file = join(folder, `${role}.json`);
+    await using stage = await setDialectStage(role, listener, { dialect });
+    const file = join(folder, `${role}-${dialect}.json`);
     const text = await format(JSON.stringify(await play(stage, role)), {
       ...(await resolveConfig(file)),
       parser: 'json',

@@ -24,6 +24,9 @@ const wanted = configurationOf({
       header_aliases: { api_key: ['x-key'], product_secret: ['x-secret'] },
       allow_remote: true,
       allowed_hosts: ['b.example'],
+      dialect: 'payhip',
+      unknown: 'reset',
+      allowed_origins: ['https://b.example'],
     },
     upstream: {
       base_url: 'https://b.example',
@@ -35,7 +38,7 @@ const wanted = configurationOf({
       proxy: 'http://me:hush@proxy:3128',
     },
     products: [
-      { key: 'A', secret: 'two' },
+      { key: 'A', name: 'The A', secret: 'two' },
       { key: 'B', secret: 'three' },
     ],
     freshness: { fresh: '1s', stale: '2s', grace: '3s', refresh: '1s', unknown: '1s', gone: '1s' },
@@ -70,6 +73,7 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
   expect(changedKeys(running, takenOver(running, wanted))).toEqual([
     'upstream.api_key',
     'upstream.probe',
+    'products[0].name',
     'products[0].secret',
     ...['fresh', 'stale', 'grace', 'refresh', 'unknown', 'gone'].map((key) => `freshness.${key}`),
     ...['rate', 'lanes', 'fence', 'writers', 'on_doubt', 'max_pending'].map((key) => `sync.${key}`),
@@ -83,6 +87,7 @@ test('SIGHUP takes over secrets, products, freshness, sync, rates of callers, me
     'metrics.open',
     'log.level',
     'products[1].key',
+    'products[1].name',
     'products[1].secret',
   ]);
 });
@@ -94,10 +99,13 @@ test('where state is kept, who can call, and how the upstream is reached wait fo
     'listen.socket',
     'listen.socket_mode',
     'listen.sockets',
+    'listen.dialect',
+    'listen.unknown',
     'listen.header_aliases.api_key',
     'listen.header_aliases.product_secret',
     'listen.allow_remote',
     'listen.allowed_hosts',
+    'listen.allowed_origins',
     'upstream.base_url',
     'upstream.headers.api_key',
     'upstream.headers.product_secret',
@@ -114,6 +122,7 @@ test('where state is kept, who can call, and how the upstream is reached wait fo
     'listen.header_aliases.api_key[0]',
     'listen.header_aliases.product_secret[0]',
     'listen.allowed_hosts[0]',
+    'listen.allowed_origins[0]',
   ]);
 });
 

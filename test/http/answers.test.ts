@@ -23,10 +23,10 @@ function licensingOf(provenance: Provenance): Licensing & { asked: LicenseChange
   const asked: LicenseChangeRequest[] = [];
   return {
     asked,
-    verify: () => Promise.resolve(done({ license, provenance })),
+    verify: () => Promise.resolve(done({ license, productKey: 'P', provenance })),
     change: (request) => {
       asked.push(request);
-      return Promise.resolve(done({ license, provenance }));
+      return Promise.resolve(done({ license, productKey: 'P', provenance }));
     },
     history: () => Promise.resolve(done({ changes: [], total: 0 })),
   };

@@ -9,7 +9,9 @@ import {
   provenanceHeaderNames,
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/scope.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
+import type { Route } from '../../src/http/route.ts';
+import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { authorityStatus } from '../support/http-app.ts';
 
 const source = join(import.meta.dirname, '../../src');
@@ -30,13 +32,31 @@ function rows(text: string): string[][] {
     .map((line) => line.split(' | ').map((cell) => cell.replaceAll(/[|`]/g, '').trim()));
 }
 
+function nameOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+function accessOf({ access }: Route): readonly [credential: string, scope: string] {
+  return access === 'anyone' ? ['anyone', ''] : [access.credential, access.scope];
+}
+
 test('every route is in the book with its access, and the book has no other', () => {
   const written = rows(section('Routes')).map(([path, access, scope, only]) => [path, access, scope, only]);
-  const real = routes.map(({ method, path, access, authorityOnly }) => [
-    `${method} ${path}`,
-    ...(access === 'anyone' ? ['anyone', ''] : [access.credential, access.scope]),
-    authorityOnly === true ? 'authority' : '',
+  const real = routes.map((route) => [
+    nameOf(route),
+    ...accessOf(route),
+    route.authorityOnly === true ? 'authority' : '',
   ]);
+  expect(new Set(written)).toEqual(new Set(real));
+});
+
+test('every route that only a dialect has is in the book', () => {
+  const written = rows(section('Dialects')).map(([path, access, scope]) => [path, access, scope]);
+  const everywhere = new Set(routes.map(nameOf));
+  const real = routesOf(dialects.payhip)
+    .filter((route) => !everywhere.has(nameOf(route)))
+    .map((route) => [nameOf(route), ...accessOf(route)]);
+  expect(real).not.toEqual([]);
   expect(new Set(written)).toEqual(new Set(real));
 });
 

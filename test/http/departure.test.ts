@@ -18,7 +18,7 @@ const request = { headers: { authorization: `Bearer ${adminToken}` }, form: { li
 /** Licensing whose changes wait for `go`, and the signals that they were given. */
 function waitingLicensing(go: Promise<void>): { licensing: Licensing; signals: AbortSignal[] } {
   const signals: AbortSignal[] = [];
-  const answer = done({ license, provenance: { freshness: 'authoritative' as const } });
+  const answer = done({ license, productKey: 'P', provenance: { freshness: 'authoritative' as const } });
   const licensing: Licensing = {
     verify: () => Promise.resolve(answer),
     async change(_, signal) {

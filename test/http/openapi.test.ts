@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
@@ -24,7 +25,10 @@ type Description = {
   components: { schemas: Record<string, Schema>; securitySchemes: object };
 };
 
-const description = describeRoutes(routes, '1.2.3') as Description;
+const description = describeRoutes(routes, {
+  version: '1.2.3',
+  dialect: dialects.specification,
+}) as Description;
 const { schemas } = description.components;
 
 function operationOf({ method, path }: Pick<Route, 'method' | 'path'>): Operation {

@@ -292,12 +292,17 @@ describe('an answer of the authority', () => {
     const licensing = authorityLicensing(shop.store, shop.writer);
     const { licenseKey } = license;
     const provenance = { freshness: 'authoritative' };
-    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toEqual({ license, provenance });
+    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toEqual({
+      license,
+      productKey: license.productKey,
+      provenance,
+    });
     const other = { accountId, productKey: 'brush' };
     expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
     const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;
     expect(valueOf(await licensing.change({ ...request, reach: anyProduct }, never))).toEqual({
       license: { ...license, uses: 1 },
+      productKey: license.productKey,
       provenance,
     });
     expect(refusalOf(await licensing.change({ ...request, reach: other }, never))).toBe('license_not_found');

@@ -13,6 +13,7 @@ const changes = ['usage', 'decrease', 'disable', 'enable'] as const;
 export function storeCalls(credentials: Credentials): readonly NamedCall[] {
   return [
     ...licenseCalls(credentials),
+    ...firstVersionCalls(credentials),
     ...couponCalls(credentials),
     ...idempotencyCalls(credentials),
     ...gateCalls(credentials),
@@ -94,6 +95,57 @@ function licenseCalls({ secret, apiKey, token, verifyToken }: Credentials): read
       headers: { ...formType, authorization: `Bearer ${verifyToken}` },
     },
     { ...usage, what: 'use and wait', headers: { ...usage.headers, prefer: 'wait=5' } },
+  ];
+}
+
+function firstVersionCalls({ secret, apiKey, verifyToken }: Credentials): readonly NamedCall[] {
+  const headers = { 'payhip-api-key': apiKey };
+  const path = '/api/v1/license';
+  const verify = (what: string, query: string, more: Call['headers'] = headers): NamedCall => ({
+    what: `v1: ${what}`,
+    method: 'GET',
+    path: `${path}/verify?${query}`,
+    headers: more,
+  });
+  const put = (what: string, kind: string, { query = '', body = '' }): NamedCall => ({
+    what: `v1: ${what}`,
+    method: 'PUT',
+    path: `${path}/${kind}${query === '' ? '' : `?${query}`}`,
+    headers: { ...headers, ...(body !== '' && formType) },
+    ...(body !== '' && { body }),
+  });
+  const known = 'product_link=EDITOR&license_key=KEY-1';
+  return [
+    verify('verify', known),
+    verify('verify by the header of the second version', known, { 'service-api-key': apiKey }),
+    verify('verify by a header in capitals', known, { 'PAYHIP-API-KEY': apiKey }),
+    verify(
+      'verify by a link',
+      'product_link=https%3A%2F%2Fstore.example%2Fb%2FEDITOR%2F%3Fx%3D1&license_key=KEY-1',
+    ),
+    verify('verify a key of another product', 'product_link=PLAYER&license_key=KEY-1'),
+    verify('verify the other product', 'product_link=PLAYER&license_key=OF-PLAYER'),
+    verify('verify an unknown key', 'product_link=EDITOR&license_key=NONE'),
+    verify('verify of an unknown product', 'product_link=NONE&license_key=KEY-1'),
+    verify('verify of no product', 'license_key=KEY-1'),
+    verify('verify of a link to nothing', 'product_link=%2F%2F&license_key=KEY-1'),
+    verify('verify nothing', ''),
+    verify('verify without a credential', known, {}),
+    verify('verify with a secret alone', known, { 'product-secret-key': secret }),
+    verify('verify with a token', known, { authorization: `Bearer ${verifyToken}` }),
+    ...changes.map((kind) => put(`${kind} by form`, kind, { body: known })),
+    ...changes.map((kind) => put(`${kind} by query`, kind, { query: known })),
+    put('use an unknown key', 'usage', { body: 'product_link=EDITOR&license_key=NONE' }),
+    put('use of an unknown product', 'usage', { body: 'product_link=NONE&license_key=KEY-1' }),
+    put('use by form and query alike', 'usage', { query: 'product_link=EDITOR', body: known }),
+    put('use by form and query that differ', 'usage', { query: 'product_link=PLAYER', body: known }),
+    put('use nothing', 'usage', {}),
+    { ...verify('second version with the other name', ''), path: '/api/v2/coupons' },
+    {
+      ...verify('second version ignores the API key', ''),
+      path: `${verifyPath}?license_key=KEY-1`,
+      headers: { ...headers, 'product-secret-key': secret },
+    },
   ];
 }
 

@@ -87,7 +87,7 @@ function agentTree(authority: Daemon, apiKey: string): object {
   return {
     upstream: { base_url: authority.addresses.tcp ?? '', api_key: apiKey, timeout: '2s' },
     products: [
-      { key: 'EDITOR', secret },
+      { key: 'EDITOR', name: 'The Editor', secret },
       { key: 'PLAYER', secret: otherSecret },
     ],
     sync: { rate: '1000' },

@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { App, HttpLimits, ServerSettings } from '../../src/http/app.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { Backups } from '../../src/daemon/backups.ts';
@@ -70,6 +71,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     role: 'authority',
     version: '0.0.0',
     instance: authorityStatus.instance,
+    dialect: dialects.specification,
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
     checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
@@ -84,6 +86,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
       () => 0,
     ),
     configuredProducts: () => null,
+    productName: (productKey) => reader.products.get(productKey)?.name ?? null,
     digest,
     log: keepLines(lines),
     inFlight: new Set(),
@@ -153,6 +156,8 @@ export const tcpSettings: ServerSettings = {
   listener: 'tcp',
   headerAliases: { apiKey: [], productSecret: [] },
   allowedHosts: [],
+  allowedOrigins: [],
+  unknown: 'problem',
   limits,
   tls: null,
   principal: null,

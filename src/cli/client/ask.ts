@@ -66,8 +66,17 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
+/** An error's body in another dialect than that of the specification (src/http/README.md, Dialects). */
+const plainRefusal = z.object({ error: z.literal(true), message: z.string() });
+
 /** Prints an error answer; with `--json` also the problem as it came. */
 function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
+  const plain = plainRefusal.safeParse(body);
+  if (plain.success) {
+    if (options.json) output.printJson(body);
+    output.complain([`latchkey: ${plain.data.message}`]);
+    return exitCode.failed;
+  }
   const read = problem.safeParse(body);
   if (!read.success) {
     output.complain([`latchkey: the answer is ${status}, and not the daemon's: what is listening there?`]);

@@ -120,6 +120,20 @@ export const listenKeys = {
     purpose: 'Further Unix sockets.',
     items: { kind: 'section', purpose: 'One socket.', keys: socketKeys as typeof socketKeys },
   },
+  dialect: {
+    kind: 'word',
+    words: ['specification', 'payhip'],
+    default: 'specification',
+    purpose:
+      'How callers of `/api` are answered: as the specification and RFC 9457 say, or as a store does for which existing software was written (src/http/README.md, Dialects).',
+  },
+  unknown: {
+    kind: 'word',
+    words: ['problem', 'reset'],
+    default: 'problem',
+    purpose:
+      'What is answered when nothing can be said of a license key, as when the upstream is away and the key was never seen: a problem (503), or nothing at all, the connection being closed. Existing software takes any answer that it cannot read for "invalid", and forgives a connection that fails.',
+  },
   header_aliases: headerAliases as typeof headerAliases,
   allow_remote: {
     kind: 'boolean',
@@ -130,6 +144,12 @@ export const listenKeys = {
     kind: 'list',
     purpose: 'Names and addresses that a request may have in `Host`, beside those of this machine.',
     items: { kind: 'host', purpose: 'One name or address.' },
+  },
+  allowed_origins: {
+    kind: 'list',
+    purpose:
+      'The web pages, by their origins, that may use `/api` and `/agent`: browser extensions, Electron windows and webviews send one. All others are refused.',
+    items: { kind: 'origin', purpose: 'One origin.' },
   },
 } as const;
 

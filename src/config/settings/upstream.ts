@@ -110,6 +110,12 @@ export const products = {
     purpose: 'One product.',
     keys: {
       key: { kind: 'text', purpose: 'The key of the product.' },
+      name: {
+        kind: 'text',
+        default: null,
+        purpose:
+          'What people call it: told as `product_name` in the dialect `payhip` until the upstream has told its own.',
+      },
       secret: { kind: 'secret', purpose: 'Its secret at the upstream.' },
     },
   },

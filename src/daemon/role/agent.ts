@@ -48,6 +48,7 @@ export function agentRole(parts: RoleParts): Role {
       { reader, digest: sha256, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
       () => current.credentials(),
     ),
+    productName: (productKey) => current.productName(productKey),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),
     async bind() {

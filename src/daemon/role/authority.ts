@@ -16,6 +16,7 @@ export function authorityRole({ reader, writer, clock, tokenUses: uses }: RolePa
       believedNow: () => clock.believed(),
       uses,
     }),
+    productName: (productKey) => reader.products.get(productKey)?.name ?? null,
     upstream: null,
     sync: null,
     bind: () => Promise.resolve(),

@@ -1,3 +1,4 @@
+import type { ProductName } from '../../http/dialects/dialect.ts';
 import type { Credentials } from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token-use.ts';
 import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
@@ -14,6 +15,7 @@ export type Role = {
   couponing: Couponing;
   checkout: Checkout;
   credentials: Credentials;
+  productName: ProductName;
   /** Null on an authority. */
   upstream: {
     status(): UpstreamStatus;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServerSettings } from '../app.ts';
+import type { HttpLimits, ServerSettings } from '../app.ts';
 import type { Head } from './request-headers.ts';
 import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -9,11 +9,8 @@ const hostPattern = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[
 const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
 
-/**
- * Checks what every request must satisfy before a route sees it, in this order (src/http/README.md, The gate).
- * Returns the query's parameters; throws a problem otherwise.
- */
-export function passGate(message: IncomingMessage, head: Head, settings: ServerSettings): RawParameters {
+/** Checks the form of a request, and that it is meant for this server (src/http/README.md, The gate); throws a problem otherwise. */
+export function checkTarget(message: IncomingMessage, head: Head, settings: ServerSettings): void {
   const { limits } = settings;
   // Node's parser also accepts a request line without a version (HTTP/0.9) and the text HTTP/2.0.
   if (!/^1\.[01]$/.test(message.httpVersion)) throw malformed('HTTP/1.1 is spoken here.');
@@ -21,18 +18,23 @@ export function passGate(message: IncomingMessage, head: Head, settings: ServerS
     throw new ProblemError('headers_too_large', `There are more than ${limits.headerCount} headers.`);
   }
   checkHost(head.host, settings);
-  const target = message.url ?? '';
-  if (!targetPattern.test(target)) throw malformed('The target must be a path.');
-  if (head.origin.length > 0) {
-    throw new ProblemError('origin_forbidden', 'Requests with Origin or Referer are not answered.');
-  }
+  if (!targetPattern.test(message.url ?? '')) throw malformed('The target must be a path.');
+}
+
+/** Reads the parameters of the query, where nothing in the request is ambiguous; throws a problem otherwise. */
+export function readQuery(
+  message: IncomingMessage,
+  head: Head,
+  { parameters: maximum }: HttpLimits,
+): RawParameters {
   checkDuplicates(head);
   if (hasBody(message) && (message.method === 'GET' || message.method === 'HEAD')) {
     throw malformed(`A ${message.method} has no body here.`);
   }
+  const target = message.url ?? '';
   const mark = target.indexOf('?');
   const query = mark === -1 ? '' : target.slice(mark + 1);
-  return readPairs(query, { malformed: 'malformed_request', maximum: limits.parameters });
+  return readPairs(query, { malformed: 'malformed_request', maximum });
 }
 
 function checkHost(hosts: readonly string[], { listener, allowedHosts }: ServerSettings): void {

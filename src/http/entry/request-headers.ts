@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { credentialHeaders, idempotencyKeyHeader, instanceHeader } from '../../domain/header-names.ts';
+import { idempotencyKeyHeader, instanceHeader } from '../../domain/header-names.ts';
 import type { ServerSettings } from '../app.ts';
 
 /** The headers that matter here, each with all its values: Node's own view hides duplicates. */
@@ -8,6 +8,7 @@ export type Head = {
   readonly contentType: readonly string[];
   readonly contentEncoding: readonly string[];
   readonly origin: readonly string[];
+  readonly referer: readonly string[];
   readonly apiKey: readonly string[];
   readonly productSecret: readonly string[];
   readonly authorization: readonly string[];
@@ -21,31 +22,31 @@ export type Head = {
 
 type HeaderName = Exclude<keyof Head, 'count'>;
 
-/** Makes the reader of request heads for a listener. */
+/** Makes the reader of request heads for a listener, which knows the credentials under all their names. */
 export function headReader({
-  headerAliases,
-}: Pick<ServerSettings, 'headerAliases'>): (message: Pick<IncomingMessage, 'rawHeaders'>) => Head {
+  apiKey,
+  productSecret,
+}: ServerSettings['headerAliases']): (message: Pick<IncomingMessage, 'rawHeaders'>) => Head {
   const names = new Map<string, HeaderName>([
     ['host', 'host'],
     ['content-type', 'contentType'],
     ['content-encoding', 'contentEncoding'],
     ['origin', 'origin'],
-    ['referer', 'origin'],
-    [credentialHeaders.apiKey, 'apiKey'],
-    [credentialHeaders.productSecret, 'productSecret'],
+    ['referer', 'referer'],
     ['authorization', 'authorization'],
     [idempotencyKeyHeader.toLowerCase(), 'idempotencyKey'],
     ['prefer', 'prefer'],
     [instanceHeader.toLowerCase(), 'instance'],
   ]);
-  for (const alias of headerAliases.apiKey) names.set(alias, 'apiKey');
-  for (const alias of headerAliases.productSecret) names.set(alias, 'productSecret');
+  for (const alias of apiKey) names.set(alias, 'apiKey');
+  for (const alias of productSecret) names.set(alias, 'productSecret');
   return ({ rawHeaders }) => {
     const found: Record<HeaderName, string[]> = {
       host: [],
       contentType: [],
       contentEncoding: [],
       origin: [],
+      referer: [],
       apiKey: [],
       productSecret: [],
       authorization: [],

@@ -11,16 +11,23 @@ import { tokenRoutes } from './token.ts';
 import { couponRoutes } from './coupon.ts';
 import { quoteRoutes } from './quote.ts';
 import { redemptionRoutes } from './redemption.ts';
+import { firstVersionRoutes } from './first-version.ts';
 import { healthRoutes } from './health.ts';
 import { metricsRoutes } from './metrics.ts';
 import { openApiRoutes } from './openapi.ts';
 import { statusRoutes } from './status.ts';
 import { licenseRoutes } from './license.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { specification } from '../dialects/specification.ts';
 import type { Route } from '../route.ts';
 
-/** The table of all routes: the server, OpenAPI and the tests read it. */
-export const routes: readonly Route[] = [
-  ...licenseRoutes,
+/** The table of all routes in a dialect: the server, OpenAPI and the tests read it. */
+export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[] {
+  const firstVersion = hasFirstVersion ? firstVersionRoutes(license) : [];
+  return [...licenseRoutes(license), ...firstVersion, ...sameEverywhere];
+}
+
+const sameEverywhere: readonly Route[] = [
   ...historyRoutes,
   ...couponRoutes,
   ...quoteRoutes,
@@ -39,3 +46,6 @@ export const routes: readonly Route[] = [
   ...metricsRoutes,
   ...openApiRoutes,
 ];
+
+/** The routes of the specification's dialect. */
+export const routes: readonly Route[] = routesOf(specification);

@@ -1,4 +1,4 @@
-import type { Principal } from '../../domain/principal.ts';
+import type { Principal, Reach } from '../../domain/principal.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
 import type { Result } from '../../domain/problem.ts';
@@ -7,57 +7,54 @@ import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { LicenseForm } from '../dialects/dialect.ts';
 import { accountFaults, withinReach } from '../entry/reach.ts';
-import { route, type Route } from '../route.ts';
+import { route, type Route, type RouteRequest } from '../route.ts';
 import { provenanceHeaders } from '../provenance.ts';
-import {
-  licenseList,
-  licenseObject,
-  licenseParameters,
-  licenseQuery,
-  presentLicense,
-  presentSoldLicense,
-} from '../wire/license.ts';
+import { licenseList, licenseParameters, licenseQuery, presentSoldLicense } from '../wire/license.ts';
 import { enveloped } from '../wire/envelope.ts';
 
-const answers = { 200: enveloped(licenseObject) };
+/** A license key, null when none can look like this, and whose it must be. */
+export type Asked = { reach: Reach; licenseKey: string | null };
 
-const verify = route({
-  method: 'GET',
-  path: '/api/v2/license/verify',
-  summary: 'Verify a license key',
-  access: { credential: 'product_secret', scope: 'verify' },
-  query: licenseParameters,
-  answers,
-  async handle({ app, principal, query, signal }) {
-    const { licenseKey } = query;
-    if (licenseKey === null) return licenseNotFound();
-    return present(
-      await app.licensing.verify(principal.reach, licenseKey, signal, lookupsOf(app, principal)),
-    );
-  },
-});
+type FromCaller = Pick<
+  RouteRequest<string, Principal, unknown, unknown>,
+  'app' | 'principal' | 'writeOptions' | 'waitMs' | 'signal'
+>;
 
-function change(
-  path: string,
-  { trigger, scope, summary }: { trigger: Exclude<LicenseTrigger, 'refund'>; scope: Scope; summary: string },
-): Route {
-  return route({
-    method: 'PUT',
-    path,
-    summary,
-    access: { credential: 'product_secret', scope },
-    body: licenseParameters,
-    answers,
-    async handle({ app, principal, body, writeOptions, waitMs, signal }) {
-      if (body.licenseKey === null) return licenseNotFound();
-      const { licenseKey } = body;
-      const { reach } = principal;
-      const lookups = lookupsOf(app, principal);
-      const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
-      return present(await app.licensing.change(request, signal));
-    },
-  });
+/** What the license operations are called, what each does and what it needs, in every version of the interface. */
+export const licenseChanges: readonly {
+  trigger: Exclude<LicenseTrigger, 'refund'>;
+  scope: Scope;
+  summary: string;
+}[] = [
+  { trigger: 'disable', scope: 'manage', summary: 'Disable a license key' },
+  { trigger: 'enable', scope: 'manage', summary: 'Enable a license key' },
+  { trigger: 'usage', scope: 'use', summary: 'Count a use' },
+  { trigger: 'decrease', scope: 'use', summary: 'Take a use back' },
+];
+
+/** Answers what a license key is worth. */
+export async function verifyLicense(
+  { app, principal, signal }: FromCaller,
+  { reach, licenseKey }: Asked,
+  form: LicenseForm,
+): Promise<Result<Answer>> {
+  if (licenseKey === null) return licenseNotFound();
+  const lookups = lookupsOf(app, principal);
+  return await present(app, await app.licensing.verify(reach, licenseKey, signal, lookups), form);
+}
+
+/** Changes a license and answers how it is then. */
+export async function changeLicense(
+  { app, principal, writeOptions, waitMs, signal }: FromCaller,
+  { reach, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
+  form: LicenseForm,
+): Promise<Result<Answer>> {
+  if (licenseKey === null) return licenseNotFound();
+  const lookups = lookupsOf(app, principal);
+  const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
+  return await present(app, await app.licensing.change(request, signal), form);
 }
 
 /**
@@ -73,10 +70,9 @@ function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Looku
   };
 }
 
-function present(result: Result<LicenseAnswer>): Result<Answer> {
+async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
   if (!result.ok) return result;
-  const { license, provenance } = result.value;
-  return found(presentLicense(license), provenanceHeaders(provenance));
+  return found(await form.present(result.value, app.productName), provenanceHeaders(result.value.provenance));
 }
 
 const list = route({
@@ -96,16 +92,31 @@ const list = route({
   },
 });
 
-/** Licenses: specification 4.4, and the list of an authority. */
-export const licenseRoutes: readonly Route[] = [
-  verify,
-  change('/api/v2/license/disable', {
-    trigger: 'disable',
-    scope: 'manage',
-    summary: 'Disable a license key',
-  }),
-  change('/api/v2/license/enable', { trigger: 'enable', scope: 'manage', summary: 'Enable a license key' }),
-  change('/api/v2/license/usage', { trigger: 'usage', scope: 'use', summary: 'Count a use' }),
-  change('/api/v2/license/decrease', { trigger: 'decrease', scope: 'use', summary: 'Take a use back' }),
-  list,
-];
+/** Licenses in the form of a dialect: specification 4.4, and the list of an authority. */
+export function licenseRoutes(form: LicenseForm): readonly Route[] {
+  const answers = { 200: enveloped(form.schema) };
+  const verify = route({
+    method: 'GET',
+    path: '/api/v2/license/verify',
+    summary: 'Verify a license key',
+    access: { credential: 'product_secret', scope: 'verify' },
+    isVerdict: true,
+    query: licenseParameters,
+    answers,
+    handle: (request) => verifyLicense(request, { reach: request.principal.reach, ...request.query }, form),
+  });
+  const changes = licenseChanges.map(({ trigger, scope, summary }) =>
+    route({
+      method: 'PUT',
+      path: `/api/v2/license/${trigger}`,
+      summary,
+      access: { credential: 'product_secret', scope },
+      isVerdict: true,
+      body: licenseParameters,
+      answers,
+      handle: (request) =>
+        changeLicense(request, { reach: request.principal.reach, ...request.body, trigger }, form),
+    }),
+  );
+  return [verify, ...changes, list];
+}

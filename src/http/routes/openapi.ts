@@ -5,10 +5,10 @@ import { route, type Route } from '../route.ts';
 
 const descriptions = new WeakMap<App, string>();
 
-async function describe({ version }: App, routes: readonly Route[]): Promise<string> {
+async function describe(app: App, routes: readonly Route[]): Promise<string> {
   // Loaded on first use: the generator would slow every start.
   const { describeRoutes } = await import('../openapi.ts');
-  return JSON.stringify(describeRoutes(routes, version));
+  return JSON.stringify(describeRoutes(routes, app));
 }
 
 const openApi = route({

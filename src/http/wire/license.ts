@@ -18,16 +18,16 @@ export type LicenseObject = {
   date: string;
 };
 
-export const licenseObject: z.ZodType<LicenseObject> = z
-  .object({
-    license_key: z.string(),
-    enabled: z.boolean(),
-    product_link: z.string(),
-    buyer_email: z.string(),
-    uses: z.int(),
-    date: z.iso.datetime({ offset: true }),
-  })
-  .meta({ id: 'License' });
+const licenseMembers = {
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  uses: z.int(),
+  date: z.iso.datetime({ offset: true }),
+};
+
+export const licenseObject: z.ZodType<LicenseObject> = z.object(licenseMembers).meta({ id: 'License' });
 
 /** Writes a license as specification 2.2 shows it. */
 export function presentLicense(license: License): LicenseObject {
@@ -45,12 +45,7 @@ export function presentLicense(license: License): LicenseObject {
 export type SoldLicenseObject = LicenseObject & { purchase_id: string | null; refunded_at: string | null };
 
 export const soldLicenseObject: z.ZodType<SoldLicenseObject> = z.object({
-  license_key: z.string(),
-  enabled: z.boolean(),
-  product_link: z.string(),
-  buyer_email: z.string(),
-  uses: z.int(),
-  date: z.iso.datetime({ offset: true }),
+  ...licenseMembers,
   purchase_id: z.string().nullable(),
   refunded_at: z.iso.datetime({ offset: true }).nullable(),
 });
@@ -62,6 +57,18 @@ export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
     purchase_id: purchaseId,
     refunded_at: refundedAt === null ? null : formatDatetime(refundedAt),
   };
+}
+
+/** A license as a store writes it that also tells the name of its product. */
+export type NamedLicenseObject = LicenseObject & { product_name?: string | undefined };
+
+export const namedLicenseObject: z.ZodType<NamedLicenseObject> = z
+  .object({ ...licenseMembers, product_name: z.string().optional() })
+  .meta({ id: 'License' });
+
+/** Writes a license with the name of its product; without a name where it is not known. */
+export function presentNamedLicense(license: License, productName: string | null): NamedLicenseObject {
+  return { ...presentLicense(license), ...(productName !== null && { product_name: productName }) };
 }
 
 /** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
@@ -78,6 +85,16 @@ export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = pa
 
 /** A license key that is looked for; one that no key can look like is '', which no license has. */
 export const soughtLicenseKey: z.ZodType<string> = licenseKeyText().transform((key) => key ?? '');
+
+/** A product by its key, or by a link whose last part is the key. */
+const productLink: z.ZodType<string> = text(2_048).transform((given) => {
+  const [path = ''] = given.trim().split(/[?#]/, 1);
+  return path.split('/').findLast((part) => part !== '') ?? '';
+});
+
+/** The parameters of the first version's license operations; they come by query or by body. */
+export const firstVersionParameters: ParameterSet<{ productLink: string; licenseKey: string | null }> =
+  parameters({ product_link: productLink, license_key: licenseKeyText() });
 
 /** `GET /admin/v1/licenses`. */
 export const licenseQuery: ParameterSet<

@@ -217,6 +217,7 @@ function answer(
   const source = { confirmedAt, pending: local.pending, cache };
   return {
     license: localLicense(observation),
+    productKey: observation.productKey,
     provenance: provenanceOf(source, settings().freshness, clock.now()),
   };
 }

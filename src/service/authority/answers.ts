@@ -1,3 +1,4 @@
+import type { License } from '../../domain/license.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type {
   CouponAnswer,
@@ -18,7 +19,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
   return {
     async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
       const license = await reachableLicense(reader, reach, licenseKey);
-      return license === null ? licenseNotFound() : done({ license, provenance });
+      return license === null ? licenseNotFound() : done(answer(license));
     },
     async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
       const changed = await writer.write(
@@ -26,7 +27,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
         { reach, licenseKey, trigger },
         { actor, idempotency },
       );
-      return changed.ok ? done({ license: changed.value, provenance }) : changed;
+      return changed.ok ? done(answer(changed.value)) : changed;
     },
     async history(reach, licenseKey, page): Promise<Result<LicenseHistory>> {
       const license =
@@ -41,6 +42,10 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
       });
     },
   };
+}
+
+function answer(license: License): LicenseAnswer {
+  return { license, productKey: license.productKey, provenance };
 }
 
 /** Answers for coupons from the authority's own store. */

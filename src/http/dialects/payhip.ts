@@ -1,0 +1,47 @@
+import type { Problem } from '../../domain/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem-table.ts';
+import { namedLicenseObject, presentNamedLicense } from '../wire/license.ts';
+import { presentRefusal, refusalObject } from '../wire/refusal.ts';
+import type { Dialect } from './dialect.ts';
+
+/** As this store answers, and as the software that was written for it expects. */
+export const payhip: Dialect = {
+  apiKeyHeaders: ['payhip-api-key'],
+  hasFirstVersion: true,
+  license: {
+    schema: namedLicenseObject,
+    async present({ license, productKey }, productName) {
+      return presentNamedLicense(license, await productName(productKey));
+    },
+  },
+  refusal: {
+    schema: refusalObject,
+    mediaType: 'application/json',
+    present: (problem) => ({ status: statusOf(problem), body: presentRefusal(messageOf(problem)) }),
+  },
+};
+
+/** What is answered with another status than in the table of problems. */
+const statuses: Partial<Record<ProblemCode, number>> = {
+  license_not_found: 400,
+  coupon_code_taken: 400,
+  parameters_invalid: 400,
+  product_is_recurring: 400,
+};
+
+/** An upstream's refusal of a coupon: its parameters, or its code. */
+const isBadRequest = new Set([409, 422]);
+
+function statusOf({ code, status }: Problem): number {
+  if (status !== undefined) return isBadRequest.has(status) ? 400 : status;
+  return statuses[code] ?? problems[code].status;
+}
+
+/** Clients look for two of these words. */
+const taken = 'A coupon with this code already exists.';
+
+function messageOf({ code, status, detail, errors }: Problem): string {
+  if (errors !== undefined) return errors.map((fault) => fault.detail).join(' ');
+  if (code === 'coupon_code_taken') return taken;
+  return code === 'upstream_refused' && status === 409 ? `${taken} ${detail}` : detail;
+}
