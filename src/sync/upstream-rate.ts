@@ -57,7 +57,7 @@ export class Rate {
 
   /** Gives back a turn that was not used. */
   giveBack(): void {
-    this.#tokens = Math.min(this.#tokens + 1, this.#burst());
+    this.#tokens += 1;
     this.#grant();
   }
 

@@ -145,7 +145,7 @@ describe('a secret that the upstream refuses', () => {
     await stage.passes(second);
     await (await stage.request()).answer(refused);
     await stage.passes(10 * minute);
-    expect(await stage.requested()).toEqual([]);
+    expect([await stage.requested(), stage.arrivedCoupons]).toEqual([[], []]);
   });
 });
 

@@ -157,6 +157,46 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
+  it('goes up when it may go on, although the full disk keeps that from being written down', async () => {
+    await using stage = await givenManual();
+    stage.sync.uplink.pause();
+    await stage.record('usage');
+    run(stage);
+    await stage.time.settle();
+    stage.fault = new StorageError('full', null);
+    stage.sync.uplink.resume();
+    await stage.time.settle();
+    stage.fault = null;
+    await stage.passes(second);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('goes up at once when a caller finds that its key is there again', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const use = await stage.record('usage');
+    await stage.read(no('missing'));
+    await stage.passes(minute);
+    await stage.read(no('missing'));
+    expect(stage.stateOf(use)).toBe('dead');
+    run(stage);
+    void stage.sync.reads.find([productKey], key, never, null);
+    await (await stage.request()).answer(stage.says(5));
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('waits no longer than the outage for which it waits', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.policy = { ...stage.policy, backoff: { firstMs: hour, maxMs: hour } };
+    const { request } = await givenFlying(stage);
+    await request.answer(no('unreachable'));
+    await stage.passes(minute);
+    expect(await stage.requested()).toEqual([]);
+    const reading = stage.sync.reads.read(productKey, 'OTHER', 'caller');
+    await (await stage.request()).answer(stage.saysOf('OTHER'));
+    await reading;
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
   it('waits under a secret that was refused', async () => {
     await using stage = await givenManual();
     const { request } = await givenFlying(stage);

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { NotAppliedReason, Outcome } from '../../src/domain/outcome.ts';
 import { Uplink, type Admission } from '../../src/sync/uplink.ts';
 import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
-import { silent, uncounted } from '../support/silent-log.ts';
 
 const forEver = new AbortController().signal;
 const second = 1000;
@@ -27,13 +26,22 @@ class Line {
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
   recoveries = 0;
   changes = 0;
+  readonly rate: number;
   /** What a restart would have to keep. */
   readonly waits: number[] = [];
+  /** What people read in the log. */
+  readonly told: string[] = [];
+  readonly counted: string[] = [];
   readonly uplink: Uplink = new Uplink({
     clock: this.clock,
-    log: silent,
-    meter: uncounted,
-    settings: () => ({ rate: 1000, breaker: { failures: 3, openMs: 10 * second } }),
+    log: {
+      debug: () => undefined,
+      info: (_, message) => this.told.push(message),
+      warn: (_, message) => this.told.push(message),
+      error: (_, message) => this.told.push(message),
+    },
+    meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
+    settings: () => ({ rate: this.rate, breaker: { failures: 3, openMs: 10 * second } }),
     onRecovery: () => {
       this.recoveries += 1;
     },
@@ -52,6 +60,10 @@ class Line {
 
   observeAbout(subject: string, ...outcomes: Outcome<null>[]): void {
     for (const outcome of outcomes) this.uplink.observe(outcome, { owner: 'press', subject });
+  }
+
+  constructor(rate: number = 1000) {
+    this.rate = rate;
   }
 
   async fail(): Promise<void> {
@@ -116,6 +128,23 @@ describe('the way to an upstream', () => {
     await line.time.advance(second);
     line.observe(no('throttled'), lost);
     expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 2 * second });
+    line.observe(no('missing'));
+    expect(line.uplink.status()).toMatchObject({ since: 3 * second, lastSuccessAt: 3 * second });
+  });
+
+  it('is told of in the log when it is lost, and when it is there again, once each', () => {
+    const line = new Line();
+    line.observe(applied, lost, lost, lost, applied, applied);
+    expect(line.told).toEqual([
+      'the upstream is away: answering from local state',
+      'the upstream answers again',
+    ]);
+  });
+
+  it('is measured by what comes of the requests', () => {
+    const line = new Line();
+    line.observe(applied, lost, no('throttled'));
+    expect(line.counted).toEqual(['applied', 'ambiguous', 'not_applied']);
   });
 });
 
@@ -234,6 +263,18 @@ describe('a probe', () => {
     expect(line.uplink.status().breaker).toBe('open');
   });
 
+  it('that is held back meanwhile wastes no turn', async () => {
+    const { uplink, time } = new Line(0.5);
+    const first = uplink.admitProbe(forEver);
+    const second_ = uplink.admitProbe(forEver);
+    uplink.pause();
+    expect(await first).toMatchObject({ admitted: false });
+    await time.settle();
+    expect(await second_).toMatchObject({ admitted: false });
+    uplink.resume();
+    expect(await uplink.admitProbe(forEver)).toEqual(admitted);
+  });
+
   it('of which nothing is ever heard is followed by another', async () => {
     const line = new Line();
     await line.fail();
@@ -323,6 +364,15 @@ describe('a credential that the upstream refuses', () => {
     expect(line.recoveries).toBe(1);
   });
 
+  it('is told of in the log when it is refused, and when it is accepted again, once each', () => {
+    const line = new Line();
+    line.observe(no('unauthorized'), no('unauthorized'), applied, applied);
+    expect(line.told).toEqual([
+      'the upstream refuses our credential',
+      'the upstream accepts our credential again',
+    ]);
+  });
+
   it('stays refused through an outage, which says nothing about it', () => {
     const line = new Line();
     line.observe(no('unauthorized'), lost, no('unreachable'));
@@ -348,7 +398,9 @@ describe('a person', () => {
     const paused = { admitted: false, detail: 'sync is paused', againAt: null };
     expect(line.uplink.admission()).toEqual(paused);
     expect(await line.uplink.admitProbe(forEver)).toEqual(paused);
-    expect(line.uplink.status().state).toBe('paused');
+    await line.time.advance(second);
+    line.uplink.pause();
+    expect(line.uplink.status()).toMatchObject({ state: 'paused', since: 0 });
     line.uplink.resume();
     expect(line.isOpen).toBe(true);
   });
@@ -362,18 +414,7 @@ describe('a person', () => {
   });
 
   it('who pauses while one waits for its turn keeps it from going, and wastes no turn', async () => {
-    const time = new VirtualTime();
-    const clock = time.clock({ wall: 0 });
-    const uplink = new Uplink({
-      clock,
-      log: silent,
-      meter: uncounted,
-      settings: () => ({ rate: 1, breaker: { failures: 3, openMs: second } }),
-      onRecovery: () => undefined,
-      onChange: () => undefined,
-      onRetryAfter: () => undefined,
-      lifetime: forEver,
-    });
+    const { uplink, time } = new Line(1);
     await uplink.admit('push', forEver);
     await uplink.admit('push', forEver);
     const third = uplink.admit('push', forEver);
