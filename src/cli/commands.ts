@@ -75,7 +75,7 @@ export const commands: readonly CommandEntry[] = [
     ),
     command(
       'roll <account>',
-      'Make a new API key: the old one stops at once',
+      'Make a new API key: the old one stops at once, or after a while',
       async () => (await import('./commands/account.ts')).rollApiKey,
     ),
     command('list', 'List accounts', async () => (await import('./commands/account.ts')).listAccounts),
@@ -85,7 +85,7 @@ export const commands: readonly CommandEntry[] = [
     command('list', 'List products', async () => (await import('./commands/product.ts')).listProducts),
     command(
       'roll <product>',
-      'Make a new secret: the old one stops at once',
+      'Make a new secret: the old one stops at once, or after a while',
       async () => (await import('./commands/product.ts')).rollSecret,
     ),
   ]),

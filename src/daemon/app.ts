@@ -1,10 +1,13 @@
+import { defaultAccountId } from '../domain/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
+import type { Log } from '../service/ports.ts';
 import type { Status } from '../service/status.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
+import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
 import type { WriterThread } from './threads/writer-thread.ts';
 import { version } from './version.ts';
@@ -48,6 +51,11 @@ export function appOf(parts: AppParts): App {
     log: logOf(log, 'http'),
     inFlight: new Set(),
     now: () => clock.now(),
+    believedNow: () => clock.believed(),
+    keepApiKey: (accountId, apiKey) => {
+      if (accountId === defaultAccountId)
+        keepApiKey(current.configuration.stateDir, apiKey, logOf(log, 'daemon'));
+    },
     status: () => parts.status(),
     readiness: () => parts.readiness(),
     liveness: () => parts.liveness(),
@@ -57,4 +65,14 @@ export function appOf(parts: AppParts): App {
       countUnrouted: (status) => metrics.countUnrouted(status),
     },
   };
+}
+
+/** The roll is done by then: a file that cannot be written must not keep the key from whoever asked for it. */
+function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
+  try {
+    replaceSecretFile(stateDir, 'apiKey', apiKey);
+  } catch (error) {
+    const hint = 'write the new key into api.key yourself, or roll it again once that can be written';
+    log.error({ err: error, hint }, 'the API key was rolled, and api.key still holds the one before');
+  }
 }

@@ -54,6 +54,7 @@ async function prune({ writer, clock, isAgent, historyKeepMs }: HouseParts): Pro
   // A wall clock that jumped ahead, and is not believed, removes nothing.
   const believedNow = clock.believed();
   await unlessFull(() => writer.write('pruneIdempotency', { believedNow }));
+  await unlessFull(() => writer.write('pruneOldCredentials', { believedNow }));
   if (isAgent) await unlessFull(() => writer.write('pruneOperations', { believedNow }));
   await unlessFull(() => pruneHistory(writer, believedNow - historyKeepMs()));
 }

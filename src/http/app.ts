@@ -48,6 +48,10 @@ export interface App {
   backup(signal: AbortSignal): Promise<Result<Backup>>;
   /** Epoch ms. */
   now(): number;
+  /** Epoch ms that have certainly been reached: what goes on for a while is measured by it. */
+  believedNow(): number;
+  /** Keeps the new API key of an account where the state directory holds the old one. */
+  keepApiKey(accountId: string, apiKey: string): void;
   status(): Awaitable<Status>;
   readiness(): Readiness;
   /** Why this process is broken and must be restarted; empty: it works. */

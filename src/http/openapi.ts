@@ -83,7 +83,7 @@ function requestParts({ method, path, query, body }: Route): Partial<ZodOpenApiO
     },
     ...(body !== undefined && {
       requestBody: {
-        required: true,
+        required: !body.schema.safeParse({}).success,
         content: {
           'application/x-www-form-urlencoded': { schema: body.schema },
           'application/json': { schema: body.schema },

@@ -8,6 +8,8 @@ import type {
   AuditTable,
   HistoryReads,
   HistoryTable,
+  OldCredentialReads,
+  OldCredentialTable,
   IdempotencyReads,
   IdempotencyTable,
   TokenReads,
@@ -162,6 +164,7 @@ export interface Reader {
   settings: SettingReads;
   audit: AuditReads;
   history: HistoryReads;
+  oldCredentials: OldCredentialReads;
 }
 
 /** The only handle that writes to a store on this machine; the writer hands it to one use case at a time. */
@@ -181,6 +184,7 @@ export interface Transaction extends Reader {
   settings: SettingTable;
   audit: AuditTable;
   history: HistoryTable;
+  oldCredentials: OldCredentialTable;
 }
 
 /** A value now, or a promise of it. */

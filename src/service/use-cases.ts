@@ -1,5 +1,6 @@
 /* Every use case that writes, by its name. This is the only list: what is not here cannot be called. */
 export { issueToken, revokeToken } from './access/token.ts';
+export { pruneOldCredentials } from './access/old-credential.ts';
 export { keepTokenUses } from './access/token-use.ts';
 export { pruneHistory } from './access/history.ts';
 export { keepAnswer, pruneIdempotency } from './access/idempotency.ts';

@@ -9,6 +9,7 @@ import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
 import { mirrorReads, mirrorTable } from './tables/mirror.ts';
 import { observationReads, observationTable } from './tables/observation.ts';
+import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
 import { operationReads, operationTable } from './tables/operation.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
@@ -34,6 +35,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     settings: settingReads(database),
     audit: auditReads(database),
     history: historyReads(database),
+    oldCredentials: oldCredentialReads(database),
   };
 }
 
@@ -55,5 +57,6 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     settings: settingTable(database),
     audit: auditTable(database),
     history: historyTable(database),
+    oldCredentials: oldCredentialTable(database),
   };
 }

@@ -230,12 +230,16 @@ describe('the catalogue', () => {
     await using shop = await new Shop().open();
     const added = valueOf(await shop.writer.write('addAccount', { name: 'Other', apiKey: null }));
     const { accountId: id } = added.account;
-    const rolled = valueOf(await shop.writer.write('rollApiKey', { accountId: id }));
+    const rolled = valueOf(await shop.writer.write('rollApiKey', { accountId: id, oldUntil: null }));
     expect(rolled.apiKey).not.toBe(added.apiKey);
-    expect(refusalOf(await shop.writer.write('rollApiKey', { accountId: 'none' }))).toBe('account_not_found');
-    const secret = valueOf(await shop.writer.write('rollProductSecret', { productKey: 'press' })).secret;
+    expect(refusalOf(await shop.writer.write('rollApiKey', { accountId: 'none', oldUntil: null }))).toBe(
+      'account_not_found',
+    );
+    const secret = valueOf(
+      await shop.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
+    ).secret;
     expect(secret).toMatch(/^lk_prod_[0-9a-f]{64}$/);
-    const none = await shop.writer.write('rollProductSecret', { productKey: 'none' });
+    const none = await shop.writer.write('rollProductSecret', { productKey: 'none', oldUntil: null });
     expect(refusalOf(none)).toBe('product_not_found');
   });
 

@@ -212,12 +212,84 @@ describe('a credential of an authority', () => {
   it('that is rolled is taken from then on, and the one before no more', async () => {
     const { stage, secret, who } = await givenAuthority();
     await using _ = stage;
-    const { apiKey } = valueOf(await stage.writer.write('rollApiKey', { accountId: 'default' }));
+    const { apiKey } = valueOf(
+      await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil: null }),
+    );
     expect(await who('api_key', apiKey)).toMatchObject({ credential: 'account:default' });
     expect(await who('api_key', 'api')).toBeNull();
-    const rolled = valueOf(await stage.writer.write('rollProductSecret', { productKey: 'press' }));
+    const rolled = valueOf(
+      await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil: null }),
+    );
     expect(await who('product_secret', rolled.secret)).toMatchObject({ credential: 'product:press' });
     expect(await who('product_secret', secret)).toBeNull();
+  });
+});
+
+describe('a credential that is rolled with an overlap', () => {
+  it('goes on beside the new one until then, and is the same to everything that goes by its name', async () => {
+    const { stage, secret, who } = await givenAuthority();
+    await using _ = stage;
+    const oldUntil = stage.now + hour;
+    const { writer } = stage;
+    const { apiKey } = valueOf(await writer.write('rollApiKey', { accountId: 'default', oldUntil }));
+    const rolled = valueOf(await writer.write('rollProductSecret', { productKey: 'press', oldUntil }));
+    const all = async () => ({
+      key: [await who('api_key', 'api'), await who('api_key', apiKey)],
+      secret: [await who('product_secret', secret), await who('product_secret', rolled.secret)],
+    });
+    stage.pass(hour - 1);
+    const before = await all();
+    expect(before.key[0]).toMatchObject({ credential: 'account:default' });
+    expect(before.secret[0]).toMatchObject({ credential: 'product:press', reach: { productKey: 'press' } });
+    expect([before.key[0], before.secret[0]]).toEqual([before.key[1], before.secret[1]]);
+    stage.pass(1);
+    const after = await all();
+    expect([after.key[0], after.secret[0]]).toEqual([null, null]);
+    expect([after.key[1], after.secret[1]]).toEqual([before.key[1], before.secret[1]]);
+  });
+
+  it('is taken in its own header alone', async () => {
+    const { stage, secret, who } = await givenAuthority();
+    await using _ = stage;
+    const oldUntil = stage.now + hour;
+    await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil });
+    await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    for (const kind of kinds) {
+      expect((await who(kind, 'api')) === null).toBe(kind !== 'api_key');
+      expect((await who(kind, secret)) === null).toBe(kind !== 'product_secret');
+    }
+  });
+
+  it('stops when it is rolled again, with an overlap or without', async () => {
+    const { stage, who } = await givenAuthority();
+    await using _ = stage;
+    const roll = async (oldUntil: number | null) =>
+      valueOf(await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil })).apiKey;
+    const later = stage.now + hour;
+    const [second, third] = [await roll(later), await roll(later)];
+    const known = async (...keys: string[]) =>
+      (await Promise.all(keys.map((key) => who('api_key', key)))).map((found) => found !== null);
+    expect(await known('api', second, third)).toEqual([false, true, true]);
+    const fourth = await roll(null);
+    expect(await known('api', second, third, fourth)).toEqual([false, false, false, true]);
+  });
+
+  it('belongs to nobody else while it goes on, nor until it is forgotten', async () => {
+    const { stage, secret } = await givenAuthority();
+    await using _ = stage;
+    const oldUntil = stage.now + hour;
+    await stage.writer.write('rollApiKey', { accountId: 'default', oldUntil });
+    await stage.writer.write('rollProductSecret', { productKey: 'press', oldUntil });
+    const product = { name: 'X', recurring: false, accountId: 'default', productKey: null, secret };
+    const take = async () => [
+      (await stage.writer.write('addAccount', { name: 'X', apiKey: 'api' })).ok,
+      (await stage.writer.write('addProduct', product)).ok,
+    ];
+    expect(await take()).toEqual([false, false]);
+    await stage.writer.write('pruneOldCredentials', { believedNow: oldUntil - 1 });
+    expect(await take()).toEqual([false, false]);
+    await stage.writer.write('pruneOldCredentials', { believedNow: oldUntil });
+    expect(await take()).toEqual([true, true]);
   });
 });
 

@@ -25,7 +25,7 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
   addAccount: { name: 'Other', apiKey: 'theirs' },
-  rollApiKey: { accountId: 'of addAccount' },
+  rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
   addProduct: {
     name: 'Press',
     recurring: false,
@@ -33,7 +33,7 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     productKey: 'press',
     secret: 'theirs',
   },
-  rollProductSecret: { productKey: 'press' },
+  rollProductSecret: { productKey: 'press', oldUntil: null },
   addCollection: { accountId: 'default', name: 'All', productKeys: ['press'], collectionId: 'all' },
   updateProduct: { productKey: 'press', name: 'Press 2', recurring: false, archived: false },
   updateCollection: { collectionId: 'all', name: 'Each', productKeys: ['press'] },
@@ -75,6 +75,7 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { believedNow: at },
   keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
+  pruneOldCredentials: { believedNow: at },
   pruneHistory: { before: at, limit: 1 },
 };
 const names = Object.keys(commands) as AuthorityUseCase[];

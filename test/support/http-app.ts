@@ -91,6 +91,8 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     log: keepLines(lines),
     inFlight: new Set(),
     now: () => Date.now(),
+    believedNow: () => Date.now(),
+    keepApiKey: () => undefined,
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],

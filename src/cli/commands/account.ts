@@ -3,6 +3,7 @@ import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { formatFields } from '../format.ts';
+import { keepOldOption, readKeepOld } from '../keep-old.ts';
 import { withSecretOf } from '../secret-option.ts';
 
 const path = '/admin/v1/accounts';
@@ -12,12 +13,13 @@ const account = z.object({
   name: z.string(),
   // Only when it was just made.
   api_key: z.string().optional(),
+  old_key_until: z.string().optional(),
 });
 
 const withNewKey: AnswerView<z.infer<typeof account>> = {
   schema: account,
-  show({ account_id, name, api_key }) {
-    const fields = formatFields({ account: account_id, name, 'api key': api_key });
+  show({ account_id, name, api_key, old_key_until: until }) {
+    const fields = formatFields({ account: account_id, name, 'api key': api_key, 'old one until': until });
     return `${fields}\n\nThe API key is shown only this once.`;
   },
 };
@@ -39,8 +41,16 @@ export const addAccount: Command = defineCommand(
 
 /** `account roll`. */
 export const rollApiKey: Command = defineRequest(
-  (yargs) => yargs.positional('account', operand('Account id')),
-  (args) => ({ method: 'POST', path: `${path}/${encodeURIComponent(args.account)}/roll-key` }),
+  (yargs) =>
+    yargs
+      .positional('account', operand('Account id'))
+      .option('keep-old', keepOldOption)
+      .example('$0 account roll default --keep-old 24h', 'until all that send it have the new one'),
+  (args) => ({
+    method: 'POST',
+    path: `${path}/${encodeURIComponent(args.account)}/roll-key`,
+    json: { keep_old_s: readKeepOld(args.keepOld) },
+  }),
   withNewKey,
 );
 

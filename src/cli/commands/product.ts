@@ -3,6 +3,7 @@ import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { formatFields } from '../format.ts';
+import { keepOldOption, readKeepOld } from '../keep-old.ts';
 import { withSecretOf } from '../secret-option.ts';
 
 const path = '/admin/v1/products';
@@ -13,6 +14,7 @@ const product = z.object({
   recurring: z.boolean(),
   // Only when it was just made.
   secret: z.string().optional(),
+  old_secret_until: z.string().optional(),
 });
 
 type Product = z.infer<typeof product>;
@@ -20,7 +22,7 @@ type Product = z.infer<typeof product>;
 const withNewSecret: AnswerView<Product> = {
   schema: product,
   show: (made) =>
-    `${formatFields({ ...listProduct(made), secret: made.secret })}\n\nThe secret is shown only this once.`,
+    `${formatFields({ ...listProduct(made), secret: made.secret, 'old one until': made.old_secret_until })}\n\nThe secret is shown only this once.`,
 };
 
 /** `product add`. */
@@ -46,8 +48,16 @@ export const addProduct: Command = defineCommand(
 
 /** `product roll`. */
 export const rollSecret: Command = defineRequest(
-  (yargs) => yargs.positional('product', operand('Product key')),
-  (args) => ({ method: 'POST', path: `${path}/${encodeURIComponent(args.product)}/roll-secret` }),
+  (yargs) =>
+    yargs
+      .positional('product', operand('Product key'))
+      .option('keep-old', keepOldOption)
+      .example('$0 product roll RGsF --keep-old 24h', 'until all that send it have the new one'),
+  (args) => ({
+    method: 'POST',
+    path: `${path}/${encodeURIComponent(args.product)}/roll-secret`,
+    json: { keep_old_s: readKeepOld(args.keepOld) },
+  }),
   withNewSecret,
 );
 

@@ -25,3 +25,9 @@ export function keepSecretFile(
   replaceFile(path, `${secret}\n`);
   return secret;
 }
+
+/** Writes another secret into a file of the state directory; none is made where it was taken away. */
+export function replaceSecretFile(directory: string, file: 'apiKey', secret: string): void {
+  const path = join(directory, stateFiles[file]);
+  if (readOwnFile(path) !== null) replaceFile(path, `${secret}\n`);
+}

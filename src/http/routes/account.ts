@@ -8,6 +8,7 @@ import {
   presentAccount,
   presentAccountKey,
 } from '../wire/account.ts';
+import { rollParameters } from '../wire/roll.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
 
@@ -56,10 +57,14 @@ export const accountRoutes: readonly Route[] = [
     authorityOnly,
     owned: 'account',
     answersSecret,
+    body: rollParameters,
     answers: { 200: enveloped(accountObject) },
-    async handle({ app, path: { id }, writeOptions }) {
-      const rolled = await app.writer.write('rollApiKey', { accountId: id }, writeOptions);
-      return rolled.ok ? found(presentAccountKey(rolled.value)) : rolled;
+    async handle({ app, path: { id }, body: { keepOldS }, writeOptions }) {
+      const oldUntil = keepOldS === undefined ? null : app.believedNow() + keepOldS * 1000;
+      const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
+      if (!rolled.ok) return rolled;
+      app.keepApiKey(id, rolled.value.apiKey);
+      return found(presentAccountKey(rolled.value));
     },
   }),
 ];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatDatetime } from '../../domain/datetime.ts';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
 import type { Page } from '../../domain/page.ts';
@@ -13,6 +14,7 @@ export type ProductObject = {
   recurring: boolean;
   archived: boolean;
   secret?: string | undefined;
+  old_secret_until?: string | undefined;
 };
 
 export const productObject: z.ZodType<ProductObject> = z.object({
@@ -22,6 +24,7 @@ export const productObject: z.ZodType<ProductObject> = z.object({
   recurring: z.boolean(),
   archived: z.boolean(),
   secret: z.string().optional(),
+  old_secret_until: z.iso.datetime({ offset: true }).optional(),
 });
 
 export const productList: z.ZodType<{ products: ProductObject[] }> = z.object({
@@ -66,6 +69,11 @@ export function presentProduct(product: Product): ProductObject {
 }
 
 /** The product with its secret, shown on creation and roll only. */
-export function presentProductSecret({ product, secret: itsSecret }: ProductWithSecret): ProductObject {
-  return { ...presentProduct(product), secret: itsSecret };
+export function presentProductSecret({
+  product,
+  secret: itsSecret,
+  oldUntil,
+}: ProductWithSecret): ProductObject {
+  const until = oldUntil === null ? {} : { old_secret_until: formatDatetime(oldUntil) };
+  return { ...presentProduct(product), secret: itsSecret, ...until };
 }

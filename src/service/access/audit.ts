@@ -13,9 +13,17 @@ type ValueOf<Name extends UseCaseName> = CommandResult<Name> extends Result<infe
 /** The use cases by which people act, and what is audited of each. */
 const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: CommandOf<Name>) => Audited } = {
   addAccount: ({ account }) => ({ act: 'account.add', subject: account.accountId, detail: account.name }),
-  rollApiKey: ({ account }) => ({ act: 'account.roll_key', subject: account.accountId }),
+  rollApiKey: ({ account, oldUntil }) => ({
+    act: 'account.roll_key',
+    subject: account.accountId,
+    detail: endOfOld(oldUntil),
+  }),
   addProduct: ({ product }) => ({ act: 'product.add', subject: product.productKey, detail: product.name }),
-  rollProductSecret: ({ product }) => ({ act: 'product.roll_secret', subject: product.productKey }),
+  rollProductSecret: ({ product, oldUntil }) => ({
+    act: 'product.roll_secret',
+    subject: product.productKey,
+    detail: endOfOld(oldUntil),
+  }),
   addCollection: ({ collectionId, name }) => ({
     act: 'collection.add',
     subject: collectionId,
@@ -61,6 +69,10 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     detail: `${unfinished} unfinished operations to read back`,
   }),
 };
+
+function endOfOld(until: number | null): string {
+  return until === null ? '' : `the old one until ${formatDatetime(until)}`;
+}
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {
   const product = productKey === null ? '' : ` of product ${productKey}`;

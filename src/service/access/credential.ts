@@ -3,6 +3,7 @@ import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../dom
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable } from '../tables.ts';
+import type { CredentialOwner } from './tables.ts';
 import type { TokenUses } from './token-use.ts';
 
 /** Which header a credential was sent in. */
@@ -25,13 +26,19 @@ export type CredentialParts = {
 
 /** On the authority: its own accounts and products. */
 export function authorityCredentials(parts: CredentialParts): Credentials {
-  const { reader } = parts;
+  const { accounts, products, oldCredentials } = parts.reader;
+  const old = async (kind: CredentialOwner['kind'], hashed: string): Promise<string | null> => {
+    const found = await oldCredentials.byDigest(kind, hashed);
+    return found !== null && parts.believedNow() < found.until ? found.id : null;
+  };
   return credentials(parts, async (kind, hashed) => {
     if (kind === 'api_key') {
-      const account = await reader.accounts.byKeyDigest(hashed);
-      return account === null ? null : accountPrincipal(account.accountId);
+      const accountId = (await accounts.byKeyDigest(hashed))?.accountId ?? (await old(kind, hashed));
+      return accountId === null ? null : accountPrincipal(accountId);
     }
-    const product = await reader.products.bySecretDigest(hashed);
+    const current = await products.bySecretDigest(hashed);
+    const oldOf = current === null ? await old(kind, hashed) : null;
+    const product = oldOf === null ? current : await products.get(oldOf);
     return product === null ? null : productPrincipal(product.accountId, product.productKey);
   });
 }

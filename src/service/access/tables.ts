@@ -17,6 +17,22 @@ export interface TokenTable extends TokenReads {
   renameProduct(from: string, to: string): void;
 }
 
+/** Whose API key or secret a credential is: the id of an account, or the key of a product. */
+export type CredentialOwner = { kind: 'api_key' | 'product_secret'; id: string };
+/** A credential that was rolled, and goes on until an instant (epoch ms). */
+export type OldCredential = CredentialOwner & { until: number };
+export interface OldCredentialReads {
+  /** Also one that has stopped, as long as it was not pruned. */
+  byDigest(kind: CredentialOwner['kind'], digest: string): OldCredential | null;
+}
+export interface OldCredentialTable extends OldCredentialReads {
+  /** Replaces the one that the owner had. */
+  put(old: OldCredential, digest: string): void;
+  remove(owner: CredentialOwner): void;
+  /** Removes those that went on until an instant or an earlier one. */
+  prune(before: number): void;
+}
+
 /** The stored answer of a write under an idempotency key. */
 export type StoredAnswer = { fingerprint: string; value: unknown };
 export interface IdempotencyReads {

@@ -1,11 +1,12 @@
 import type { Account } from '../../domain/account.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
+import { keepOldCredential } from '../access/old-credential.ts';
 import { newCredential, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** An account with its API key, which is shown only this once. */
-export type AccountWithKey = { account: Account; apiKey: string };
+/** An account with its API key, which is shown only this once; until when the old one goes on (epoch ms), if it does. */
+export type AccountWithKey = { account: Account; apiKey: string; oldUntil: number | null };
 
 export type NewAccount = {
   name: string;
@@ -15,30 +16,34 @@ export type NewAccount = {
 
 /** Adds an account and its API key. */
 export async function addAccount(
-  { accounts }: AuthorityTransaction,
+  { accounts, oldCredentials }: AuthorityTransaction,
   command: NewAccount,
   context: Context,
 ): Promise<Result<AccountWithKey>> {
   const apiKey = command.apiKey ?? newSecret('lk_api', context.random);
   const digest = context.digest(apiKey);
-  if ((await accounts.byKeyDigest(digest)) !== null) {
+  const holder = (await accounts.byKeyDigest(digest)) ?? (await oldCredentials.byDigest('api_key', digest));
+  if (holder !== null) {
     const detail = 'The API key belongs to another account.';
     return refuseParameters([{ parameter: 'api_key', code: 'taken', detail }]);
   }
   const account = { accountId: context.random.uuid(context.now), name: command.name, createdAt: context.now };
   await accounts.add(account, digest);
-  return done({ account, apiKey });
+  return done({ account, apiKey, oldUntil: null });
 }
 
-/** Replaces an account's API key; the old one stops working at once (specification 5, rule 2). */
+/** Replaces an account's API key; the old one stops at once (specification 5, rule 2), or goes on for a while. */
 export async function rollApiKey(
-  { accounts }: AuthorityTransaction,
-  { accountId }: { accountId: string },
+  transaction: AuthorityTransaction,
+  { accountId, oldUntil }: { accountId: string; oldUntil: number | null },
   context: Context,
 ): Promise<Result<AccountWithKey>> {
+  const { accounts } = transaction;
   const account = await accounts.get(accountId);
-  if (account === null) return refuse('account_not_found', 'There is no such account.');
+  const oldDigest = await accounts.keyDigest(accountId);
+  if (account === null || oldDigest === null) return refuse('account_not_found', 'There is no such account.');
   const { secret: apiKey, digest } = newCredential('lk_api', context);
   await accounts.setKeyDigest(accountId, digest);
-  return done({ account, apiKey });
+  await keepOldCredential(transaction, { kind: 'api_key', id: accountId }, oldDigest, oldUntil);
+  return done({ account, apiKey, oldUntil });
 }

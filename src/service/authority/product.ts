@@ -1,11 +1,12 @@
 import type { Product } from '../../domain/product.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
+import { keepOldCredential } from '../access/old-credential.ts';
 import { newCredential, newIdentifier, newSecret } from '../access/secret.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
-/** A product with its secret, which is shown only this once. */
-export type ProductWithSecret = { product: Product; secret: string };
+/** A product with its secret, which is shown only this once; until when the old one goes on (epoch ms), if it does. */
+export type ProductWithSecret = { product: Product; secret: string; oldUntil: number | null };
 
 export type NewProduct = {
   name: string;
@@ -34,26 +35,31 @@ export async function addProduct(
   }
   const secret = command.secret ?? newSecret('lk_prod', context.random);
   const digest = context.digest(secret);
-  if ((await transaction.products.bySecretDigest(digest)) !== null) {
+  const holder =
+    (await transaction.products.bySecretDigest(digest)) ??
+    (await transaction.oldCredentials.byDigest('product_secret', digest));
+  if (holder !== null) {
     const detail = 'The secret belongs to another product.';
     return refuseParameters([{ parameter: 'secret', code: 'taken', detail }]);
   }
   const product = { productKey, accountId, name, recurring, createdAt: context.now, archivedAt: null };
   await transaction.products.add(product, digest);
-  return done({ product, secret });
+  return done({ product, secret, oldUntil: null });
 }
 
-/** Replaces a product's secret; the old one stops working at once. */
+/** Replaces a product's secret; the old one stops at once, or goes on for a while. */
 export async function rollProductSecret(
   transaction: AuthorityTransaction,
-  { productKey }: { productKey: string },
+  { productKey, oldUntil }: { productKey: string; oldUntil: number | null },
   context: Context,
 ): Promise<Result<ProductWithSecret>> {
   const product = await transaction.products.get(productKey);
-  if (product === null) return refuse('product_not_found', 'There is no such product.');
+  const oldDigest = await transaction.products.secretDigest(productKey);
+  if (product === null || oldDigest === null) return refuse('product_not_found', 'There is no such product.');
   const { secret, digest } = newCredential('lk_prod', context);
   await transaction.products.setSecretDigest(productKey, digest);
-  return done({ product, secret });
+  await keepOldCredential(transaction, { kind: 'product_secret', id: productKey }, oldDigest, oldUntil);
+  return done({ product, secret, oldUntil });
 }
 
 export type ProductChange = { productKey: string; name: string; recurring: boolean; archived: boolean };

@@ -15,6 +15,7 @@ export interface AccountReads {
 }
 export interface AccountTable extends AccountReads {
   add(account: Account, keyDigest: string): void;
+  keyDigest(accountId: string): string | null;
   setKeyDigest(accountId: string, digest: string): void;
 }
 
@@ -28,6 +29,7 @@ export interface ProductReads {
 }
 export interface ProductTable extends ProductReads {
   add(product: Product, secretDigest: string): void;
+  secretDigest(productKey: string): string | null;
   setSecretDigest(productKey: string, digest: string): void;
   put(product: Product): void;
 }

@@ -11,6 +11,7 @@ const essential: ReadonlySet<UseCaseName> = new Set<UseCaseName>([
   'pruneIdempotency',
   'pruneOperations',
   'pruneHistory',
+  'pruneOldCredentials',
   'planStep',
   'postpone',
   'endOutage',

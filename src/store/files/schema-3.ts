@@ -72,4 +72,15 @@ ALTER TABLE observation ADD COLUMN extra TEXT;
 -- When a token was last used, to the hour, and from when on it is refused.
 ALTER TABLE token ADD COLUMN last_used_at INTEGER;
 ALTER TABLE token ADD COLUMN expires_at INTEGER;
+
+-- API keys and secrets that were rolled and go on for a while: one of an account or product at most.
+CREATE TABLE old_credential (
+  kind TEXT NOT NULL CHECK (kind IN ('api_key', 'product_secret')),
+  id TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  PRIMARY KEY (kind, id),
+  UNIQUE (kind, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX old_credential_until ON old_credential (until);
 `;

@@ -31,6 +31,11 @@ export function accountTable(database: DatabaseSync): AccountTable {
     `INSERT INTO account (account_id, name, key_digest, created_at)
      VALUES (:accountId, :name, :keyDigest, :createdAt)`,
   );
+  const selectKeyDigest = prepareQuery(
+    database,
+    'SELECT key_digest AS digest FROM account WHERE account_id = ?',
+    (row: { digest: string }) => row.digest,
+  );
   const setKeyDigest = prepareChange(
     database,
     'UPDATE account SET key_digest = :keyDigest WHERE account_id = :accountId',
@@ -40,6 +45,7 @@ export function accountTable(database: DatabaseSync): AccountTable {
     add({ accountId, name, createdAt }, keyDigest) {
       add({ accountId, name, createdAt, keyDigest });
     },
+    keyDigest: (accountId) => selectKeyDigest.first(accountId),
     setKeyDigest(accountId, keyDigest) {
       setKeyDigest({ accountId, keyDigest });
     },

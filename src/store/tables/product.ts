@@ -37,6 +37,11 @@ export function productTable(database: DatabaseSync): ProductTable {
     `INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at, archived_at)
      VALUES (:productKey, :accountId, :name, :recurring, :secretDigest, :createdAt, :archivedAt)`,
   );
+  const selectSecretDigest = prepareQuery(
+    database,
+    'SELECT secret_digest AS digest FROM product WHERE product_key = ?',
+    (row: { digest: string }) => row.digest,
+  );
   const setSecretDigest = prepareChange(
     database,
     'UPDATE product SET secret_digest = :secretDigest WHERE product_key = :productKey',
@@ -54,6 +59,7 @@ export function productTable(database: DatabaseSync): ProductTable {
     put({ productKey, name, recurring, archivedAt }) {
       put({ productKey, name, recurring: bit(recurring), archivedAt });
     },
+    secretDigest: (productKey) => selectSecretDigest.first(productKey),
     setSecretDigest(productKey, secretDigest) {
       setSecretDigest({ productKey, secretDigest });
     },

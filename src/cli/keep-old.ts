@@ -1,0 +1,15 @@
+import { parseDuration } from '../config/unit.ts';
+import { textOption, UsageError } from './command.ts';
+
+/** The option of commands that roll a credential. */
+export const keepOldOption: ReturnType<typeof textOption> = textOption(
+  'How long the old one goes on, such as 24h; without it, it stops at once. One rolled before stops either way',
+);
+
+/** Reads the option, as whole seconds. */
+export function readKeepOld(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const durationMs = parseDuration(given) ?? 0;
+  if (durationMs >= 1000) return Math.round(durationMs / 1000);
+  throw new UsageError('--keep-old must be a duration such as 24h or 7d, up to 30d');
+}
