@@ -232,12 +232,13 @@ export class Uplink {
 
   #observeAnswer(): void {
     const { log, onRecovery, onChange } = this.#parts;
-    const wasDown = this.#state === 'down';
+    const before = this.#state;
     const wasClosed = this.#breaker.state === 'closed';
     this.#move({ type: 'success' });
-    if (this.#state !== 'up') this.#become('up');
-    if (wasDown) {
-      log.info({}, 'the upstream answers again');
+    if (before !== 'up') {
+      this.#become('up');
+      if (before === 'down') log.info({}, 'the upstream answers again');
+      // Also the first answer after a start: what the process before it found away left its waits in the store.
       onRecovery();
     } else if (!wasClosed) {
       onChange();
