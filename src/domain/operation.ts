@@ -30,7 +30,8 @@ export const laneOf: Record<OperationKind, LaneName> = {
  *                   uncertain, held ───▶ a person: retry, drop, confirm
  *
  *   refused:  pending, in_flight ▶ dead, unless it may have been applied: then it is held.
- *   A person may also retry, drop or confirm what is dead or conflicted.
+ *   repeat:   a disable whose answer was lost goes back to pending, doubtful.
+ *   A person may also retry, drop or confirm what is dead or conflicted; a coupon is looked for before it is retried.
  */
 
 /** Why an operation is dead: the upstream refused it, or does not know the license key any more. */
@@ -102,9 +103,12 @@ export type Operation = OperationIdentity & { progress: OperationProgress };
 /** Everything that can happen to an operation. Times are epoch ms. */
 export type OperationEvent =
   | { type: 'send'; baseUses: number | null; at: number }
-  | { type: 'applied'; at: number }
+  /** `certain`: it does not matter whether an earlier attempt was applied as well. */
+  | { type: 'applied'; certain: boolean; at: number }
   | { type: 'not_applied' }
   | { type: 'ambiguous' }
+  /** The answer was lost, and sending it again does no harm. */
+  | { type: 'repeat' }
   | { type: 'refused'; cause: DeathCause }
   /** A read made for this attempt shows that there is nothing to send. */
   | { type: 'needless'; at: number }
@@ -121,7 +125,11 @@ export type OperationEvent =
   | { type: 'hold' }
   | { type: 'conflict' }
   | { type: 'cancel'; at: number }
+  /** A later change of the same value was delivered. */
+  | { type: 'overtaken'; at: number }
   | { type: 'retry' }
+  /** A person has it looked for upstream, to be sent again where it is not found. */
+  | { type: 'look' }
   | { type: 'drop'; at: number }
   | { type: 'confirm'; at: number };
 
@@ -141,6 +149,7 @@ const nothing = {
   applied: null,
   not_applied: null,
   ambiguous: null,
+  repeat: null,
   refused: null,
   needless: null,
   doubt: null,
@@ -151,7 +160,9 @@ const nothing = {
   revive: null,
   conflict: null,
   cancel: null,
+  overtaken: null,
   retry: null,
+  look: null,
   drop: null,
   confirm: null,
 } as const;
@@ -162,6 +173,7 @@ const finish =
 const delivered = finish('delivered');
 const dropped = finish('dropped');
 const cancelled = finish('cancelled');
+const inferred = finish('inferred');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
 const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
 const held = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
@@ -169,6 +181,12 @@ const held = (baseUses: number | null, doubtful: boolean): OperationProgress => 
   doubtful,
   baseUses,
   held: true,
+});
+const lookedFor = (doubtful: boolean): OperationProgress => ({
+  state: 'uncertain',
+  doubtful,
+  baseUses: null,
+  held: false,
 });
 /** The answer to this attempt is clear; an earlier one may have been applied as well. */
 const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): OperationProgress => ({
@@ -198,9 +216,11 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
   },
   in_flight: {
     ...nothing,
-    applied,
+    applied: (progress, { certain, at }) =>
+      certain ? { state: 'delivered', finishedAt: at } : applied(progress, { at }),
     not_applied: ({ doubtful }) => ({ state: 'pending', doubtful }),
     ambiguous: ({ doubtful, baseUses }) => ({ state: 'uncertain', doubtful, baseUses, held: false }),
+    repeat: () => ({ state: 'pending', doubtful: true }),
     refused: ({ doubtful, baseUses }, { cause }) =>
       doubtful ? held(baseUses, true) : { state: 'dead', cause },
     doubt: ({ doubtful, baseUses }, event) => ({
@@ -229,12 +249,21 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     read_absent: ({ doubtful }, { certain }) => ({ state: 'pending', doubtful: doubtful || !certain }),
     hold: ({ doubtful, baseUses }) => held(baseUses, doubtful),
     conflict: conflicted,
+    overtaken: inferred,
     // A person sends again what may have been applied before: nothing can make that certain any more.
     retry: () => ({ state: 'pending', doubtful: true }),
+    look: ({ doubtful }) => lookedFor(doubtful),
     drop: dropped,
     confirm: delivered,
   },
-  conflicted: { ...nothing, cancel: cancelled, retry: pending, drop: dropped, confirm: delivered },
+  conflicted: {
+    ...nothing,
+    overtaken: cancelled,
+    retry: pending,
+    look: () => lookedFor(false),
+    drop: dropped,
+    confirm: delivered,
+  },
   dead: {
     ...nothing,
     // It may have come back with its key, and gone up, in a past that this store does not remember.
@@ -243,8 +272,9 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
         ? { state: 'uncertain', doubtful: lasting, baseUses, held: false }
         : { state: 'dead', cause },
     revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
-    cancel: cancelled,
+    overtaken: cancelled,
     retry: pending,
+    look: () => lookedFor(false),
     drop: dropped,
     confirm: delivered,
   },

@@ -93,6 +93,8 @@ export interface LaneReads {
   backlog(licenseKey: string): Backlog;
   /** Of a license key, in order and as many as there are: unfinished, and disables that are conflicted or dead. */
   shown(licenseKey: string): Operation[];
+  /** Those of a lane that a person must decide, in order. */
+  held(subject: string, lane: LaneName): Operation[];
   /** Of a subject: conflicted and dead ones, in order. */
   dead(subject: string): Operation[];
 }

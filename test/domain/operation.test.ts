@@ -19,9 +19,10 @@ const at = 1000;
 
 const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Type }> } = {
   send: { type: 'send', baseUses: 7, at },
-  applied: { type: 'applied', at },
+  applied: { type: 'applied', certain: false, at },
   not_applied: { type: 'not_applied' },
   ambiguous: { type: 'ambiguous' },
+  repeat: { type: 'repeat' },
   refused: { type: 'refused', cause: 'refused' },
   needless: { type: 'needless', at },
   doubt: { type: 'doubt', baseUses: 3, lasting: false },
@@ -32,7 +33,9 @@ const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Ty
   hold: { type: 'hold' },
   conflict: { type: 'conflict' },
   cancel: { type: 'cancel', at },
+  overtaken: { type: 'overtaken', at },
   retry: { type: 'retry' },
+  look: { type: 'look' },
   drop: { type: 'drop', at },
   confirm: { type: 'confirm', at },
 };
@@ -81,6 +84,7 @@ const table: Record<
     applied: [delivered, 'the upstream says that it was applied'],
     not_applied: [pending, 'it certainly was not applied: it is sent again later'],
     ambiguous: [uncertain, 'the answer was lost: it is read back after the fence'],
+    repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
     refused: [dead, 'the upstream will never take it'],
     doubt: [uncertain, 'the store was copied while it was in flight'],
     conflict: [conflicted, 'the upstream moved on'],
@@ -93,21 +97,25 @@ const table: Record<
     read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
     hold: [held, 'reading cannot decide it'],
     conflict: [conflicted, 'the upstream has something else in its place'],
+    overtaken: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
     retry: [inDoubt, 'a person sends again what may have been applied'],
+    look: [{ ...uncertain, baseUses: null }, 'a person has it looked for before it is sent again'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
   conflicted: {
-    cancel: [cancelled, 'a later change has replaced it'],
+    overtaken: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it all the same'],
+    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
   dead: {
     doubt: [dead, 'it was refused, which no other past changes'],
     revive: [dead, 'it was refused, which no key that comes back changes'],
-    cancel: [cancelled, 'a later change has replaced it'],
+    overtaken: [cancelled, 'a later change has replaced it'],
     retry: [pending, 'a person sends it again'],
+    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
     drop: [dropped, 'a person gives it up'],
     confirm: [delivered, 'a person says that it was applied'],
   },
@@ -158,6 +166,22 @@ describe('doubt', () => {
   it('makes even a clean answer an inference', () => {
     expect(nextProgress(sentInDoubt, events.applied)).toEqual(inferred);
     expect(nextProgress(inDoubt, events.needless)).toEqual(inferred);
+  });
+
+  it('of a change that may be repeated is over with a clean answer, and never dropped before', () => {
+    const repeated = nextProgress(inFlight, events.repeat) ?? pending;
+    expect(repeated).toEqual(inDoubt);
+    const again = nextProgress(repeated, events.send) ?? pending;
+    expect(nextProgress(again, events.refused)).toMatchObject({ state: 'uncertain', held: true });
+    expect(nextProgress(again, { type: 'applied', certain: true, at })).toEqual(delivered);
+  });
+
+  it('that lasts is not taken away by looking for it', () => {
+    expect(nextProgress({ ...held, doubtful: true }, events.look)).toMatchObject({
+      state: 'uncertain',
+      doubtful: true,
+      held: false,
+    });
   });
 
   it('makes what a read shows an inference where another writer could have caused it', () => {

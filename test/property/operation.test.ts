@@ -24,9 +24,10 @@ const baseUses = option(nat(9));
 
 const eventOf: { [Type in OperationEventType]: Arbitrary<Extract<OperationEvent, { type: Type }>> } = {
   send: record({ type: constantFrom('send' as const), baseUses, at }),
-  applied: record({ type: constantFrom('applied' as const), at }),
+  applied: record({ type: constantFrom('applied' as const), certain: boolean(), at }),
   not_applied: constantFrom({ type: 'not_applied' } as const),
   ambiguous: constantFrom({ type: 'ambiguous' } as const),
+  repeat: constantFrom({ type: 'repeat' } as const),
   refused: constantFrom({ type: 'refused', cause: 'refused' } as const),
   needless: record({ type: constantFrom('needless' as const), at }),
   doubt: record({ type: constantFrom('doubt' as const), baseUses, lasting: boolean() }),
@@ -37,7 +38,9 @@ const eventOf: { [Type in OperationEventType]: Arbitrary<Extract<OperationEvent,
   hold: constantFrom({ type: 'hold' } as const),
   conflict: constantFrom({ type: 'conflict' } as const),
   cancel: record({ type: constantFrom('cancel' as const), at }),
+  overtaken: record({ type: constantFrom('overtaken' as const), at }),
   retry: constantFrom({ type: 'retry' } as const),
+  look: constantFrom({ type: 'look' } as const),
   drop: record({ type: constantFrom('drop' as const), at }),
   confirm: record({ type: constantFrom('confirm' as const), at }),
 };
@@ -103,7 +106,7 @@ describe('an operation, whatever happens to it', () => {
       property(walk, (events) => {
         for (const { progress, by } of placesOf(events)) {
           expect(progress.state === 'dropped').toBe(by.type === 'drop');
-          expect(progress.state === 'cancelled').toBe(by.type === 'cancel');
+          if (progress.state === 'cancelled') expect(by.type).toMatch(/^(?:cancel|overtaken)$/);
         }
       }),
     );
@@ -114,13 +117,37 @@ describe('an operation, whatever happens to it', () => {
       property(walk, (events) => {
         let inDoubt = false;
         for (const { progress, by } of placesOf(events)) {
+          if (by.type === 'repeat') inDoubt = true;
           if (by.type === 'read_absent') inDoubt = !by.certain;
           if (by.type === 'retry' && progress.state === 'pending') inDoubt = progress.doubtful;
           const isCertain =
             by.type === 'confirm' ||
             (by.type === 'read_applied' && by.certain) ||
-            ((by.type === 'applied' || by.type === 'needless') && !inDoubt);
+            (by.type === 'applied' && (by.certain || !inDoubt)) ||
+            (by.type === 'needless' && !inDoubt);
           expect(progress.state !== 'delivered' || isCertain).toBe(true);
+        }
+      }),
+    );
+  });
+
+  it('is not called unapplied once an attempt of it was lost, but by a read or a person', () => {
+    const unapplied = new Set<OperationState>(['dead', 'cancelled', 'conflicted']);
+    const settlesDoubt = new Set<OperationEventType>([
+      'read_absent',
+      'retry',
+      'look',
+      'drop',
+      'conflict',
+      'cancel',
+    ]);
+    assert(
+      property(walk, (events) => {
+        let isLost = false;
+        for (const { progress, by } of placesOf(events)) {
+          if (by.type === 'repeat' || by.type === 'ambiguous') isLost = true;
+          if (settlesDoubt.has(by.type)) isLost = false;
+          expect(isLost && unapplied.has(progress.state)).toBe(false);
         }
       }),
     );

@@ -213,6 +213,70 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['7 Spring']);
   });
 
+  it('in doubt that a person retries is looked for before it is sent again', async () => {
+    await using agent = await givenAgent();
+    await agent.create(lost);
+    const { id } = agent.head as Operation;
+    const retry = { operationId: id, decision: 'retry' } as const;
+    valueOf(await agent.writer.write('decideOperation', retry));
+    expect(agent.head).toMatchObject({
+      nextAt: agent.steady + minute,
+      lastError: expect.stringMatching(/is looked for upstream before it is sent again/) as string,
+    });
+    agent.pass(minute);
+    await expect(agent.sendCoupon()).rejects.toThrow('needs read');
+    expect((await agent.listed(agent.operation(id), agent.theirs())).progress.state).toBe('delivered');
+  });
+
+  it.each([
+    ['dead', (agent: CouponStage, sent: Operation) => agent.answerCoupon(sent, no('refused'))],
+    [
+      'conflicted',
+      async (agent: CouponStage, sent: Operation) => {
+        const doubtful = await agent.answerCoupon(sent, lost);
+        agent.pass(minute);
+        return await agent.listed(doubtful, agent.theirs({ scope: { type: 'multi' } }));
+      },
+    ],
+  ] as const)('that is %s and retried is sent again only where the list has none', async (state, end) => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const ended = await end(agent, await agent.sendCoupon());
+    expect(ended.progress.state).toBe(state);
+    valueOf(await agent.writer.write('decideOperation', { operationId: ended.id, decision: 'retry' }));
+    await expect(agent.sendCoupon()).rejects.toThrow('needs read');
+    await agent.listed(ended, null);
+    expect(await agent.sendCoupon()).toMatchObject({ id: ended.id, progress: { doubtful: false } });
+  });
+
+  it('that may exist when it is refused is held, and its code stays taken', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    agent.pass(minute);
+    await agent.listed(agent.head as Operation, null);
+    const sent = await agent.sendCoupon();
+    await agent.answerCoupon(sent, no('refused'));
+    expect(agent.stateOf(sent.id)).toBe('held');
+    const again = { terms, isSentNow: false, maxPending: 10 };
+    expect(refusalOf(await agent.writer.write('queueCoupon', again))).toBe('coupon_code_taken');
+  });
+
+  it('whose code an earlier request may still be on its way with waits for that one’s fence', async () => {
+    await using agent = await givenAgent();
+    await agent.create(lost);
+    const { id } = agent.head as Operation;
+    valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'drop' }));
+    const command = { terms, isSentNow: true, maxPending: 10 };
+    const queued = valueOf(await agent.writer.write('queueCoupon', command));
+    expect(queued.isSent).toBe(false);
+    expect(agent.stateOf(queued.operationId)).toBe('pending');
+    await expect(agent.sendCoupon()).rejects.toThrow('needs none');
+    agent.pass(minute);
+    expect(await agent.sendCoupon()).toMatchObject({ id: queued.operationId });
+  });
+
   it('that a person gives up leaves the mirror, and comes back to it when it is retried', async () => {
     await using agent = await givenAgent();
     await agent.queue();

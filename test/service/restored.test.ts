@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { day, givenAgent, lost, minute, no, valueOf } from '../support/service-stage.ts';
+import { AgentStage, day, givenAgent, lost, minute, no, second, valueOf } from '../support/service-stage.ts';
 
 describe('after a restore nothing is certain, whoever else writes', () => {
   it('a use that the lost past may have delivered and taken back is sent, and ends inferred', async () => {
@@ -39,6 +39,7 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
     valueOf(await agent.writer.write('restore', {}));
     await agent.restart();
+    agent.pass(minute);
     await agent.read(agent.says(5));
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
@@ -97,6 +98,17 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect(agent.dueIn('counter')).toBe(minute);
   });
 
+  it('a disable whose own answer says so is delivered', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await agent.record('disable');
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    agent.pass(minute);
+    await agent.read(agent.says(5));
+    await agent.answer(await agent.send('state'), agent.says(5, { enabled: false }));
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
   it('a change that is not finished gets a fence of its own', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');
@@ -104,5 +116,79 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     await agent.restart();
     expect(agent.dueIn('counter')).toBe(minute);
     expect(await agent.plan('counter')).toEqual({ step: 'none' });
+  });
+});
+
+/** An agent that was restored a second ago, and knows of nothing that its lost past had under way. */
+async function givenRestored(how: { uses?: number; enabled?: boolean } = {}): Promise<AgentStage> {
+  const agent = await givenAgent({ uses: 5, ...how });
+  valueOf(await agent.writer.write('restore', {}));
+  await agent.restart();
+  return agent;
+}
+
+describe('what a lost past had under way is waited for', () => {
+  it.each(['usage', 'disable'] as const)(
+    'nothing is sent into its fence, also no new %s',
+    async (trigger) => {
+      await using agent = await givenRestored();
+      await agent.record(trigger);
+      const lane = trigger === 'usage' ? 'counter' : 'state';
+      expect(await agent.plan(lane)).toEqual({ step: 'none' });
+      valueOf(await agent.writer.write('retryNow', {}));
+      expect(await agent.plan(lane)).toEqual({ step: 'none' });
+      expect(agent.dueIn(lane)).toBe(minute);
+      agent.pass(minute);
+      expect((await agent.plan(lane)).step).not.toBe('none');
+    },
+  );
+
+  it('no count that was read meanwhile is counted from, also of a key that was never seen before', async () => {
+    await using agent = new AgentStage();
+    await agent.start();
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    agent.pass(minute - 1);
+    await agent.read(agent.says(5));
+    await agent.record('usage');
+    agent.pass(1);
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    await agent.read(agent.says(6));
+    expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 6 } });
+  });
+
+  it('no read made meanwhile settles an enable: an older disable may follow', async () => {
+    await using agent = await givenRestored({ enabled: false });
+    const enable = await agent.record('enable');
+    agent.pass(minute - 1);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(enable)).toBe('pending');
+    agent.pass(1);
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(enable)).toBe('delivered');
+  });
+
+  it('also after another start, and after a copy was started elsewhere', async () => {
+    await using agent = await givenRestored();
+    agent.pass(30 * second);
+    await agent.restart();
+    await agent.record('usage');
+    await agent.plan('counter');
+    expect(agent.dueIn('counter')).toBe(minute);
+    await using copy = await givenAgent({ uses: 5 });
+    copy.place = 'elsewhere';
+    await copy.restart();
+    await copy.record('usage');
+    await copy.plan('counter');
+    expect(copy.dueIn('counter')).toBe(minute);
+  });
+
+  it('but no longer, and not again at the next start', async () => {
+    await using agent = await givenRestored();
+    agent.pass(minute);
+    await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    await agent.restart();
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 });

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { givenAgent, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+import {
+  givenAgent,
+  hour,
+  lost,
+  minute,
+  no,
+  refusalOf,
+  second,
+  valueOf,
+  type AgentStage,
+} from '../support/service-stage.ts';
 
 const off = { enabled: false };
 
@@ -13,14 +23,61 @@ describe('a disable on an agent', () => {
     expect(agent.local).toEqual({ uses: 5, enabled: false, pending: 0 });
   });
 
-  it('is repeated freely after a lost answer, with no doubt', async () => {
+  it('is repeated freely after a lost answer, and delivered by the first clean one', async () => {
     await using agent = await givenAgent();
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
-    expect(agent.operation(disable).progress).toEqual({ state: 'pending', doubtful: false });
+    expect(agent.operation(disable).progress).toEqual({ state: 'pending', doubtful: true });
     expect(agent.dueIn('state')).toBe(500);
     agent.pass(500);
-    expect(await agent.send('state')).toMatchObject({ id: disable, attempts: 2 });
+    const sent = await agent.send('state');
+    expect(sent).toMatchObject({ id: disable, attempts: 2 });
+    await agent.answer(sent, agent.says(5, off));
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
+  /** An agent whose disable lost its answer, and was refused when it was sent again. */
+  async function givenHeld(): Promise<{ agent: AgentStage; held: string }> {
+    const agent = await givenAgent();
+    const held = await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    agent.pass(minute);
+    await agent.answer(await agent.send('state'), no('refused'));
+    return { agent, held };
+  }
+
+  it('that lost an answer and is refused then is held, not dead: it may have been applied', async () => {
+    const { agent, held } = await givenHeld();
+    await using _ = agent;
+    expect(agent.stateOf(held)).toBe('held');
+    expect(agent.operation(held).lastError).toMatch(/may have been applied/);
+    expect(agent.local).toMatchObject({ enabled: false });
+  });
+
+  it('in flight when the process ended and refused after the start is held', async () => {
+    await using agent = await givenAgent();
+    const disable = await agent.record('disable');
+    await agent.send('state');
+    await agent.restart();
+    await agent.answer(await agent.send('state'), no('refused'));
+    expect(agent.stateOf(disable)).toBe('held');
+  });
+
+  it('that is held is asked for anew when a caller wants it again', async () => {
+    const { agent, held } = await givenHeld();
+    await using _ = agent;
+    const again = await agent.record('disable');
+    expect(again).not.toBe(held);
+    expect(await agent.send('state')).toMatchObject({ id: again });
+  });
+
+  it('that is held ends inferred when a later enable is delivered, and holds the key no longer', async () => {
+    const { agent, held } = await givenHeld();
+    await using _ = agent;
+    await agent.record('enable');
+    await agent.read(agent.says(5));
+    expect(agent.stateOf(held)).toBe('inferred');
+    expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
   });
 
   it('asked for again while it is on its way adds nothing', async () => {

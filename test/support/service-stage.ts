@@ -125,13 +125,15 @@ export class AgentStage extends Stage {
   };
   freshness: FreshnessPolicy = defaultFreshnessPolicy;
   maxPending = 1000;
+  /** Where the state directory is. */
+  place = 'here';
 
   /** A start of the process on this store. */
   async start(): Promise<void> {
     valueOf(
       await this.writer.write('startAgent', {
         adminTokenDigest: 'd',
-        place: 'here',
+        place: this.place,
         fenceMs: this.policy.fenceMs,
       }),
     );

@@ -45,15 +45,14 @@ async function create(
   // A request that was answered before is answered from the store, and must not go up again.
   const admission = isReplay ? 'away' : await pull.admit(signal);
   if (admission === 'unauthorized') return keyNotAccepted('it was refused before');
-  const isSentNow = admission === 'admitted';
+  const isAdmitted = admission === 'admitted';
   const { maxPending } = settings();
-  const queued = await writer.write('queueCoupon', { terms, isSentNow, maxPending }, { idempotency });
-  if (isReplay || !queued.ok) {
-    if (isSentNow) pull.giveBack();
-    else parts.wake();
-    return queued.ok ? done(answer(parts, queued.value, 'miss')) : queued;
-  }
-  if (!isSentNow) {
+  const command = { terms, isSentNow: isAdmitted, maxPending };
+  const queued = await writer.write('queueCoupon', command, { idempotency });
+  const isSent = !isReplay && queued.ok && queued.value.isSent;
+  if (isAdmitted && !isSent) pull.giveBack();
+  if (!queued.ok) return queued;
+  if (!isSent) {
     parts.wake();
     return done(answer(parts, queued.value, 'miss'));
   }

@@ -1,6 +1,7 @@
 import { believedJumpMs, type TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
+import { shiftLostPast } from '../outbox/settlement/lost-past.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 
@@ -44,6 +45,7 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
   transaction.operations.shiftWaits(steady - before);
   transaction.observations.shiftRefreshes(steady - before);
   shiftRetryAfter(transaction, steady - before);
+  shiftLostPast(transaction, steady - before);
   return steady;
 }
 

@@ -10,6 +10,7 @@ import {
 import type { Context } from '../ports.ts';
 import type { SyncPolicy } from './policy.ts';
 import type { Transaction } from '../tables.ts';
+import { lostPastUntil } from './settlement/lost-past.ts';
 
 /** When the head of a lane may take its next step (by `Clock.steady`), and why it waits. */
 export type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
@@ -22,23 +23,40 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
 }
 
 /**
+ * Until when nothing of a lane may be sent, or settled by what was read, since an earlier request may still be on
+ * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
+ */
+export function fencedUntil(
+  transaction: Transaction,
+  { subject, lane, asDisable }: { subject: string; lane: LaneName; asDisable: boolean },
+  now: number,
+): number | null {
+  const until = Math.max(
+    transaction.operations.fencedUntil(subject, lane, now, asDisable) ?? 0,
+    lostPastUntil(transaction),
+  );
+  return until > now ? until : null;
+}
+
+/**
  * Lets the head of a lane take its next step no sooner than told, and not before a fence of the lane has
  * passed. An empty lane waits for nothing.
  */
 export function scheduleHead(
-  { operations }: Transaction,
+  transaction: Transaction,
   subject: string,
   lane: LaneName,
   { at, outage = false, failures = 0, lastError }: Wait,
 ): void {
+  const { operations } = transaction;
   const head = operations.head(subject, lane);
   if (head === null) return;
-  const fencedUntil = operations.fencedUntil(subject, lane, at, head.kind === 'disable');
+  const fence = fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, at);
   operations.put({
     ...head,
-    nextAt: fencedUntil ?? at,
+    nextAt: fence ?? at,
     // The end of an outage does not end a fence.
-    outage: outage && fencedUntil === null,
+    outage: outage && fence === null,
     failures,
     lastError: lastError === undefined ? head.lastError : lastError,
   });

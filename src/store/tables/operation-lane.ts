@@ -46,6 +46,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
     `${select} WHERE subject = ? AND state IN ('conflicted', 'dead') ORDER BY seq`,
     operationFrom,
   );
+  const held = prepareQuery(database, `${inLane} AND held = 1 ORDER BY seq`, operationFrom);
   return {
     head: (subject, lane) => head.first(subject, lane),
     tail: (subject, lane) => tail.first(subject, lane),
@@ -54,6 +55,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
       fence.first(subject, lane, now, asDisable ? 1 : 0)?.fencedUntil ?? null,
     backlog: (licenseKey) => backlog.first(licenseKey) ?? nothing,
     shown: (licenseKey) => shown.all(licenseKey),
+    held: (subject, lane) => held.all(subject, lane),
     dead: (subject) => dead.all(subject),
   };
 }

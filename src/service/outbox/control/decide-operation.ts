@@ -29,7 +29,7 @@ export function decideOperation(
 ): Result<DecidedOperation> {
   const operation = transaction.operations.get(operationId);
   if (operation === null) return refuse('operation_not_found', 'There is no such operation.');
-  const event = eventOf(decision, context.now);
+  const event = eventOf(operation, decision, context.now);
   if (nextProgress(operation.progress, event) === null) {
     return refuse(
       'operation_not_open',
@@ -53,12 +53,24 @@ export function decideOperation(
 /** Who retries it has seen how the key stands, and takes the risk that it is applied twice. */
 function asRetried(operation: Operation): Operation {
   const seenEnabled = operation.kind === 'enable' ? false : null;
-  const risk = 'retried: an earlier attempt of it may have been applied, so that it may be applied twice';
-  return { ...operation, seenEnabled, lastError: isDoubtful(operation) ? risk : operation.lastError };
+  return {
+    ...operation,
+    seenEnabled,
+    lastError: isDoubtful(operation) ? riskOf(operation) : operation.lastError,
+  };
 }
 
-function eventOf(decision: Decision, at: number): OperationEvent {
-  return decision === 'retry' ? { type: 'retry' } : { type: decision, at };
+function riskOf({ kind }: Operation): string {
+  const doubt = 'retried: an earlier attempt of it may have been applied';
+  return kind === 'create_coupon'
+    ? `${doubt}, so that it is looked for upstream before it is sent again`
+    : `${doubt}, so that it may be applied twice`;
+}
+
+/** A coupon can be looked for before it is created again; what a count or a state shows has been read already. */
+function eventOf({ kind, progress }: Operation, decision: Decision, at: number): OperationEvent {
+  if (decision !== 'retry') return { type: decision, at };
+  return { type: kind === 'create_coupon' && progress.state !== 'pending' ? 'look' : 'retry' };
 }
 
 /**

@@ -4,7 +4,7 @@ import { done, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { scheduleHead } from '../lane.ts';
+import { fencedUntil, scheduleHead } from '../lane.ts';
 import { boundUpstream } from '../control/upstream-binding.ts';
 
 export type PlanStep = {
@@ -31,7 +31,7 @@ export function planStep(
     observation: observations.get(subject),
     boot: currentBoot(transaction),
     now: steady,
-    fencedUntil: operations.fencedUntil(subject, lane, steady, head.kind === 'disable'),
+    fencedUntil: fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, steady),
     // A count is read back for all in doubt at once; a change of state is settled when it has come to the front.
     hasDoubt: lane === 'counter' && operations.uncertain(subject, lane).length > 0,
     justRead,

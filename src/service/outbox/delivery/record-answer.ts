@@ -9,7 +9,14 @@ import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { observeInstance } from '../control/upstream-binding.ts';
 import { loseAnswer } from '../settlement/fence.ts';
-import { laneOfOperation, move, putObservation, scheduleHead, waitAfterFailure } from '../lane.ts';
+import {
+  fencedUntil,
+  laneOfOperation,
+  move,
+  putObservation,
+  scheduleHead,
+  waitAfterFailure,
+} from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
 import { endRefusedDisables, refuseOperation } from './refusal.ts';
 
@@ -65,7 +72,9 @@ function recordApplied(
   const { now, steady } = context;
   confirmTime(transaction, now);
   observeInstance(transaction, outcome.instance, context);
-  const delivered = move(transaction, operation, { type: 'applied', at: now });
+  // A disable sets a value: once it is answered, it does not matter how often it arrived.
+  const certain = operation.kind === 'disable';
+  const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const lane = laneOfOperation(operation);
   if (operation.kind === 'enable') endRefusedDisables(transaction, operation, context);
   scheduleHead(transaction, operation.subject, lane, { at: steady });
@@ -110,7 +119,7 @@ function mayCountFrom(
   const sentAt = progress.state === 'in_flight' ? progress.sentAt : 0;
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
-    operations.fencedUntil(subject, 'counter', sentAt, false) === null;
+    fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) === null;
   return isCounterAtRest && !overlapped && observation.boot === currentBoot(transaction);
 }
 

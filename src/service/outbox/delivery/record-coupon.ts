@@ -33,7 +33,8 @@ export function recordCouponAnswer(
   if (outcome.outcome === 'applied') {
     const confirmed = confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
     const { value: coupon, confirmedAt } = outcome;
-    keepForRepeats(transaction, caller?.idempotency ?? null, { coupon, confirmedAt, operationId }, context);
+    const kept = { coupon, confirmedAt, operationId, isSent: false };
+    keepForRepeats(transaction, caller?.idempotency ?? null, kept, context);
     return done(confirmed);
   }
   if (outcome.outcome === 'not_applied' && caller !== null && isRefused(outcome)) {
@@ -47,8 +48,10 @@ export function recordCouponAnswer(
     return done(lost);
   }
   if (isRefusal(outcome)) {
-    transaction.mirror.remove(provisionalCoupon(operation).id);
-    return done(refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail }));
+    const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
+    // One that is held may have been created: its code stays taken.
+    if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
+    return done(refused);
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
   scheduleHead(transaction, operation.subject, 'coupon', wait);
@@ -130,6 +133,8 @@ function confirm(
   return move(
     transaction,
     operation,
-    event === 'applied' ? { type: 'applied', at: now } : { type: 'read_applied', certain: true, at: now },
+    event === 'applied'
+      ? { type: 'applied', certain: false, at: now }
+      : { type: 'read_applied', certain: true, at: now },
   );
 }

@@ -18,15 +18,17 @@ export function refuseOperation(
   return move(transaction, { ...operation, lastError }, { type: 'refused', cause });
 }
 
-/** An enable was delivered: disables before it that the upstream had refused hold the key no longer. */
+/** An enable was delivered: disables before it that the upstream had refused, or that are held, hold the key no longer. */
 export function endRefusedDisables(
   transaction: Transaction,
   enable: Operation,
   { now }: Pick<Context, 'now'>,
 ): void {
-  for (const operation of transaction.operations.dead(enable.subject)) {
+  const { operations } = transaction;
+  const { subject } = enable;
+  for (const operation of [...operations.dead(subject), ...operations.held(subject, 'state')]) {
     if (operation.kind === 'disable' && operation.seq < enable.seq) {
-      move(transaction, operation, { type: 'cancel', at: now });
+      move(transaction, operation, { type: 'overtaken', at: now });
     }
   }
 }

@@ -6,19 +6,21 @@ import type { MirroredCoupon, Transaction } from '../../tables.ts';
 import { couponPayload } from './coupon-payload.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
 import { boundUpstream } from '../control/upstream-binding.ts';
+import { fencedUntil } from '../lane.ts';
 
 export type QueueCoupon = {
   terms: CouponTerms;
   /**
    * It is sent at once, for the caller who waits: it is committed as in flight, so that a process that ends
-   * before the answer finds out by the upstream's list what became of it.
+   * before the answer finds out by the upstream's list what became of it. It waits all the same where an earlier
+   * request for this code may still be on its way.
    */
   isSentNow: boolean;
   maxPending: number;
 };
 
-/** The coupon under its provisional id, and the operation that creates it. */
-export type QueuedCoupon = MirroredCoupon & { operationId: string };
+/** The coupon under its provisional id, and the operation that creates it; `isSent`: it is to be sent now. */
+export type QueuedCoupon = MirroredCoupon & { operationId: string; isSent: boolean };
 
 /** Keeps a coupon under a provisional id, with the operation that will create it upstream. */
 export function queueCoupon(
@@ -37,19 +39,26 @@ export function queueCoupon(
   const coupon = { ...terms, id: mirror.provisionalId() };
   const mirrored = { coupon, confirmedAt: null };
   mirror.put(mirrored);
+  const subject = foldCouponCode(terms.code);
+  const isSent = isSentNow && isLaneFree(transaction, subject, context);
   const operation = enqueue(
     transaction,
     {
       kind: 'create_coupon',
-      subject: foldCouponCode(terms.code),
+      subject,
       productKey: null,
       payload: couponPayload(coupon),
     },
     context,
   );
-  if (isSentNow) {
+  if (isSent) {
     const sent = advance(operation, { type: 'send', baseUses: null, at: context.steady });
     operations.put({ ...sent, upstream: boundUpstream(transaction), nextAt: null });
   }
-  return done({ ...mirrored, operationId: operation.id });
+  return done({ ...mirrored, operationId: operation.id, isSent });
+}
+
+function isLaneFree(transaction: Transaction, subject: string, { steady }: Context): boolean {
+  const isEmpty = transaction.operations.tail(subject, 'coupon') === null;
+  return isEmpty && fencedUntil(transaction, { subject, lane: 'coupon', asDisable: false }, steady) === null;
 }

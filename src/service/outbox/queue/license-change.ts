@@ -70,7 +70,7 @@ export function queueChange(
 }
 
 /**
- * What makes the change unnecessary: the same change of state is the last in its lane, or the key was seen
+ * What makes the change unnecessary: the same change of state is the last in its lane and under way, or the key was seen
  * enabled and the observation is fresh. An older one does not count: the key may have been disabled since.
  */
 function findNeedless(
@@ -80,7 +80,8 @@ function findNeedless(
 ): QueuedChange | null {
   if (trigger !== 'enable' && trigger !== 'disable') return null;
   const last = operations.tail(observation.license.licenseKey, laneOf[trigger]);
-  if (last?.kind === trigger) return { observation, operationId: last.id };
+  const isHeld = last?.progress.state === 'uncertain' && last.progress.held;
+  if (last?.kind === trigger && !isHeld) return { observation, operationId: last.id };
   const isEnabled = trigger === 'enable' && isFresh && observation.local.enabled;
   return isEnabled ? { observation, operationId: null } : null;
 }

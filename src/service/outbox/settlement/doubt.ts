@@ -4,6 +4,7 @@ import { advance, laneOf, type Operation } from '../../../domain/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { loseAnswer } from './fence.ts';
+import { beginLostPast } from './lost-past.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';
 
 /** What was in flight when the process ended may or may not have been applied. */
@@ -17,10 +18,12 @@ export function doubtInFlight(transaction: Transaction, policy: { fenceMs: numbe
 
 /**
  * After a restore or a copy, the original may have delivered what this store still holds: every unfinished
- * operation is read back against the last observation, and ends inferred at best.
+ * operation is read back against the last observation, and ends inferred at best; what the original had under
+ * way is waited for.
  * (src/sync/README.md, After a restore or a copy)
  */
 export function doubtAll(transaction: Transaction): void {
+  beginLostPast(transaction);
   const { operations, observations } = transaction;
   const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';

@@ -3,6 +3,7 @@ import { laneOf, type Operation } from '../../../domain/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { move, scheduleHead } from '../lane.ts';
+import { renewLostPast } from './lost-past.ts';
 
 /**
  * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
@@ -16,7 +17,7 @@ export function loseAnswer(
   { steady }: Context,
 ): Operation {
   const fencedUntil = fenceAfter(steady, fenceMs);
-  const event = operation.kind === 'disable' ? 'not_applied' : 'ambiguous';
+  const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
   return move(transaction, { ...operation, fencedUntil }, { type: event });
 }
 
@@ -33,6 +34,7 @@ export function renewFences(
   const { operations } = transaction;
   const fencedUntil = fenceAfter(steady, fenceMs);
   operations.extendFences(reached, fencedUntil);
+  renewLostPast(transaction, { reached, until: fencedUntil });
   const lanes = new Map<string, Operation>();
   for (const operation of operations.withState('uncertain')) {
     if (operation.progress.state === 'uncertain' && !operation.progress.held) {

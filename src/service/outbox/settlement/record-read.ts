@@ -13,6 +13,7 @@ import { refuseOperation, reviveOperations } from '../delivery/refusal.ts';
 import { settleCounter } from './settle-counter.ts';
 import { settleState } from './settle-state.ts';
 import { observeInstance } from '../control/upstream-binding.ts';
+import { lostPastUntil } from './lost-past.ts';
 import { adoptSpelling } from './spelling.ts';
 
 export type RecordRead = {
@@ -71,7 +72,7 @@ export function recordRead(
     local: { uses: read.uses, enabled: read.enabled, pending: 0 },
     productKey,
     confirmedAt: outcome.confirmedAt,
-    boot: outcome.isCached ? noBoot : currentBoot(transaction),
+    boot: outcome.isCached || sentAt < lostPastUntil(transaction) ? noBoot : currentBoot(transaction),
     manyWriters: before?.manyWriters ?? false,
     missingSince: null,
     gone: false,

@@ -6,7 +6,7 @@ import { currentBoot, lastSeqBefore } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
-import { move, scheduleHead } from '../lane.ts';
+import { fencedUntil, move, scheduleHead } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
 import type { UnexpectedCount } from '../delivery/record-answer.ts';
 import { isOfOtherUpstream } from '../control/upstream-binding.ts';
@@ -32,7 +32,8 @@ export function settleCounter(
   const { observation, read, sentAt, policy } = settling;
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
-  if (operations.fencedUntil(subject, 'counter', sentAt, false) !== null) return unsettled;
+  if (fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) !== null)
+    return unsettled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
   const isForeign = isOfOtherUpstream(transaction, observation.boot);

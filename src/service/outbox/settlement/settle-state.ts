@@ -1,7 +1,7 @@
 import type { Operation } from '../../../domain/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { move, scheduleHead } from '../lane.ts';
+import { fencedUntil, move, scheduleHead } from '../lane.ts';
 import { endRefusedDisables } from '../delivery/refusal.ts';
 import type { Settling } from './settle-counter.ts';
 
@@ -15,7 +15,8 @@ export function settleState(
   const subject = observation.license.licenseKey;
   const head = operations.head(subject, 'state');
   if (head === null || head.progress.state === 'in_flight') return;
-  if (operations.fencedUntil(subject, 'state', sentAt, head.kind === 'disable') !== null) return;
+  const asDisable = head.kind === 'disable';
+  if (fencedUntil(transaction, { subject, lane: 'state', asDisable }, sentAt) !== null) return;
   const isAsWanted = read.enabled === (head.kind === 'enable');
   const isSettled =
     head.progress.state === 'uncertain'
