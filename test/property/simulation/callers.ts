@@ -78,9 +78,11 @@ export class Callers {
   }
 
   async #createCoupon(): Promise<void> {
-    this.#couponCount += 1;
-    const { agent, history, machine } = this.#world;
-    const code = `CODE-${this.#couponCount}`;
+    const { agent, history, machine, random } = this.#world;
+    // Some ask again for a code that they had asked for before.
+    const isRepeated = this.#couponCount > 0 && random.chance(0.2);
+    if (!isRepeated) this.#couponCount += 1;
+    const code = `CODE-${isRepeated ? random.between(1, this.#couponCount) : this.#couponCount}`;
     const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
     const discount = { type: 'percent', percentOff: 20 } as const;
     const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;

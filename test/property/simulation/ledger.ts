@@ -88,6 +88,8 @@ export class Ledger {
   /** A key is found in any letter case. */
   foldsCase = false;
   readonly coupons: CouponRecord[] = [];
+  /** The operations that created a coupon, once for each time. */
+  readonly creations: string[] = [];
   readonly #licenses = new Map<string, LicenseRecord>();
   readonly #removed = new Map<string, LicenseRecord>();
   #lastCouponId = 0;
@@ -142,7 +144,7 @@ export class Ledger {
   handle(asked: Asked, carried: Carried): Reply {
     const { what } = asked;
     if (what === 'create_coupon' || what === 'list_coupons' || what === 'get_coupon') {
-      return asked.apiKey === this.apiKey ? this.#handleCoupons(asked, what) : forbidden;
+      return asked.apiKey === this.apiKey ? this.#handleCoupons(asked, what, carried) : forbidden;
     }
     const product = this.products.get(asked.secret ?? '');
     if (product === undefined) return forbidden;
@@ -165,6 +167,7 @@ export class Ledger {
   #handleCoupons(
     { parameters, subject }: Asked,
     what: 'create_coupon' | 'list_coupons' | 'get_coupon',
+    { operation }: Carried,
   ): Reply {
     if (what === 'list_coupons') {
       const offset = Number(parameters.get('offset') ?? 0);
@@ -175,6 +178,7 @@ export class Ledger {
       const coupon = this.coupons.find(({ id }) => id === Number(subject));
       return coupon === undefined ? missing : { status: 200, body: { data: coupon } };
     }
+    if (operation !== null) this.creations.push(operation);
     return { status: 200, body: { data: this.#addCoupon(subject, parameters) } };
   }
 

@@ -25,6 +25,8 @@ export type Faults = {
   isFull: boolean;
 };
 
+/** The longest wait of an operation that brought nothing, in ms. */
+export const longestBackoffMs = 900_000;
 /** How long after a read a key is read again, in ms. */
 export const refreshMs = 600_000;
 export const freshness = { freshMs: 3_600_000, staleMs: 7_200_000, graceMs: 14_400_000 };

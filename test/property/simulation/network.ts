@@ -301,9 +301,9 @@ const refused: Exchange = { type: 'failed', sent: false, error: new Error('conne
 const reset: Exchange = { type: 'failed', sent: true, error: new Error('connection reset') };
 const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time') };
 
-/** Whether a request is to change a license. */
+/** Whether a request is to change something. */
 export function isChange({ what }: Pick<Asked, 'what'>): boolean {
-  return what === 'usage' || what === 'decrease' || what === 'enable' || what === 'disable';
+  return what !== 'verify' && what !== 'list_coupons' && what !== 'get_coupon';
 }
 
 function urlOf({ subject, secret }: Asked): string {

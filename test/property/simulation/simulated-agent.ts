@@ -14,7 +14,14 @@ import type { Transport } from '../../../src/upstream/transport.ts';
 import { asSpecified } from '../../support/upstream-stage.ts';
 import type { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';
-import { freshness, refreshMs, type Configuration, type Faults, type Machine } from './machine.ts';
+import {
+  freshness,
+  longestBackoffMs,
+  refreshMs,
+  type Configuration,
+  type Faults,
+  type Machine,
+} from './machine.ts';
 import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
@@ -184,7 +191,7 @@ function settingsOf({ writers, onDoubt, lanes, secrets }: Configuration): SyncOp
       fenceMs,
       writers,
       onDoubt,
-      backoff: { firstMs: 500, maxMs: 60_000 },
+      backoff: { firstMs: 500, maxMs: longestBackoffMs },
       goneMs: 60_000,
       refreshMs,
       graceMs: freshness.graceMs,

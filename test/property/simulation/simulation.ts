@@ -1,6 +1,7 @@
+import { laneOf, type Operation } from '../../../src/domain/operation.ts';
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
-import { refreshMs } from './machine.ts';
+import { longestBackoffMs, refreshMs } from './machine.ts';
 import { quietMs, timeoutMs } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import type { Spoiling } from './spoiling.ts';
@@ -8,7 +9,7 @@ import { drawTroubles, troubles, type Trouble } from './trouble.ts';
 import { calmWeather } from './weather.ts';
 import { World, type TroubleName } from './world.ts';
 
-/** After the upstream's return the outbox must be empty within this time, fence included, in ms. */
+/** After the upstream's return what waited for it must be delivered within this time, fence included, in ms. */
 const livenessMs = 120_000;
 const hourMs = 3_600_000;
 const aPerson = { actor: null, idempotency: null };
@@ -100,9 +101,12 @@ export class Play implements Disposable {
     if (world.agent.isDead) await world.restart();
     // What was under way may yet bring a refusal of the credential; then a person resumes.
     await world.pass(2 * timeoutMs);
-    await world.agent.control.resume(aPerson);
+    const { state, pausedProducts, couponsPaused } = world.agent.sync.uplink.status();
+    const isStopped = state === 'paused' || pausedProducts.length > 0 || couponsPaused;
+    if (isStopped) await world.agent.control.resume(aPerson);
     await world.pass(Math.max(0, world.watch.notBefore - world.elapsed));
-    await world.runUntil(() => isDrained(world), livenessMs);
+    await world.runUntil(() => isDrained(world, waitsForItself), livenessMs);
+    await world.runUntil(() => isDrained(world), longestBackoffMs + livenessMs);
     await world.pass(quietMs);
     // By then every key that is asked for has been read once more.
     for (const key of world.keys) this.callers.verify(key);
@@ -128,11 +132,27 @@ export class Play implements Disposable {
   }
 }
 
-function isDrained(world: World): boolean {
+function isDrained(
+  world: World,
+  mayWait: (world: World, operation: Operation) => boolean = () => false,
+): boolean {
   const { operations } = world.machine.transaction;
   const states = ['pending', 'in_flight', 'uncertain'] as const;
   const open = states.flatMap((state) => operations.withState(state));
   return open.every(
-    ({ subject, progress }) => world.isStuck(subject) || ('held' in progress && progress.held),
+    (operation) =>
+      world.isStuck(operation.subject) ||
+      ('held' in operation.progress && operation.progress.held) ||
+      mayWait(world, operation),
   );
+}
+
+/**
+ * Whether the head of its lane waits because the upstream had answered it with a failure. That is the key's own
+ * trouble, of which the upstream's return says nothing; it is waited for with the backoff.
+ */
+function waitsForItself({ machine, clock }: World, { subject, kind }: Operation): boolean {
+  const head = machine.transaction.operations.head(subject, laneOf[kind]);
+  if (head === null || head.nextAt === null || head.nextAt <= clock.steady()) return false;
+  return !head.outage || /^HTTP \d/.test(head.lastError ?? '');
 }

@@ -11,10 +11,10 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
   'the fence removed': [[], /the fence|invariant [24]/],
   'a fence that is a second short': [[], /the fence|invariant [24]/],
   'a blind retry': [[], /the fence|invariant 2/],
-  'the in-flight mark written after sending': [[], /the fence|invariant [24]|created twice/],
+  'the in-flight mark written after sending': [[], /the fence|invariant [124]/],
   'reads outside the lane': [[], /invariant [23]|shows/],
   'other writers not reckoned with': [['others'], /invariant 2/],
-  'a person who overrides the fence': [['people'], /the fence|invariant|created twice|shows/],
+  'a person who overrides the fence': [['people'], /the fence|invariant|shows/],
   'a restore that doubts nothing': [['restore'], /invariant 2/],
   'a copy taken for the original': [['copy'], /invariant 2/],
   'a refusal taken for a delivery': [['refusals'], /invariant 2.* never arrived/],
@@ -22,6 +22,13 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
   'the age of an answer not looked at': [['cache'], /invariant/],
   'Retry-After not heard': [['patience'], /Retry-After/],
   'one secret for all products': [['products'], /not come about within/],
+  'a lost past that is not waited for': [['restore'], /the fence|invariant/],
+  'a lost disable taken for one that was never sent': [
+    ['refusals'],
+    /invariant 2.* disable .*it was applied/,
+  ],
+  'a coupon sent again unseen': [['people'], /created more than once/],
+  'next_at kept after the return of the upstream': [[], /not come about within/],
 };
 
 for (const [name, [troubles, pattern]] of Object.entries(broken)) {

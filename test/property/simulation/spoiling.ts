@@ -44,6 +44,16 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
   'one secret for all products': { transport: withOneSecret },
+  'a lost past that is not waited for': {
+    writer: (writer, machine) =>
+      meddled(writer, machine, "UPDATE setting SET value = '0' WHERE name = 'lost_past_until'"),
+  },
+  'a lost disable taken for one that was never sent': {
+    writer: (writer, machine) =>
+      meddled(writer, machine, "UPDATE outbox SET doubtful = 0 WHERE kind = 'disable'"),
+  },
+  'a coupon sent again unseen': { writer: hasty },
+  'next_at kept after the return of the upstream': { writer: (writer) => idle(writer, 'endOutage') },
 };
 
 export type SpoilingName =
@@ -60,7 +70,11 @@ export type SpoilingName =
   | 'an answer lost to a full disk'
   | 'the age of an answer not looked at'
   | 'Retry-After not heard'
-  | 'one secret for all products';
+  | 'one secret for all products'
+  | 'a lost past that is not waited for'
+  | 'a lost disable taken for one that was never sent'
+  | 'a coupon sent again unseen'
+  | 'next_at kept after the return of the upstream';
 
 function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {
   return {
@@ -84,11 +98,36 @@ function idle(writer: Writer, name: UseCaseName): Writer {
   return between(writer, (asked, write) => (asked === name ? Promise.resolve(done(null)) : write()));
 }
 
-/** A person's decision makes everything due at once. */
+/** A writer after each of whose writes the store is changed. */
+function meddled(writer: Writer, { database }: Machine, sql: string): Writer {
+  return between(writer, async (_, write) => {
+    const result = await write();
+    database.exec(sql);
+    return result;
+  });
+}
+
+/** A creation that a person retries is sent at once, wherever it may be. */
+function hasty(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (name, write) => {
+    const result = await write();
+    if (name === 'decideOperation') {
+      database.exec(
+        `UPDATE outbox SET state = 'pending' WHERE kind = 'create_coupon' AND state = 'uncertain' AND held = 0`,
+      );
+    }
+    return result;
+  });
+}
+
+/** A person's decision makes everything due at once, and forgets what may still be on its way. */
 function overriding(writer: Writer, { database }: Machine): Writer {
   return between(writer, async (name, write) => {
     const result = await write();
-    if (name === 'decideOperation') database.exec('UPDATE outbox SET next_at = 0 WHERE next_at IS NOT NULL');
+    if (name === 'decideOperation') {
+      database.exec('UPDATE outbox SET next_at = 0 WHERE next_at IS NOT NULL');
+      database.exec('UPDATE outbox SET fenced_until = NULL');
+    }
     return result;
   });
 }

@@ -201,25 +201,9 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   coupons,
 };
 
-/** The troubles that seeds draw from. */
-const drawn: readonly TroubleName[] = [
-  'others',
-  'fence',
-  'products',
-  'spellings',
-  'poison',
-  'gateway',
-  'removal',
-  'restore',
-  'copy',
-  'policy',
-  'full',
-  'cache',
-  'patience',
-  'coupons',
-];
+const names = Object.keys(troubles) as TroubleName[];
 
 /** Each seed has some of the troubles, so that each is seen with and without each other. */
 export function drawTroubles(random: SeededRandom): TroubleName[] {
-  return drawn.filter(() => random.chance(0.2));
+  return names.filter(() => random.chance(0.2));
 }

@@ -1,6 +1,12 @@
 import { fenceMs, isChange, type Observer, type Sender, type Sent } from './network.ts';
 
-const laneOf = { usage: 'counter', decrease: 'counter', enable: 'state', disable: 'state' } as const;
+const laneOf = {
+  usage: 'counter',
+  decrease: 'counter',
+  enable: 'state',
+  disable: 'state',
+  create_coupon: 'coupon',
+} as const;
 
 /** Looks at every request as it leaves: nothing is sent unmarked, into a fence, or before it is welcome. */
 export class Watch implements Observer {
@@ -24,7 +30,6 @@ export class Watch implements Observer {
     if (!isChange(sent)) return;
     if (sent.carried.operation === null) this.#report('invariant 1', sent, 'is sent unmarked');
     const name = laneName(sent);
-    // A store that was restored knows nothing of what the lost past had sent.
     const doubtful = (this.#doubtful.get(name) ?? []).filter(({ at }) => sent.at < at + fenceMs);
     const overtaken = doubtful.find(({ what }) => !(what === 'disable' && sent.what === 'disable'));
     if (overtaken !== undefined) {
@@ -56,6 +61,7 @@ export class Watch implements Observer {
   }
 }
 
-function laneName({ what, subject, carried }: Sent): string {
-  return `${carried.incarnation} ${subject} ${laneOf[what as keyof typeof laneOf]}`;
+/** The lane, whichever of the agent's stores sent: what a lost past sent is on its way all the same. */
+function laneName({ what, subject }: Sent): string {
+  return `${subject} ${laneOf[what as keyof typeof laneOf]}`;
 }
