@@ -176,18 +176,14 @@ const cancelled = finish('cancelled');
 const inferred = finish('inferred');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
 const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
-const held = (baseUses: number | null, doubtful: boolean): OperationProgress => ({
+const uncertain = (baseUses: number | null, doubtful: boolean, isHeld = false): OperationProgress => ({
   state: 'uncertain',
   doubtful,
   baseUses,
-  held: true,
+  held: isHeld,
 });
-const lookedFor = (doubtful: boolean): OperationProgress => ({
-  state: 'uncertain',
-  doubtful,
-  baseUses: null,
-  held: false,
-});
+const held = (baseUses: number | null, doubtful: boolean): OperationProgress =>
+  uncertain(baseUses, doubtful, true);
 /** The answer to this attempt is clear; an earlier one may have been applied as well. */
 const applied = ({ doubtful }: { doubtful: boolean }, { at }: { at: number }): OperationProgress => ({
   state: doubtful ? 'inferred' : 'delivered',
@@ -201,12 +197,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     send: ({ doubtful }, { baseUses, at }) => ({ state: 'in_flight', doubtful, baseUses, sentAt: at }),
     needless: applied,
     refused: ({ doubtful }, { cause }) => (doubtful ? held(null, true) : { state: 'dead', cause }),
-    doubt: ({ doubtful }, { baseUses, lasting }) => ({
-      state: 'uncertain',
-      doubtful: doubtful || lasting,
-      baseUses,
-      held: false,
-    }),
+    doubt: ({ doubtful }, { baseUses, lasting }) => uncertain(baseUses, doubtful || lasting),
     suspect: () => ({ state: 'pending', doubtful: true }),
     hold: ({ doubtful }) => held(null, doubtful),
     conflict: conflicted,
@@ -219,16 +210,12 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     applied: (progress, { certain, at }) =>
       certain ? { state: 'delivered', finishedAt: at } : applied(progress, { at }),
     not_applied: ({ doubtful }) => ({ state: 'pending', doubtful }),
-    ambiguous: ({ doubtful, baseUses }) => ({ state: 'uncertain', doubtful, baseUses, held: false }),
+    ambiguous: ({ doubtful, baseUses }) => uncertain(baseUses, doubtful),
     repeat: () => ({ state: 'pending', doubtful: true }),
     refused: ({ doubtful, baseUses }, { cause }) =>
       doubtful ? held(baseUses, true) : { state: 'dead', cause },
-    doubt: ({ doubtful, baseUses }, event) => ({
-      state: 'uncertain',
-      doubtful: doubtful || event.lasting,
-      baseUses: baseUses ?? event.baseUses,
-      held: false,
-    }),
+    doubt: ({ doubtful, baseUses }, event) =>
+      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting),
     conflict: conflicted,
     cancel: cancelled,
   },
@@ -236,12 +223,8 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     // What may have been applied is never called dead, which says that it was not.
     refused: ({ doubtful, baseUses }) => held(baseUses, doubtful),
-    doubt: ({ doubtful, baseUses, held: isHeld }, event) => ({
-      state: 'uncertain',
-      doubtful: doubtful || event.lasting,
-      baseUses: baseUses ?? event.baseUses,
-      held: isHeld,
-    }),
+    doubt: ({ doubtful, baseUses, held: isHeld }, event) =>
+      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting, isHeld),
     read_applied: ({ doubtful }, { certain, at }) => ({
       state: certain && !doubtful ? 'delivered' : 'inferred',
       finishedAt: at,
@@ -252,7 +235,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     overtaken: inferred,
     // A person sends again what may have been applied before: nothing can make that certain any more.
     retry: () => ({ state: 'pending', doubtful: true }),
-    look: ({ doubtful }) => lookedFor(doubtful),
+    look: ({ doubtful }) => uncertain(null, doubtful),
     drop: dropped,
     confirm: delivered,
   },
@@ -260,7 +243,7 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     overtaken: cancelled,
     retry: pending,
-    look: () => lookedFor(false),
+    look: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
   },
@@ -268,13 +251,11 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     // It may have come back with its key, and gone up, in a past that this store does not remember.
     doubt: ({ cause }, { baseUses, lasting }) =>
-      cause === 'missing'
-        ? { state: 'uncertain', doubtful: lasting, baseUses, held: false }
-        : { state: 'dead', cause },
+      cause === 'missing' ? uncertain(baseUses, lasting) : { state: 'dead', cause },
     revive: ({ cause }) => (cause === 'missing' ? pending() : { state: 'dead', cause }),
     overtaken: cancelled,
     retry: pending,
-    look: () => lookedFor(false),
+    look: () => uncertain(null, false),
     drop: dropped,
     confirm: delivered,
   },

@@ -257,7 +257,7 @@ function checkCoupons({ ledger, history }: World, operations: readonly Operation
       .filter(({ kind, state }) => kind === 'create_coupon' && state !== 'delivered')
       .map(({ subject }) => subject),
   );
-  const codes = ledger.coupons.map(({ code }) => code);
-  const lost = history.coupons.find((code) => !codes.includes(code) && !told.has(code.toLowerCase()));
+  const codes = new Set(ledger.coupons.map(({ code }) => code));
+  const lost = history.coupons.find((code) => !codes.has(code) && !told.has(code.toLowerCase()));
   if (lost !== undefined) throw new Error(`coupons: ${lost} was answered and does not exist upstream`);
 }
