@@ -394,7 +394,7 @@ describe('a coupon that is sent while its caller waits', () => {
     const command = { terms, isSentNow: false, maxPending: 10 };
     const again = valueOf(await agent.writer.write('queueCoupon', command, { idempotency: once }));
     const { operationId } = again;
-    expect(again).toEqual({ coupon: value, confirmedAt: agent.now, operationId });
+    expect(again).toEqual({ coupon: value, confirmedAt: agent.now, operationId, isSent: false });
     expect(agent.stateOf(operationId)).toBe('delivered');
     expect(agent.store.idempotency.unchangedCount()).toBe(0);
   });
