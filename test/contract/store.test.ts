@@ -152,6 +152,12 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
   expect(mirror.byCode('SPRING')).toStrictEqual(listed);
   expect(mirror.list(page)).toStrictEqual([listed]);
   expect(mirror.count()).toBe(1);
+  // An upstream may tell letter case apart.
+  const shouted = { coupon: { ...terms, id: 13, code: 'SPRING' }, confirmedAt: at };
+  mirror.put(shouted);
+  expect(mirror.byCode('SPRING')).toStrictEqual(shouted);
+  expect(mirror.byCode('spring')).toStrictEqual(listed);
+  mirror.remove(13);
   mirror.remove(12);
   expect(mirror.get(12)).toBeNull();
 });

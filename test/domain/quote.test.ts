@@ -68,6 +68,10 @@ describe('a discount over several lines', () => {
     const cart = { code: 'SPRING', currency: null };
     expect(discounts(amount(1), { ...cart, lines: [one, other] }).lines).toEqual([1, 0]);
     expect(discounts(amount(1), { ...cart, lines: [other, one] }).lines).toEqual([0, 1]);
+    const pair = givenLine({ amount: 50, quantity: 2 });
+    const piece = givenLine({ amount: 100, quantity: 1 });
+    expect(discounts(amount(1), { ...cart, lines: [pair, piece] }).lines).toEqual([1, 0]);
+    expect(discounts(amount(1), { ...cart, lines: [piece, pair] }).lines).toEqual([0, 1]);
   });
 
   it('of a percentage is taken of the lines that the coupon covers', () => {

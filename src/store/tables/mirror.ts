@@ -17,13 +17,19 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     `${select} WHERE id = coalesce((SELECT real_id FROM provisional_coupon WHERE id = -?1), ?1)`,
     fromRow,
   );
-  // Whether the upstream tells letter case apart is its own affair; a provisional coupon comes first.
+  // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
+  // comes first, then a provisional coupon.
+  const byExactCode = prepareQuery(
+    database,
+    `${select} WHERE folded_code = ? AND code = ? ORDER BY id LIMIT 1`,
+    fromRow,
+  );
   const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ORDER BY id LIMIT 1`, fromRow);
   const list = prepareQuery(database, `${select} ORDER BY id LIMIT ? OFFSET ?`, fromRow);
   const count = prepareCount(database, 'SELECT count(*) AS count FROM mirrored_coupon');
   return {
     get: (id) => get.first(id),
-    byCode: (code) => byCode.first(foldCouponCode(code)),
+    byCode: (code) => byExactCode.first(foldCouponCode(code), code) ?? byCode.first(foldCouponCode(code)),
     list: ({ limit, offset }) => list.all(limit, offset),
     count: () => count(),
   };
