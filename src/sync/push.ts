@@ -100,7 +100,7 @@ export class Push implements Deliveries {
     if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
     const room = settings().lanes - this.#active.size;
     if (room <= 0) return Infinity;
-    const due = reader.operations.due(now, settings().lanes + this.#active.size, uplink.refusedCredentials());
+    const due = reader.operations.due(now, settings().lanes, uplink.refusedCredentials());
     const free = due.filter((lane) => !this.#active.has(nameOf(lane))).slice(0, room);
     for (const lane of free) this.#start(lane, signal, fail);
     const nextDueAt = reader.operations.nextDueAt(now);

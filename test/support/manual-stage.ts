@@ -37,6 +37,8 @@ export class ManualStage extends AgentStage {
   readonly ending: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
   fault: StorageError | null = null;
+  /** What people are warned of in the log. */
+  readonly warnings: string[] = [];
   /** Counts of a key that this agent's own operations do not explain. */
   readonly unexpected: Record<string, unknown>[] = [];
   options: Omit<SyncOptions, 'policy'> = {
@@ -62,6 +64,7 @@ export class ManualStage extends AgentStage {
       log: {
         ...silent,
         warn: (fields, message) => {
+          this.warnings.push(message);
           if (message.startsWith('another writer')) this.unexpected.push(fields);
         },
       },

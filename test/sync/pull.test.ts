@@ -200,6 +200,50 @@ describe('a read of a key', () => {
     expect(await ended).toBe('StorageError: the storage failed');
   });
 
+  it('that is answered 404 asks for another known key, and believes nothing for a minute when that is 404 too', async () => {
+    await using stage = await givenManual();
+    await stage.learn('OTHER');
+    const read = () => void stage.sync.reads.read(productKey, key, 'caller');
+    read();
+    await (await stage.request()).answer(no('missing'));
+    const witness = await stage.request();
+    expect(witness.licenseKey).toBe('OTHER');
+    await witness.answer(no('missing'));
+    await stage.passes(minute - 1);
+    read();
+    await (await stage.request()).answer(no('missing'));
+    expect([await stage.requested(), stage.observation.missingSince]).toEqual([[], null]);
+    await stage.passes(1);
+    read();
+    await (await stage.request()).answer(no('missing'));
+    await (await stage.request()).answer(stage.saysOf('OTHER'));
+    expect(stage.observation.missingSince).toBe(stage.now);
+  });
+
+  it('that is answered 404 is not believed when no other key may be asked for any more', async () => {
+    await using stage = await givenManual();
+    await stage.learn('OTHER');
+    void stage.sync.reads.read(productKey, key, 'caller');
+    const request = await stage.request();
+    stage.sync.uplink.pause();
+    await request.answer(no('missing'));
+    expect([await stage.requested(), stage.observation.missingSince]).toEqual([[], null]);
+  });
+
+  it('that is answered 404 asks for none that was 404 itself', async () => {
+    await using stage = await givenManual();
+    await stage.learn('THIRD');
+    await stage.passes(second);
+    await stage.learn('GONE');
+    void stage.sync.reads.read(productKey, 'GONE', 'caller');
+    await (await stage.request()).answer(no('missing'));
+    const witness = await stage.request();
+    await witness.answer(stage.saysOf(witness.licenseKey));
+    void stage.sync.reads.read(productKey, key, 'caller');
+    await (await stage.request()).answer(no('missing'));
+    expect(await stage.requested()).toEqual(['verify THIRD']);
+  });
+
   it('behind an answer is made once, and is in the store', async () => {
     await using stage = await givenManual({ uses: 5 });
     stage.sync.reads.refresh(productKey, key);

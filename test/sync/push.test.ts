@@ -44,6 +44,15 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
+  it('goes up within half a minute when nobody tells of it', async () => {
+    await using stage = await givenManual();
+    run(stage);
+    await stage.time.settle();
+    await stage.record('usage');
+    await stage.passes(30 * second);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
   it('goes up one by one in its lane, each at once after the answer before it', async () => {
     await using stage = await givenManual({ uses: 5 });
     const { request } = await givenFlying(stage);
@@ -86,6 +95,32 @@ describe('what waits in the outbox', () => {
     const [first] = stage.arrived.splice(0);
     await first?.answer(stage.saysOf(first.licenseKey));
     expect(await stage.requested()).toHaveLength(1);
+  });
+
+  it('goes up in no more lanes than are configured meanwhile', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 2 };
+    for (const licenseKey of ['A', 'B', 'C', 'D']) {
+      await stage.learn(licenseKey);
+      await stage.change('usage', { licenseKey });
+    }
+    run(stage);
+    expect(await stage.requested()).toHaveLength(2);
+    stage.options = { ...stage.options, lanes: 1 };
+    stage.sync.push.wake();
+    expect(await stage.requested()).toHaveLength(2);
+  });
+
+  it('is warned of in the log when it was not delivered', async () => {
+    for (const [outcome, warnings] of [
+      [no('refused'), ['an operation was not delivered']],
+      ['delivered', []],
+    ] as const) {
+      await using stage = await givenManual({ uses: 5 });
+      const { request } = await givenFlying(stage);
+      await request.answer(outcome === 'delivered' ? stage.says(6) : outcome);
+      expect(stage.warnings).toEqual(warnings);
+    }
   });
 
   it('is read back after its fence, for which a plan that sends nothing costs no turn', async () => {
