@@ -204,5 +204,5 @@ export class Ledger {
   }
 }
 
-const missing: Reply = { status: 404, body: { error: 'there is none' } };
+export const missing: Reply = { status: 404, body: { error: 'there is none' } };
 const forbidden: Reply = { status: 401, body: { error: 'who are you?' } };

@@ -90,6 +90,8 @@ type Way = { asked: Asked; carried: Carried; fate: Fate };
 /** What lies between agents and one upstream: latency, losses, gateways, firewalls and caches. */
 export class Network {
   weather: Weather = calmWeather;
+  /** By what a page of the firewall is known for one: nothing went past it. Without, nobody can tell. */
+  firewallMarks: Record<string, string> = {};
   readonly ledger: Ledger;
   readonly #clock: VirtualClock;
   readonly #random: SeededRandom;
@@ -124,12 +126,16 @@ export class Network {
         const sent = { what: asked.what, subject, carried, at: this.#now(), settled: false };
         this.#observer.onSend(sent, sender);
         const came = await this.#travel(way);
-        sent.settled = settles.has(way.fate);
+        sent.settled = settles.has(way.fate) || (way.fate === 'firewall' && this.#isFirewallMarked);
         this.#observer.onAnswer(sent, this.#waitAsked(came), sender, this.#now());
         return { came, leave: () => undefined };
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
+  }
+
+  get #isFirewallMarked(): boolean {
+    return Object.keys(this.firewallMarks).length > 0;
   }
 
   #now(): number {
@@ -222,7 +228,7 @@ export class Network {
       case 'unauthorized':
         return this.#answer(401, '{"error":"wrong secret"}');
       case 'firewall':
-        return this.#answer(403, '<html>blocked</html>');
+        return this.#answer(403, '<html>blocked</html>', this.firewallMarks);
       case 'declined':
         return this.#answer(this.#random.pick([400, 422]), '{"error":"not like this"}');
       case 'no_route':

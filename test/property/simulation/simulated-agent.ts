@@ -9,6 +9,7 @@ import { runUseCase } from '../../../src/service/run.ts';
 import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { localWriter } from '../../../src/store/local-writer.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { dialects } from '../../../src/upstream/dialects/all.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
 import { asSpecified } from '../../support/upstream-stage.ts';
@@ -22,6 +23,7 @@ import {
   type Faults,
   type Machine,
 } from './machine.ts';
+import { type Manners, withManners } from './manners.ts';
 import { fenceMs, timeoutMs, type Network, type Sender } from './network.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
@@ -32,6 +34,7 @@ const uncounted = { answered: noop, unexpected: noop };
 export type AgentParts = {
   machine: Machine;
   network: Network;
+  manners: Manners;
   clock: VirtualClock;
   random: SeededRandom;
   configuration: Configuration;
@@ -123,16 +126,18 @@ export class SimulatedAgent implements Sender {
   }
 
   #transport(): Transport {
-    return this.#spoiling.transport(this.#parts.network.transport(this));
+    const { network, manners } = this.#parts;
+    return this.#spoiling.transport(withManners(network.transport(this), manners));
   }
 
   #client(): Parameters<typeof plainUpstreamOver>[1] {
-    const { configuration, clock, onDate } = this.#parts;
+    const { configuration, clock, manners, onDate } = this.#parts;
     return {
       baseUrl: 'https://upstream.example/',
       apiKey: () => configuration.apiKey,
       secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
       ...asSpecified,
+      dialect: dialects[manners.dialect],
       onDate: (date) => {
         if (this.isDead) return;
         clock.learn(date);

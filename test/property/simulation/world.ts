@@ -2,6 +2,7 @@ import { VirtualTime, type VirtualClock } from '../../support/virtual-clock.ts';
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
 import { Machine, type Configuration, type Faults } from './machine.ts';
+import { drawManners, firewallMarks, type Manners } from './manners.ts';
 import { Network } from './network.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { SimulatedAgent } from './simulated-agent.ts';
@@ -54,6 +55,7 @@ export class World implements Disposable {
   readonly faults: Faults;
   readonly ledger: Ledger;
   readonly network: Network;
+  readonly manners: Manners;
   readonly watch: Watch = new Watch();
   /** License keys as the upstream spells them. */
   readonly keys: readonly string[];
@@ -92,6 +94,8 @@ export class World implements Disposable {
     this.ledger.foldsCase = this.troubles.has('spellings');
     const { ledger, watch } = this;
     this.network = new Network({ ledger, clock: this.#time.clock(), random, observer: watch });
+    this.manners = drawManners(seed);
+    this.network.firewallMarks = firewallMarks[this.manners.dialect];
     this.keys = Array.from({ length: random.between(1, 4) }, (_, index) => `KEY-${index}`);
     for (const key of this.keys) this.#addLicense(key);
     this.machine = new Machine();
@@ -213,6 +217,7 @@ export class World implements Disposable {
     return new SimulatedAgent({
       machine: this.machine,
       network: this.network,
+      manners: this.manners,
       clock: this.#clock,
       random: this.random,
       configuration: this.configuration,
