@@ -18,6 +18,12 @@ export type LicenseExtra = Readonly<Record<string, unknown>>;
 /** A license with what the authority knows of its sale; null: it was not sold here, or not refunded. */
 export type SoldLicense = License & { purchaseId: string | null; refundedAt: number | null };
 
+/** What the upstream calls the product of a license; null where it has not told. */
+export function toldProductName({ extra }: License): string | null {
+  const name = extra?.['product_name'];
+  return typeof name === 'string' ? name : null;
+}
+
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
 

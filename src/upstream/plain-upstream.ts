@@ -51,7 +51,7 @@ type Question<Value> = Route & {
   read: Understanding<Value>['read'];
 };
 
-/** Makes the client of a server that speaks the specification and nothing else. */
+/** Makes the client of a server that speaks the specification, in one dialect or another, and nothing else. */
 export function plainUpstream(
   settings: PlainUpstreamSettings,
   clock: Pick<Clock, 'now'>,

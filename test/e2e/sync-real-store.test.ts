@@ -5,6 +5,7 @@ import {
   type Agent,
   type AgentStage,
   codeOf,
+  credentials,
   dataOf,
   eventually,
   setStage,
@@ -12,6 +13,7 @@ import {
   type StageOptions,
 } from '../support/agent-stage.ts';
 import { latchkey } from '../support/command-line.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 import { listen } from '../support/listener.ts';
 import { firewallPage, firstFew, type LedgerEntryDraft, movesCounter } from '../support/plain-upstream.ts';
 import {
@@ -188,6 +190,28 @@ test.concurrent('one coupon that cannot be read is left out, and named in the lo
   });
   const warned = agent.process.lines.filter(({ msg }) => msg?.includes('cannot be read'));
   expect(warned).toMatchObject([{ coupon: id }]);
+});
+
+test.concurrent('software is answered by an agent what the store itself would say', async () => {
+  const licenses = [{ licenseKey: 'KEY', uses: 3, date: '2024-02-22T11:23:05+00:00' }];
+  await using stage = await setStage(
+    before('bad request', { licenses, configuration: { listen: { dialect: 'payhip' } } }),
+  );
+  const agent = await stage.startAgent();
+  await using store = httpClient({ tcp: stage.upstream.url });
+  const ask = (client: HttpClient, licenseKey: string): Promise<HttpAnswer> =>
+    client.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers: credentials });
+  expect((await ask(agent.client, 'KEY')).body).toEqual((await ask(store, 'KEY')).body);
+  for (const client of [store, agent.client]) {
+    const refusal = await ask(client, 'TYPO');
+    expect(refusal.status).toBe(400);
+    expect(refusal.body).toMatchObject({ data: [], error: true });
+  }
+  expect(dataOf(await agent.verify('KEY'))).toMatchObject({ product_name: 'The name of product' });
+  expect(dataOf(await agent.change('usage', 'KEY'))).toMatchObject({
+    uses: 4,
+    product_name: 'The name of product',
+  });
 });
 
 /** A port of this machine that nobody listens on. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rememberedTime } from '../../src/service/lifecycle/clock-mark.ts';
+import { lastProductName } from '../../src/service/agent/product.ts';
 import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
   givenAgent,
@@ -7,6 +8,7 @@ import {
   lost,
   minute,
   no,
+  productKey,
   refusalOf,
   second,
   valueOf,
@@ -244,6 +246,16 @@ describe('what the upstream tells beyond the specification', () => {
     expect(agent.observation.license.extra).toEqual(extra);
     await agent.read(agent.says(5));
     expect(agent.observation.license.extra).toBeUndefined();
+  });
+
+  it('names the product, by the key of which it was told last', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    expect(lastProductName(agent.store, productKey)).toBeNull();
+    await agent.read(agent.says(5, { extra }));
+    expect(lastProductName(agent.store, productKey)).toBe('Press');
+    expect(lastProductName(agent.store, 'another')).toBeNull();
+    await agent.read(agent.says(5, { extra: { product_name: 7 } }));
+    expect(lastProductName(agent.store, productKey)).toBeNull();
   });
 
   it('stays when an answer to a change leaves it out', async () => {

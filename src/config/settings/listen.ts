@@ -1,3 +1,4 @@
+import { dialectNames } from '../../domain/dialect.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
 import { isLoopback } from '../address.ts';
 import type { Rule, SectionOf, Written } from '../description.ts';
@@ -122,7 +123,7 @@ export const listenKeys = {
   },
   dialect: {
     kind: 'word',
-    words: ['specification', 'payhip'],
+    words: dialectNames as typeof dialectNames,
     default: 'specification',
     purpose:
       'How callers of `/api` are answered: as the specification and RFC 9457 say, or as a store does for which existing software was written (src/http/README.md, Dialects).',

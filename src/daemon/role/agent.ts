@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { agentCheckout } from '../../service/agent/checkout.ts';
+import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
 import { agentLicensing } from '../../service/agent/license.ts';
 import { agentCredentials } from '../../service/access/credential.ts';
@@ -48,7 +49,7 @@ export function agentRole(parts: RoleParts): Role {
       { reader, digest: sha256, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
       () => current.credentials(),
     ),
-    productName: (productKey) => current.productName(productKey),
+    productName: (productKey) => lastProductName(reader, productKey) ?? current.productName(productKey),
     upstream: sync.uplink,
     sync: syncControl(parts, sync),
     async bind() {

@@ -1,3 +1,5 @@
+import { apiKeyHeaders } from '../../domain/header-names.ts';
+import { toldProductName } from '../../domain/license.ts';
 import type { Problem } from '../../domain/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem-table.ts';
 import { namedLicenseObject, presentNamedLicense } from '../wire/license.ts';
@@ -6,12 +8,12 @@ import type { Dialect } from './dialect.ts';
 
 /** As this store answers, and as the software that was written for it expects. */
 export const payhip: Dialect = {
-  apiKeyHeaders: ['payhip-api-key'],
+  apiKeyHeaders: [apiKeyHeaders.payhip],
   hasFirstVersion: true,
   license: {
     schema: namedLicenseObject,
     async present({ license, productKey }, productName) {
-      return presentNamedLicense(license, await productName(productKey));
+      return presentNamedLicense(license, toldProductName(license) ?? (await productName(productKey)));
     },
   },
   refusal: {

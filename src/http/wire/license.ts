@@ -63,12 +63,16 @@ export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
 export type NamedLicenseObject = LicenseObject & { product_name?: string | undefined };
 
 export const namedLicenseObject: z.ZodType<NamedLicenseObject> = z
-  .object({ ...licenseMembers, product_name: z.string().optional() })
+  .looseObject({ ...licenseMembers, product_name: z.string().optional() })
   .meta({ id: 'License' });
 
-/** Writes a license with the name of its product; without a name where it is not known. */
+/** Writes a license with whatever the upstream told of it, and the name of its product where that is known. */
 export function presentNamedLicense(license: License, productName: string | null): NamedLicenseObject {
-  return { ...presentLicense(license), ...(productName !== null && { product_name: productName }) };
+  return {
+    ...presentLicense(license),
+    ...license.extra,
+    ...(productName !== null && { product_name: productName }),
+  };
 }
 
 /** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
