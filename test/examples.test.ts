@@ -205,6 +205,7 @@ const status: Status = {
     held: 0,
     oldestAgeMs: 1,
   },
+  preload: null,
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
   clock: { suspect: false, highWater: 0 },
 };

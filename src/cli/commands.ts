@@ -47,24 +47,19 @@ export const commands: readonly CommandEntry[] = [
     'Disable a license key',
     async () => (await import('./commands/license.ts')).disableCommand,
   ),
-  group('coupon', 'Create, list, show, quote and redeem coupons', [
+  group('coupon', 'Create, list and show coupons', [
     command('create', 'Create a coupon', async () => (await import('./commands/coupon.ts')).createCoupon),
     command('list', 'List coupons', async () => (await import('./commands/coupon.ts')).listCoupons),
     command('get <id>', 'Show a coupon', async () => (await import('./commands/coupon.ts')).getCoupon),
     command(
-      'quote <code> <items..>',
-      'Ask what a coupon takes off a cart',
-      async () => (await import('./commands/checkout.ts')).quoteCoupon,
+      'import <file>',
+      'Take coupons over from a CSV file of another store',
+      async () => (await import('./commands/import.ts')).importCoupons,
     ),
     command(
-      'redeem <code> <order> <items..>',
-      'Redeem a coupon for an order, once',
-      async () => (await import('./commands/checkout.ts')).redeemCoupon,
-    ),
-    command(
-      'void <order>',
-      'Give the use of a coupon back, when its order was refunded',
-      async () => (await import('./commands/checkout.ts')).voidRedemption,
+      'export <file>',
+      'Write all coupons into a new CSV file',
+      async () => (await import('./commands/export.ts')).exportCoupons,
     ),
   ]),
   group('account', 'Add and list accounts, roll their API keys', [
@@ -108,12 +103,32 @@ export const commands: readonly CommandEntry[] = [
       'List what has changed a license key',
       async () => (await import('./commands/history.ts')).licenseHistory,
     ),
+    command(
+      'import <file>',
+      'Take licenses over from a CSV file of another store',
+      async () => (await import('./commands/import.ts')).importLicenses,
+    ),
+    command(
+      'export <file>',
+      'Write all licenses into a new CSV file',
+      async () => (await import('./commands/export.ts')).exportLicenses,
+    ),
   ]),
   group('purchase', 'Refund purchases', [
     command(
       'refund <purchase>',
       'Refund a purchase, which disables its license key',
       async () => (await import('./commands/purchase.ts')).refundPurchase,
+    ),
+    command(
+      'import <file>',
+      'Take purchases over from a CSV file of another store, with their licenses',
+      async () => (await import('./commands/import.ts')).importPurchases,
+    ),
+    command(
+      'export <file>',
+      'Write all purchases into a new CSV file',
+      async () => (await import('./commands/export.ts')).exportPurchases,
     ),
   ]),
   group('token', 'Issue, list and revoke tokens', [
@@ -181,6 +196,11 @@ export const commands: readonly CommandEntry[] = [
       async () => (await import('./commands/sync.ts')).resumeSync,
     ),
   ]),
+  command(
+    'preload <file>',
+    'Fetch license keys ahead, so that an agent answers them offline',
+    async () => (await import('./commands/preload.ts')).preloadCommand,
+  ),
   command(
     'backup <file>',
     'Copy the state of the running daemon into a new file',

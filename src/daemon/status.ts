@@ -36,6 +36,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
             held: reader.operations.heldCount(),
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
+    preload: role.upstream === null ? null : reader.preload.progress(),
     records: parts.records ?? (await recordCounts(parts)),
     clock: clock.status(),
   };

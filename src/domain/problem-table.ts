@@ -199,6 +199,11 @@ const table = {
     title: 'Parameters are not valid',
     remedy: 'Correct each parameter that errors lists.',
   },
+  import_rejected: {
+    status: 422,
+    title: 'The import was refused as a whole',
+    remedy: 'Correct each row that errors lists, or import without atomic.',
+  },
   product_is_recurring: {
     status: 422,
     title: 'The product has a recurring price',

@@ -62,6 +62,8 @@ function success(schema: z.ZodType | null): {
 }
 
 function mediaType(schema: z.ZodType): string {
+  const { contentMediaType } = schema.meta() ?? {};
+  if (typeof contentMediaType === 'string') return contentMediaType;
   if (schema instanceof z.ZodString) return 'text/plain';
   return schema instanceof z.ZodFile ? 'application/octet-stream' : 'application/json';
 }
@@ -72,7 +74,7 @@ function refused(description: string, { mediaType: type, schema }: RefusalForm):
 
 const writeHeaders = z.object({ [idempotencyKeyHeader]: z.string().max(257).optional() });
 
-function requestParts({ method, path, query, body }: Route): Partial<ZodOpenApiOperationObject> {
+function requestParts({ method, path, query, body, csvMember }: Route): Partial<ZodOpenApiOperationObject> {
   const names = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []);
   const pathSchema = z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
   return {
@@ -87,6 +89,7 @@ function requestParts({ method, path, query, body }: Route): Partial<ZodOpenApiO
         content: {
           'application/x-www-form-urlencoded': { schema: body.schema },
           'application/json': { schema: body.schema },
+          ...(csvMember !== undefined && { 'text/csv': { schema: z.string() } }),
         },
       },
     }),

@@ -54,8 +54,8 @@ type RouteFacts = {
   owned?: Owned;
   /** The answer carries a new secret: never store it under an idempotency key. */
   answersSecret?: boolean;
-  /** It changes nothing, whatever its method: a success leaves no line in the log. */
-  readsOnly?: boolean;
+  /** The member of the body that the rows of a CSV file become; without it, CSV is refused. */
+  csvMember?: string;
   /** The body may be this long even where `limits.body_bytes` is less. */
   bodyBytes?: number;
   /** The parameters of the body may also come by the query. */

@@ -181,13 +181,14 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
-    if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
+    logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;
   };
+  const { method, path: url, csvMember } = route;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
-  const config = { isLeftUnanswered: route.isVerdict === true && settings.unknown === 'reset' };
-  server.route({ method: route.method, url: route.path, bodyLimit, config, onRequest, handler });
+  const isLeftUnanswered = route.isVerdict === true && settings.unknown === 'reset';
+  server.route({ method, url, bodyLimit, config: { csvMember, isLeftUnanswered }, onRequest, handler });
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */

@@ -171,6 +171,11 @@ export interface SyncControl {
   resume(writeOptions: WriteOptions): Promise<Result<unknown>>;
   /** There may be something to do in the outbox. */
   wake(): void;
+  /** Queues license keys to be fetched, so that they are answered offline. */
+  preload(
+    command: { licenseKeys: readonly string[]; productKey: string | null },
+    writeOptions: WriteOptions,
+  ): Promise<Result<{ queued: number }>>;
 }
 
 /** Structured log lines; never a secret, never a whole license key. */

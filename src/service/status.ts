@@ -1,4 +1,5 @@
 import type { OperationState } from '../domain/operation.ts';
+import type { PreloadProgress } from '../domain/preload.ts';
 import type { Outcome } from '../domain/outcome.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
@@ -42,6 +43,8 @@ export type Status = {
   listeners: { tcp: string | null; socket: string | null; tls: { notAfter: number } | null };
   upstream: UpstreamStatus | null;
   outbox: OutboxStatus | null;
+  /** Null on an authority. */
+  preload: PreloadProgress | null;
   records: RecordCounts;
   clock: { suspect: boolean; highWater: number };
 };

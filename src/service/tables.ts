@@ -1,4 +1,5 @@
 import type { Page } from '../domain/page.ts';
+import type { PreloadKey, PreloadProgress } from '../domain/preload.ts';
 import type { Coupon } from '../domain/coupon.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
@@ -71,6 +72,23 @@ export interface ObservationTable extends ObservationReads {
   renameProduct(from: string, to: string): void;
   /** Moves the time of every refresh, when `Clock.steady` has begun anew. */
   shiftRefreshes(byMs: number): void;
+}
+
+/** The license keys to be fetched ahead of any caller. */
+export interface PreloadReads {
+  /** Those that are left, in order. */
+  left(limit: number): PreloadKey[];
+  progress(): PreloadProgress;
+}
+export interface PreloadTable extends PreloadReads {
+  /** Adds a key, also one that was fetched before. */
+  add(key: PreloadKey): void;
+  /** Notes that a key was fetched, or that the upstream does not know it. */
+  finish(licenseKey: string, isFound: boolean): void;
+  /** Puts a key that could not be asked for behind the others. */
+  postpone(licenseKey: string): void;
+  /** Forgets those that are finished. */
+  clear(): void;
 }
 
 /** A lane that has something to do: the subject, and which of its lanes. */
@@ -161,6 +179,7 @@ export interface Reader {
   redemptions: RedemptionReads;
   tokens: TokenReads;
   observations: ObservationReads;
+  preload: PreloadReads;
   operations: OperationReads;
   idempotency: IdempotencyReads;
   settings: SettingReads;
@@ -181,6 +200,7 @@ export interface Transaction extends Reader {
   redemptions: RedemptionTable;
   tokens: TokenTable;
   observations: ObservationTable;
+  preload: PreloadTable;
   operations: OperationTable;
   idempotency: IdempotencyTable;
   settings: SettingTable;
@@ -200,7 +220,7 @@ export type AwaitableTable<Table> = {
 };
 
 /** Tables that only an agent has; its store is always on this machine and answers at once. */
-type AgentTable = 'mirror' | 'observations' | 'operations';
+type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload';
 
 /** Everything that an authority reads. A reader of a store on this machine is one. */
 export type AuthorityReader = {

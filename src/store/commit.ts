@@ -21,7 +21,8 @@ export type CommandRun<Command> = {
 /** Commits commands in batches. */
 export interface Committer<Command> {
   /**
-   * Runs the commands in one transaction, each in a savepoint; returns one outcome for each, in order. If
+   * Runs the commands in one transaction, each in a savepoint, a single one without: SQLite writes every page
+   * that a savepoint changes to a journal of its own. Returns one outcome for each, in order. If
    * SQLite rolls the transaction back, each command gets one of its own. Nothing here waits for a timer or a
    * message, so that no other batch gets into the same transaction. Throws while another batch is running.
    */
@@ -69,9 +70,10 @@ class BatchCommitter<Command> implements Committer<Command> {
     if (this.#broken !== null) return refuseAll(commands, this.#broken);
     try {
       this.#scopes.begin();
+      const scope = commands.length === 1 ? this.#scopes.whole : this.#scopes.savepoint;
       const outcomes: CommandOutcome[] = [];
-      for (const command of commands) outcomes.push(await this.#runOne(command));
-      this.#scopes.commit();
+      for (const command of commands) outcomes.push(await this.#runOne(command, scope));
+      if (this.#connection.database.isTransaction) this.#scopes.commit();
       return outcomes;
     } catch (error) {
       return await this.#recover(commands, error);
@@ -79,9 +81,9 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 
   /** Throws when the whole transaction is lost, not this command alone. */
-  async #runOne(command: Command): Promise<CommandOutcome> {
+  async #runOne(command: Command, scope: Scope): Promise<CommandOutcome> {
     const { database, transaction } = this.#connection;
-    this.#scopes.open();
+    scope.open();
     let outcome: CommandOutcome;
     try {
       outcome = { result: await this.#how.run(transaction, command) };
@@ -91,8 +93,8 @@ class BatchCommitter<Command> implements Committer<Command> {
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
-    if ('error' in outcome || this.#how.isRefusal(outcome.result)) this.#scopes.undo();
-    this.#scopes.close();
+    if ('error' in outcome || this.#how.isRefusal(outcome.result)) scope.undo();
+    else scope.close();
     return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
   }
 
@@ -122,7 +124,9 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 }
 
-type Scopes = Record<'begin' | 'commit' | 'rollback' | 'open' | 'close' | 'undo', () => void>;
+/** What a command can be undone in. */
+type Scope = Record<'open' | 'close' | 'undo', () => void>;
+type Scopes = Record<'begin' | 'commit' | 'rollback', () => void> & Record<'savepoint' | 'whole', Scope>;
 
 function prepareScopes(database: DatabaseSync): Scopes {
   const prepare = (sql: string) => {
@@ -131,13 +135,20 @@ function prepareScopes(database: DatabaseSync): Scopes {
       statement.run();
     };
   };
+  const rollback = prepare('ROLLBACK');
+  const undo = prepare('ROLLBACK TO command');
+  const close = prepare('RELEASE command');
+  const undoAndClose = (): void => {
+    undo();
+    close();
+  };
+  const nothing = (): void => undefined;
   return {
     begin: prepare('BEGIN IMMEDIATE'),
     commit: prepare('COMMIT'),
-    rollback: prepare('ROLLBACK'),
-    open: prepare('SAVEPOINT command'),
-    close: prepare('RELEASE command'),
-    undo: prepare('ROLLBACK TO command'),
+    rollback,
+    savepoint: { open: prepare('SAVEPOINT command'), close, undo: undoAndClose },
+    whole: { open: nothing, close: nothing, undo: rollback },
   };
 }
 

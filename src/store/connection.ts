@@ -30,6 +30,9 @@ PRAGMA foreign_keys = ON;
 /** The size to which the write-ahead log is truncated after a checkpoint. */
 const keptLogBytes = 64 * 1024 * 1024;
 
+/** Room for the pages that a large command changes; those without room are written to the log more than once. */
+const pagesKib = 16 * 1024;
+
 /** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
 export function openWriting(databasePath: string): WritingConnection {
   const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
@@ -38,7 +41,9 @@ export function openWriting(databasePath: string): WritingConnection {
   database.exec(guards);
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
-  database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}`);
+  database.exec(
+    `PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}; PRAGMA cache_size = -${pagesKib}`,
+  );
   keepTemporaryFilesBeside(databasePath, database);
   const transaction = prepareTransaction(database);
   const open = opening.move();

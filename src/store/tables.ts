@@ -11,6 +11,7 @@ import { mirrorReads, mirrorTable } from './tables/mirror.ts';
 import { observationReads, observationTable } from './tables/observation.ts';
 import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
 import { operationReads, operationTable } from './tables/operation.ts';
+import { preloadReads, preloadTable } from './tables/preload.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
@@ -30,6 +31,7 @@ export function prepareReader(database: DatabaseSync): Reader {
     redemptions: redemptionReads(database),
     tokens: tokenReads(database),
     observations: observationReads(database),
+    preload: preloadReads(database),
     operations: operationReads(database),
     idempotency: idempotencyReads(database),
     settings: settingReads(database),
@@ -52,6 +54,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     redemptions: redemptionTable(database),
     tokens: tokenTable(database),
     observations: observationTable(database),
+    preload: preloadTable(database),
     operations: operationTable(database),
     idempotency: idempotencyTable(database),
     settings: settingTable(database),

@@ -7,6 +7,7 @@ import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { probe } from './upstream-probe.ts';
+import { preload } from './preload.ts';
 import { LicensePull } from './pull.ts';
 import { Push } from './push.ts';
 import { refresh } from './refresh.ts';
@@ -50,11 +51,13 @@ export class Sync {
   readonly push: Push;
   readonly #parts: SyncParts;
   readonly #probeWake: Wake;
+  readonly #preloadWake: Wake;
 
   constructor(parts: SyncParts) {
     const { settings, clock } = parts;
     this.#parts = parts;
     this.#probeWake = new Wake(clock);
+    this.#preloadWake = new Wake(clock);
     this.uplink = new Uplink({
       ...parts,
       onChange: () => {
@@ -86,8 +89,14 @@ export class Sync {
     await Promise.all([
       this.push.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
+      preload({ ...shared, wake: this.#preloadWake, productKeys: () => settings().productKeys }, signal),
       refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
     ]);
+  }
+
+  /** License keys were queued to be fetched. */
+  wakePreload(): void {
+    this.#preloadWake.up();
   }
 
   async #keepRetryAfter(until: number): Promise<void> {

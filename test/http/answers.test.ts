@@ -339,6 +339,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
       dead: 6,
       oldest_age_s: 1,
     },
+    preload: null,
     records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
     clock: { suspect: false, high_water: '2026-02-22T11:23:05+00:00' },
   });

@@ -40,6 +40,22 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     at: ({ purchase_id: id }) => id ?? '',
     record: `purchase.refund | ${uuid} | product P`,
   },
+  'POST /admin/v1/licenses/import': {
+    body: { product_key: 'P', licenses: [{ license_key: 'TAKEN-OVER', buyer_email: 'buyer@example.com' }] },
+    record: 'license.import | catalogue | 1 imported, 0 unchanged, 0 rejected',
+  },
+  'POST /admin/v1/purchases/import': {
+    body: { product_key: 'P', purchases: [{ license_key: 'BOUGHT', buyer_email: 'nobody' }] },
+    record: 'purchase.import | catalogue | 0 imported, 0 unchanged, 1 rejected',
+  },
+  'POST /admin/v1/coupons/import': {
+    body: { coupons: [{ code: 'SPRING', coupon_type: 'multi', amount_off: 5 }] },
+    record: 'coupon.import | default | 1 imported, 0 unchanged, 0 rejected',
+  },
+  'POST /admin/v1/preload': {
+    body: { license_keys: ['KEY-1', 'KEY-2'] },
+    record: 'license.preload | upstream | 2 keys',
+  },
   'POST /admin/v1/outbox/:id/retry': {
     at: () => 'retried',
     record: 'outbox.retry | retried | usage, was dead after 3 attempts',
@@ -77,6 +93,7 @@ async function openActingDesk(): Promise<TestApp> {
     pause: (asked) => writer.write('pauseSync', { isPaused: true }, asked),
     resume: (asked) => writer.write('pauseSync', { isPaused: false }, asked),
     wake: () => undefined,
+    preload: (command, asked) => writer.write('queuePreload', command, asked),
   };
   for (const id of ['retried', 'dropped', 'confirmed']) {
     opened.transaction.operations.add({

@@ -137,7 +137,7 @@ test('a decision that is asked for again under its idempotency key is the same a
 test('a decision wakes what carries the outbox upward', async () => {
   let woken = 0;
   const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
-  const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1) };
+  const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1), preload: never };
   await using opened = await openApp({ role: 'agent', sync });
   opened.transaction.operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   await decide(opened, 'a', 'retry');

@@ -44,7 +44,13 @@ function askedSync(): { sync: SyncControl; asked: [string, WriteOptions][] } {
     return Promise.resolve(done(null));
   };
   return {
-    sync: { now: act('now'), pause: act('pause'), resume: act('resume'), wake: () => undefined },
+    sync: {
+      now: act('now'),
+      pause: act('pause'),
+      resume: act('resume'),
+      wake: () => undefined,
+      preload: async () => done({ queued: 0 }),
+    },
     asked,
   };
 }

@@ -21,6 +21,8 @@ type AuthorityUseCase = {
 const reach = { accountId: 'default', productKey: null };
 const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
+const noLicenseCells = { uses: null, enabled: null, createdAt: null };
+
 /** A command for each of them, in an order in which each succeeds on a new store. */
 const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
@@ -44,6 +46,56 @@ const commands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     soldAt: 1_708_600_985_000,
     uses: 3,
     enabled: false,
+  },
+  importLicenses: {
+    rows: [
+      {
+        ...noLicenseCells,
+        row: 1,
+        licenseKey: 'TAKEN-OVER',
+        productKey: 'press',
+        buyerEmail: 'a@example.com',
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: null,
+  },
+  importPurchases: {
+    rows: [
+      {
+        ...noLicenseCells,
+        row: 1,
+        purchaseId: 'theirs',
+        licenseKey: 'BOUGHT-THERE',
+        productKey: 'press',
+        buyerEmail: 'a@example.com',
+        refundedAt: at,
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: null,
+  },
+  importCoupons: {
+    rows: [
+      {
+        row: 1,
+        id: 7,
+        terms: {
+          ...anyCoupon,
+          scope: { type: 'multi' },
+          discount: { type: 'amount', amountOff: 500 },
+          code: 'THEIRS',
+        },
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: 'default',
   },
   changeLicense: { reach, licenseKey: 'KEY', trigger: 'usage' },
   refundPurchase: { purchaseId: 'of addPurchase' },
@@ -164,7 +216,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
     }
     expect(contentOf(far)).toEqual(contentOf(near));
   }
-  expect(contentOf(far)['audit']).toHaveLength(12);
+  expect(contentOf(far)['audit']).toHaveLength(15);
 });
 
 test('an authority answers from an engine that has to be waited for', async () => {
@@ -184,5 +236,8 @@ test('an authority answers from an engine that has to be waited for', async () =
   const verified = await authorityLicensing(reader, writer).verify(reach, 'KEY', signal);
   expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
   const listed = await authorityCouponing(reader, writer).list('default', page, signal);
-  expect(listed).toMatchObject({ ok: true, value: { total: 1, coupons: [{ code: 'SPRING' }] } });
+  expect(listed).toMatchObject({
+    ok: true,
+    value: { total: 2, coupons: [{ code: 'THEIRS' }, { code: 'SPRING' }] },
+  });
 });

@@ -61,6 +61,27 @@ test('a refusal writes nothing and harms no other', async () => {
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
 
+test.for([
+  ['refuses', () => refused, { result: refused }],
+  [
+    'throws',
+    () => {
+      throw new TypeError('wrong');
+    },
+    { error: new TypeError('wrong') },
+  ],
+] as const)('a command alone that %s writes nothing, and the next one is taken', async ([, end, outcome]) => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const failing: Command = ({ settings }) => {
+    settings.set('a', 'set');
+    return end();
+  };
+  expect(await committer.commitBatch([failing])).toEqual([outcome]);
+  expect(await committer.commitBatch([set('b')])).toEqual([{ result: done }]);
+  expect(written(store, ['a', 'b'])).toEqual(['b']);
+});
+
 test('a command that throws writes nothing and harms no other', async () => {
   await using store = givenStore();
   const error = new TypeError('wrong');
@@ -181,9 +202,8 @@ test.runIf(existsSync(descriptors))(
       return done;
     };
     const committer = givenCommitter(store);
-    await committer.commitBatch([large]);
-    expect(during).toEqual([]);
-    await committer.commitBatch([large]);
+    await committer.commitBatch([large, large]);
+    await committer.commitBatch([large, set('a')]);
     expect(during).toEqual([expect.stringMatching(/ \(deleted\)$/)]);
     expect(temporaryFiles()).toEqual([]);
   },

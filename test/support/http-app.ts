@@ -140,6 +140,7 @@ export const authorityStatus: Status = {
   listeners: { tcp: 'http://127.0.0.1:8787', socket: null, tls: null },
   upstream: null,
   outbox: null,
+  preload: null,
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: { suspect: false, highWater: Date.parse('2026-02-22T11:23:05Z') },
 };

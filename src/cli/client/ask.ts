@@ -70,7 +70,7 @@ const problem = z.object({
 const plainRefusal = z.object({ error: z.literal(true), message: z.string() });
 
 /** Prints an error answer; with `--json` also the problem as it came. */
-function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
+export function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
   const plain = plainRefusal.safeParse(body);
   if (plain.success) {
     if (options.json) output.printJson(body);

@@ -59,6 +59,7 @@ interface Status {
   };
   readonly upstream: UpstreamStatus | null;
   readonly outbox: OutboxStatus | null;
+  readonly preload: Readonly<Record<'done' | 'failed' | 'left', number>> | null;
   readonly records: Readonly<Record<string, number>>;
   readonly clock: { readonly suspect: boolean };
 }
@@ -75,6 +76,7 @@ export const status: z.ZodType<Status> = z.object({
   }),
   upstream: upstreamStatus.nullable(),
   outbox: outboxStatus.nullable(),
+  preload: z.object({ done: z.int(), failed: z.int(), left: z.int() }).nullable(),
   records: z.record(z.string(), z.int()),
   clock: z.object({ suspect: z.boolean() }),
 });
@@ -88,7 +90,7 @@ export const readiness: z.ZodType<{ readonly status: string; readonly reasons: r
 
 /** Writes the status, one line for each part. */
 function formatStatus(shown: Status): string {
-  const { role, version, uptime_s, listeners, upstream, outbox, records, clock } = shown;
+  const { role, version, uptime_s, listeners, upstream, outbox, preload, records, clock } = shown;
   return formatFields({
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
@@ -100,6 +102,7 @@ function formatStatus(shown: Status): string {
     outbox: outbox === null ? null : formatOutbox(outbox),
     attention: outbox === null ? null : formatAttention(outbox),
     inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox),
+    preload: preload === null ? null : formatPreload(preload),
     records: formatCounts(records),
     clock: clock.suspect ? 'SUSPECT: it went back' : null,
   });
@@ -133,6 +136,11 @@ function formatAttention({ held, conflicted, dead }: OutboxStatus): string | nul
 /** Counts the changes taken as applied: another writer may have changed the count instead. */
 function formatInferred({ inferred }: OutboxStatus): string {
   return `${inferred} taken as applied, without proof: see latchkey outbox list --state inferred`;
+}
+
+/** Counts the license keys that were to be fetched; those that the upstream does not know have failed. */
+function formatPreload({ done, failed, left }: NonNullable<Status['preload']>): string | null {
+  return formatCounts({ fetched: done, unknown: failed, left });
 }
 
 function formatCounts(counts: Readonly<Record<string, number>>): string | null {

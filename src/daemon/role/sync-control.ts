@@ -5,10 +5,8 @@ import type { Reader } from '../../service/tables.ts';
 import type { Sync } from '../../sync/sync.ts';
 
 /** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
-export function syncControl(
-  { reader, writer }: { reader: Reader; writer: Writer },
-  { uplink, push }: Sync,
-): SyncControl {
+export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
+  const { uplink, push } = sync;
   const follow = (): void => {
     if (isPaused(reader)) uplink.pause();
     else uplink.resume();
@@ -28,6 +26,11 @@ export function syncControl(
     },
     wake() {
       push.wake();
+    },
+    async preload(command, writeOptions) {
+      const queued = await writer.write('queuePreload', command, writeOptions);
+      sync.wakePreload();
+      return queued;
     },
   };
 }

@@ -1,14 +1,18 @@
-import type { FastifyInstance } from 'fastify';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
+import { CsvUnreadable, readCsv, type CsvRow } from '../wire/csv.ts';
+import { CsvRows } from '../wire/import.ts';
 import { noParameters, type RawParameters } from '../wire/parameters.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
+const csv = 'text/csv';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Makes a server accept forms and JSON objects, and nothing else (src/http/README.md, Bodies and answers). */
+/** Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md, Bodies and answers). */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
   const read = (parse: (text: string, maximum: number) => RawParameters) => {
@@ -33,6 +37,23 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
       }
     });
   }
+  acceptCsv(server);
+}
+
+/** Reads CSV where a route takes it; its rows become one member of the body. */
+function acceptCsv(server: FastifyInstance): void {
+  server.addContentTypeParser(csv, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    const { csvMember } = request.routeOptions.config;
+    if (csvMember === undefined) throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
+    refuseForeignCharset(request.headers['content-type'] ?? '');
+    try {
+      const rows: CsvRow[] = [];
+      for await (const row of readCsv(Readable.from([body]))) rows.push(row);
+      return new Map([[csvMember, new CsvRows(rows)]]);
+    } catch (error) {
+      throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+    }
+  });
 }
 
 function refuseForeignCharset(contentType: string): void {

@@ -12,6 +12,9 @@ export type RequestState = {
 };
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    csvMember?: string | undefined;
+  }
   interface FastifyRequest {
     state: RequestState | null;
   }

@@ -4,6 +4,9 @@ import { historyRoutes } from './history.ts';
 import { accountRoutes } from './account.ts';
 import { collectionRoutes } from './collection.ts';
 import { productRoutes } from './product.ts';
+import { importRoutes } from './import.ts';
+import { preloadRoutes } from './preload.ts';
+import { exportRoutes } from './export.ts';
 import { purchaseRoutes } from './purchase.ts';
 import { outboxRoutes } from './outbox.ts';
 import { syncRoutes } from './sync.ts';
@@ -36,6 +39,9 @@ const sameEverywhere: readonly Route[] = [
   ...productRoutes,
   ...collectionRoutes,
   ...purchaseRoutes,
+  ...importRoutes,
+  ...exportRoutes,
+  ...preloadRoutes,
   ...outboxRoutes,
   ...syncRoutes,
   ...backupRoutes,

@@ -31,41 +31,26 @@ export type CouponObject = {
   notes: string | null;
 };
 
-const couponShape = {
-  id: z.int(),
-  coupon_type: z.enum(couponTypes),
-  percent_off: z.number().nullable(),
-  amount_off: z.int().nullable(),
-  code: z.string(),
-  start_date: z.iso.datetime({ offset: true }).nullable(),
-  end_date: z.iso.datetime({ offset: true }).nullable(),
-  product_key: z.string().nullable(),
-  collection_id: z.string().nullable(),
-  minimum_purchase_amount: z.int().nullable(),
-  usage_limit: z.int().nullable(),
-  notes: z.string().nullable(),
-};
-
-export const couponObject: z.ZodType<CouponObject> = z.object(couponShape).meta({ id: 'Coupon' });
+export const couponObject: z.ZodType<CouponObject> = z
+  .object({
+    id: z.int(),
+    coupon_type: z.enum(couponTypes),
+    percent_off: z.number().nullable(),
+    amount_off: z.int().nullable(),
+    code: z.string(),
+    start_date: z.iso.datetime({ offset: true }).nullable(),
+    end_date: z.iso.datetime({ offset: true }).nullable(),
+    product_key: z.string().nullable(),
+    collection_id: z.string().nullable(),
+    minimum_purchase_amount: z.int().nullable(),
+    usage_limit: z.int().nullable(),
+    notes: z.string().nullable(),
+  })
+  .meta({ id: 'Coupon' });
 
 export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
   coupons: z.array(couponObject),
 });
-
-/** How many of the orders that redeemed a coupon are shown with it. */
-export const shownOrders = 100;
-
-/** A coupon, and how often it is redeemed now. */
-type CountedCouponObject = CouponObject & { redemptions: number };
-
-export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z.object({
-  coupons: z.array(z.object({ ...couponShape, redemptions: z.int() })),
-});
-
-/** `orders`: the newest first, at most `shownOrders`. */
-export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
-  .object({ ...couponShape, redemptions: z.int(), orders: z.array(z.string()) })
-  .meta({ id: 'RedeemedCoupon' });
 
 /** Writes a coupon as specification 2.1 shows it. */
 export function presentCoupon(coupon: Coupon): CouponObject {

@@ -7,11 +7,14 @@ import { shortestSecret } from '../../service/access/secret.ts';
  * and a sentence that goes on after the parameter's name.
  */
 
-type Issues = { issues: z.core.$ZodRawIssue[] };
+export type Issues = { issues: z.core.$ZodRawIssue[] };
 type Schema = Readonly<Record<string, unknown>>;
 
 /** One parameter: what is sent in, what the value is inside. Missing is refused unless made optional. */
-function kind<Value>(schema: Schema, read: (given: unknown, issues: Issues) => Value): z.ZodType<Value> {
+export function kind<Value>(
+  schema: Schema,
+  read: (given: unknown, issues: Issues) => Value,
+): z.ZodType<Value> {
   return z
     .unknown()
     .transform((given, issues): Value =>
@@ -20,7 +23,8 @@ function kind<Value>(schema: Schema, read: (given: unknown, issues: Issues) => V
     .meta({ override: schema });
 }
 
-function refuse({ issues }: Issues, code: string, message: string): never {
+/** Refuses what was sent, with a code and a sentence that goes on after the parameter's name. */
+export function refuse({ issues }: Issues, code: string, message: string): never {
   issues.push({ code: 'custom', input: undefined, message, params: { code } });
   return z.NEVER;
 }

@@ -49,6 +49,8 @@ export const statusObject: z.ZodType = z
     }),
     upstream: upstreamObject.nullable(),
     outbox: outboxObject.nullable(),
+    // License keys that an operator wants fetched: those that the upstream does not know have failed.
+    preload: z.object({ done: count, failed: count, left: count }).nullable(),
     records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
     clock: z.object({ suspect: z.boolean(), high_water: instant }),
   })
@@ -63,6 +65,7 @@ export function presentStatus(status: Status): Record<string, unknown> {
     uptime_s: seconds(status.uptimeMs),
     listeners: presentListeners(status.listeners),
     ...presentSync(status),
+    preload: status.preload,
     records: status.records,
     clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
   };

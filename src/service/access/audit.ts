@@ -1,6 +1,7 @@
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Result } from '../../domain/problem.ts';
+import type { ImportReport } from '../authority/import.ts';
 import type { Context } from '../ports.ts';
 import type { AuditEntry } from './tables.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../writer.ts';
@@ -49,6 +50,14 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: purchase.purchaseId,
     detail: `product ${license.productKey}`,
   }),
+  importLicenses: (report) => ({ act: 'license.import', subject: 'catalogue', detail: importOf(report) }),
+  importPurchases: (report) => ({ act: 'purchase.import', subject: 'catalogue', detail: importOf(report) }),
+  importCoupons: (report, { accountId }) => ({
+    act: 'coupon.import',
+    subject: accountId,
+    detail: importOf(report),
+  }),
+  queuePreload: ({ queued }) => ({ act: 'license.preload', subject: 'upstream', detail: `${queued} keys` }),
   voidRedemption: ({ order, couponId }) => ({
     act: 'redemption.void',
     subject: order,
@@ -72,6 +81,10 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
 
 function endOfOld(until: number | null): string {
   return until === null ? '' : `the old one until ${formatDatetime(until)}`;
+}
+
+function importOf({ imported, unchanged, rejected }: ImportReport): string {
+  return `${imported} imported, ${unchanged} unchanged, ${rejected.length} rejected`;
 }
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {

@@ -26,7 +26,7 @@ export async function couponScopeFaults(
 /** Creates a coupon (specification 4.1). */
 export async function createCoupon(
   transaction: AuthorityTransaction,
-  { accountId, terms }: { accountId: string; terms: CouponTerms },
+  { accountId, terms, id = null }: { accountId: string; terms: CouponTerms; id?: number | null },
 ): Promise<Result<Coupon>> {
   const { scope } = terms;
   const faults = await couponScopeFaults(transaction, accountId, scope);
@@ -40,5 +40,5 @@ export async function createCoupon(
   if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) {
     return refuse('coupon_code_taken', 'The account already has a coupon with this code.');
   }
-  return done(await transaction.coupons.add(accountId, terms));
+  return done(await transaction.coupons.add(accountId, terms, id));
 }

@@ -57,6 +57,8 @@ export type PurchaseFilter = ReachFilter & {
 };
 export interface PurchaseReads {
   get(purchaseId: string): Purchase | null;
+  /** In the order of their ids, those behind one. */
+  after(filter: ExportFilter, purchaseId: string, limit: number): PurchaseWithLicense[];
   /** Latest first. */
   list(filter: PurchaseFilter, page: Page): PurchaseWithLicense[];
   count(filter: PurchaseFilter): number;
@@ -75,6 +77,8 @@ export type LicenseFilter = ReachFilter & {
 };
 export interface LicenseReads {
   get(licenseKey: string): License | null;
+  /** In the order of their keys, those behind one. */
+  after(filter: ExportFilter, licenseKey: string, limit: number): License[];
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
 }
@@ -82,12 +86,20 @@ export interface LicenseTable extends LicenseReads {
   put(license: License): void;
 }
 
+/** What an export is limited to. */
+export type ExportFilter = ReachFilter & { productKey?: string | undefined };
+
 export interface CouponReads {
+  /** In the order of their ids, those behind one. */
+  after(accountId: string, id: number, limit: number): Coupon[];
   get(accountId: string, id: number): Coupon | null;
   byCode(accountId: string, code: string): Coupon | null;
   list(accountId: string, page: Page): Coupon[];
   count(accountId: string): number;
 }
 export interface CouponTable extends CouponReads {
-  add(accountId: string, terms: CouponTerms): Coupon;
+  /** `id`: the one that it is to have; without, a new one. */
+  add(accountId: string, terms: CouponTerms, id?: number | null): Coupon;
+  /** Whether any account has a coupon with this id. */
+  isTaken(id: number): boolean;
 }

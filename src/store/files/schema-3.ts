@@ -83,4 +83,14 @@ CREATE TABLE old_credential (
   UNIQUE (kind, digest)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX old_credential_until ON old_credential (until);
+
+-- License keys that an agent's operator wants fetched; is_found: 0 when the upstream does not know it.
+CREATE TABLE preload (
+  id INTEGER PRIMARY KEY,
+  license_key TEXT NOT NULL UNIQUE,
+  product_key TEXT,
+  is_found INTEGER CHECK (is_found IN (0, 1)),
+  postponed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX preload_left ON preload (is_found, postponed, id);
 `;

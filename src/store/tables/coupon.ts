@@ -15,9 +15,15 @@ export function couponReads(database: DatabaseSync): CouponReads {
     `${select} WHERE account_id = ? ORDER BY id LIMIT ? OFFSET ?`,
     couponFrom,
   );
+  const after = prepareQuery(
+    database,
+    `${select} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+    couponFrom,
+  );
   const count = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE account_id = ?');
   return {
     get: (accountId, id) => get.first(accountId, id),
+    after: (accountId, id, limit) => after.all(accountId, id, limit),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
     list: (accountId, { limit, offset }) => list.all(accountId, limit, offset),
     count: (accountId) => count(accountId),
@@ -28,16 +34,18 @@ export function couponReads(database: DatabaseSync): CouponReads {
 export function couponTable(database: DatabaseSync): CouponTable {
   const add = prepareChange(
     database,
-    `INSERT INTO coupon (account_id, code, folded_code, scope, product_key, collection_id, percent_off,
+    `INSERT INTO coupon (id, account_id, code, folded_code, scope, product_key, collection_id, percent_off,
        amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes)
-     VALUES (:accountId, :code, :foldedCode, :scope, :productKey, :collectionId, :percentOff,
+     VALUES (:id, :accountId, :code, :foldedCode, :scope, :productKey, :collectionId, :percentOff,
        :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes)`,
   );
+  const taken = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE id = ?');
   return {
     ...couponReads(database),
-    add(accountId, terms) {
+    isTaken: (id) => taken(id) > 0,
+    add(accountId, terms, wanted = null) {
       const foldedCode = foldCouponCode(terms.code);
-      const { rowId: id } = add({ accountId, foldedCode, ...termsColumns(terms) });
+      const { rowId: id } = add({ id: wanted, accountId, foldedCode, ...termsColumns(terms) });
       return { ...terms, id };
     },
   };

@@ -1,6 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { License, SoldLicense } from '../../domain/license.ts';
-import type { LicenseFilter, LicenseReads, LicenseTable } from '../../service/authority/tables.ts';
+import type {
+  ExportFilter,
+  LicenseFilter,
+  LicenseReads,
+  LicenseTable,
+} from '../../service/authority/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
@@ -39,6 +44,14 @@ const conditions = {
   any: `?6 IS NULL AND ?3 IS NULL AND ?1 IS NULL AND ${rest}`,
 };
 
+/** The condition of an export, with `exportParameters`. */
+export const exported = `(?1 IS NULL OR product_key = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM product
+  WHERE product.product_key = license.product_key AND product.account_id = ?2)) AND (?3 IS NULL OR product_key = ?3)`;
+
+export function exportParameters({ productKey, reach }: ExportFilter): (string | null)[] {
+  return [productKey ?? null, reach?.accountId ?? null, reach?.productKey ?? null];
+}
+
 /** Prepares the reads of licenses. */
 export function licenseReads(database: DatabaseSync): LicenseReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
@@ -59,8 +72,14 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
     if (buyerEmail !== undefined) return byBuyer;
     return productKey === undefined ? any : byProduct;
   };
+  const after = prepareQuery(
+    database,
+    `${select} WHERE license_key > ?4 AND ${exported} ORDER BY license_key LIMIT ?5`,
+    fromRow,
+  );
   return {
     get: (licenseKey) => get.first(licenseKey),
+    after: (filter, licenseKey, limit) => after.all(...exportParameters(filter), licenseKey, limit),
     list: (filter, { limit, offset }) =>
       statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
     count: (filter) => statementsFor(filter).count(...filterParameters(filter)),

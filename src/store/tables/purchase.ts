@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { License } from '../../domain/license.ts';
 import type { Purchase, PurchaseWithLicense } from '../../domain/purchase.ts';
 import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../service/authority/tables.ts';
+import { exported, exportParameters } from './license.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
@@ -66,8 +67,14 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
     if (licenseKey !== undefined) return ofKey;
     return buyerEmail === undefined ? any : ofBuyer;
   };
+  const after = prepareQuery(
+    database,
+    `${select} WHERE purchase.purchase_id > ?4 AND ${exported} ORDER BY purchase.purchase_id LIMIT ?5`,
+    fromRow,
+  );
   return {
     get: (purchaseId) => get.first(purchaseId),
+    after: (filter, purchaseId, limit) => after.all(...exportParameters(filter), purchaseId, limit),
     list: (filter, { limit, offset }) =>
       statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
     count: (filter) => statementsFor(filter).count(...filterParameters(filter)),

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { formatReason } from '../../config/fault.ts';
+import { CsvUnreadable, readCsv } from '../../http/wire/csv.ts';
+import { refuse } from '../client/ask.ts';
+import { reachDaemon } from '../client/reach.ts';
+import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import type { Output } from '../output.ts';
+import { openSource } from './import-source.ts';
+
+interface PreloadOptions extends GlobalOptions {
+  readonly file: string;
+  readonly product?: string | undefined;
+}
+
+const keysOfRequest = 5000;
+const column = 'license_key';
+const queued = z.object({ data: z.object({ queued: z.int() }) });
+
+/** `preload`: queues the license keys of a file; `status` shows how far they are fetched. */
+export const preloadCommand: Command = defineCommand<PreloadOptions>(
+  (yargs) =>
+    yargs
+      .positional(
+        'file',
+        operand('License keys, one a line, or CSV with a column license_key; - is standard input'),
+      )
+      .options({ product: textOption('Product key of all; otherwise each product is asked for them') })
+      .example('$0 preload keys.txt', 'so that these keys are answered offline'),
+  async (args, output) => {
+    try {
+      await using source = await openSource(args.file);
+      let count = 0;
+      for await (const keys of batches(licenseKeys(source.bytes))) {
+        const code = await send(keys, args, output);
+        if (code !== exitCode.done) return code;
+        count += keys.length;
+        source.advance(keys.length);
+      }
+      if (args.json) output.printJson({ queued: count });
+      else output.print(`${count} license keys are queued. How far they are fetched: latchkey status`);
+      return exitCode.done;
+    } catch (error) {
+      if (!(error instanceof CsvUnreadable) && !(error instanceof Error && 'errno' in error)) throw error;
+      const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
+      output.complain([`latchkey: cannot read ${args.file}: ${reason}`]);
+      return exitCode.failed;
+    }
+  },
+);
+
+/** The column `license_key`, or the only column of a file without header. */
+async function* licenseKeys(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const first: string[] = [];
+  const toColumns = (header: readonly string[]): readonly string[] => {
+    if (header.includes(column)) return header;
+    if (header.length > 1) throw new CsvUnreadable(`The header does not name ${column}.`);
+    first.push(...header);
+    return [column];
+  };
+  for await (const row of readCsv(bytes, toColumns)) {
+    yield* first.splice(0);
+    const key = 'cells' in row ? row.cells.get(column) : undefined;
+    if (key === undefined) throw new CsvUnreadable(`Line ${row.line} has no license key.`);
+    yield key;
+  }
+  yield* first;
+}
+
+async function* batches(keys: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
+  let batch: string[] = [];
+  for await (const key of keys) {
+    batch.push(key);
+    if (batch.length < keysOfRequest) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function send(keys: readonly string[], args: PreloadOptions, output: Output): Promise<number> {
+  const json = { license_keys: keys, product_key: args.product };
+  const reached = await reachDaemon(args, { method: 'POST', path: '/admin/v1/preload', json }, true);
+  if (!reached.ok) {
+    output.complain(reached.lines);
+    return reached.code;
+  }
+  if (reached.answer.status >= 300) return refuse(args, output, reached.answer);
+  queued.parse(reached.answer.body);
+  return exitCode.done;
+}

@@ -1,0 +1,91 @@
+import { defaultAccountId, type Principal } from '../../domain/principal.ts';
+import type { Result } from '../../domain/problem.ts';
+import type { ImportReport } from '../../service/authority/import.ts';
+import { found, type Answer } from '../answer.ts';
+import { accountFaults } from '../entry/reach.ts';
+import { route, type Route } from '../route.ts';
+import { enveloped } from '../wire/envelope.ts';
+import { importReport, importRows } from '../wire/import.ts';
+import {
+  couponImport,
+  couponImportQuery,
+  couponRow,
+  licenseImport,
+  licenseRow,
+  productImportQuery,
+  purchaseImport,
+  purchaseRow,
+} from '../wire/import-rows.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+/** Ten thousand rows of a hundred characters are a megabyte. */
+const bodyBytes = 4 * 1024 ** 2;
+const answers = { 200: enveloped(importReport) };
+
+const importLicenses = route({
+  method: 'POST',
+  path: '/admin/v1/licenses/import',
+  summary: 'Take licenses over from another store, with their dates, counts and states',
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'licenses',
+  query: productImportQuery,
+  body: licenseImport,
+  answers,
+  async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
+    const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
+    const command = { ...rows, accountId: accountOf(principal) };
+    return present(await app.writer.write('importLicenses', command, writeOptions));
+  },
+});
+
+const importPurchases = route({
+  method: 'POST',
+  path: '/admin/v1/purchases/import',
+  summary: 'Take purchases over from another store, with the licenses that came with them',
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'purchases',
+  query: productImportQuery,
+  body: purchaseImport,
+  answers,
+  async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
+    const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
+    const command = { ...rows, accountId: accountOf(principal) };
+    return present(await app.writer.write('importPurchases', command, writeOptions));
+  },
+});
+
+const importCoupons = route({
+  method: 'POST',
+  path: '/admin/v1/coupons/import',
+  summary: 'Take coupons over from another store',
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'coupons',
+  query: couponImportQuery,
+  body: couponImport,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  async handle({ app, principal, query, body: { coupons }, writeOptions }) {
+    const accountId = query.accountId ?? accountOf(principal) ?? defaultAccountId;
+    const command = { ...importRows(coupons, query, couponRow), accountId };
+    return present(await app.writer.write('importCoupons', command, writeOptions));
+  },
+});
+
+/** The only account whose things a credential may import; null: any. */
+function accountOf({ isOperator, reach }: Principal): string | null {
+  return isOperator ? null : reach.accountId;
+}
+
+function present(imported: Result<ImportReport>): Result<Answer> {
+  return imported.ok ? found(imported.value) : imported;
+}
+
+/** What takes a catalogue over (src/http/README.md, Admin routes). */
+export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];

@@ -1,0 +1,110 @@
+import type { CouponTerms } from '../../domain/coupon.ts';
+import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
+import type { RejectedRow } from '../../service/authority/import.ts';
+import type { CouponRow } from '../../service/authority/coupon-import.ts';
+import type { LicenseRow } from '../../service/authority/license-import.ts';
+import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
+import { couponCreation } from './coupon.ts';
+import { importShape, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
+import { boolean, datetime, email, identifier, integer } from './kind.ts';
+import { licenseKeyText } from './license.ts';
+import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
+
+/** The query of an import whose rows may leave out their product; `product_key` is that of such rows. */
+export const productImportQuery: ParameterSet<ImportOptions & { productKey?: string | undefined }> =
+  parameters({ ...importShape, product_key: identifier.optional() });
+
+/** The query of an import of coupons; `account_id`: whose they become. */
+export const couponImportQuery: ParameterSet<ImportOptions & { accountId?: string | undefined }> = parameters(
+  { ...importShape, account_id: identifier.optional() },
+);
+
+type LicenseCells = {
+  licenseKey: string | null;
+  productKey?: string | undefined;
+  buyerEmail: string;
+  uses?: number | undefined;
+  enabled?: boolean | undefined;
+  date?: number | undefined;
+};
+
+const licenseShape = {
+  license_key: licenseKeyText(maximumLicenseKeyLength),
+  product_key: identifier.optional(),
+  buyer_email: email,
+  uses: integer(0).optional(),
+  enabled: boolean.optional(),
+  date: datetime.optional(),
+};
+const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, { unknown: 'refused' });
+
+/** The body of an import of licenses; CSV is the rows alone. */
+export const licenseImport: ParameterSet<{
+  productKey?: string | undefined;
+  licenses: ReadRows<LicenseCells>;
+}> = parameters({ product_key: identifier.optional(), licenses: rowsOf(licenseCells) });
+
+/** Reads a row of licenses; `ofAll`: the product of rows that name none. */
+export function licenseRow(
+  { row, licenseKey, productKey, buyerEmail, uses, enabled, date }: LicenseCells & { row: number },
+  ofAll: string | undefined,
+): LicenseRow | RejectedRow {
+  const product = productKey ?? ofAll;
+  if (licenseKey === null || product === undefined) {
+    return { row, code: 'required', detail: 'product_key is required.' };
+  }
+  const given = { uses: uses ?? null, enabled: enabled ?? null, createdAt: date ?? null };
+  return { row, licenseKey, productKey: product, buyerEmail, ...given };
+}
+
+type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
+
+const purchaseCells: ParameterSet<PurchaseCells> = parameters(
+  { purchase_id: identifier.optional(), ...licenseShape, refunded_at: datetime.optional() },
+  { unknown: 'refused' },
+);
+
+/** The body of an import of purchases; CSV is the rows alone. */
+export const purchaseImport: ParameterSet<{
+  productKey?: string | undefined;
+  purchases: ReadRows<PurchaseCells>;
+}> = parameters({ product_key: identifier.optional(), purchases: rowsOf(purchaseCells) });
+
+/** Reads a row of purchases; `ofAll`: the product of rows that name none. */
+export function purchaseRow(
+  { purchaseId, refundedAt, ...cells }: PurchaseCells & { row: number },
+  ofAll: string | undefined,
+): PurchaseRow | RejectedRow {
+  const license = licenseRow(cells, ofAll);
+  if ('code' in license) return license;
+  return { ...license, purchaseId: purchaseId ?? null, refundedAt: refundedAt ?? null };
+}
+
+type CouponCells = { id?: number | undefined; terms: CouponTerms };
+
+const couponId: ParameterSet<{ id?: number | undefined }> = parameters({ id: integer(1).optional() });
+
+const couponCells: ParameterSet<CouponCells> = {
+  schema: couponCreation.schema.extend(couponId.schema.shape),
+  read(raw) {
+    const id = couponId.read(raw);
+    const terms = couponCreation.read(without(raw, 'id'));
+    if (id.ok && terms.ok) return { ok: true, values: { ...id.values, terms: terms.values } };
+    const faults = [id, terms].flatMap((read) => (read.ok ? [] : read.faults));
+    return { ok: false, values: {}, faults };
+  },
+};
+
+function without(raw: RawParameters, name: string): RawParameters {
+  return new Map([...raw].filter(([each]) => each !== name));
+}
+
+/** The body of an import of coupons; CSV is the rows alone. */
+export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = parameters({
+  coupons: rowsOf(couponCells),
+});
+
+/** Reads a row of coupons. */
+export function couponRow({ row, id, terms }: CouponCells & { row: number }): CouponRow {
+  return { row, id: id ?? null, terms };
+}

@@ -1,0 +1,29 @@
+import { preloadLimit, type PreloadOutcome } from '../../domain/preload.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import type { Transaction } from '../tables.ts';
+
+/** Queues license keys to be fetched, so that they are answered offline. The counts begin anew when none is left. */
+export function queuePreload(
+  { preload }: Transaction,
+  { licenseKeys, productKey }: { licenseKeys: readonly string[]; productKey: string | null },
+): Result<{ queued: number }> {
+  const { left } = preload.progress();
+  if (left + licenseKeys.length > preloadLimit) {
+    return refuse('storage_full', `At most ${preloadLimit} license keys are fetched ahead at a time.`);
+  }
+  if (left === 0) preload.clear();
+  for (const licenseKey of licenseKeys) preload.add({ licenseKey, productKey });
+  return done({ queued: licenseKeys.length });
+}
+
+/** Notes what became of license keys that were to be fetched. */
+export function recordPreload(
+  { preload }: Transaction,
+  { outcomes }: { outcomes: readonly PreloadOutcome[] },
+): Result<null> {
+  for (const { licenseKey, found } of outcomes) {
+    if (found === 'unreachable') preload.postpone(licenseKey);
+    else preload.finish(licenseKey, found === 'found');
+  }
+  return done(null);
+}

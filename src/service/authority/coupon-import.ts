@@ -1,0 +1,68 @@
+import type { Coupon, CouponTerms } from '../../domain/coupon.ts';
+import { foldCouponCode } from '../../domain/coupon.ts';
+import { refuse, type Result } from '../../domain/problem.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+import { createCoupon } from './coupon.ts';
+import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
+
+/** A coupon as another store had it; `id` null: it gets a new one. */
+export type CouponRow = { row: number; id: number | null; terms: CouponTerms };
+
+export type CouponImport = ImportRows<CouponRow> & { accountId: string };
+
+/** Takes an account's coupons over from another store. What was redeemed there is not counted here. */
+export async function importCoupons(
+  transaction: AuthorityTransaction,
+  command: CouponImport,
+): Promise<Result<ImportReport>> {
+  const { accountId } = command;
+  if ((await transaction.accounts.get(accountId)) === null) {
+    return refuse('account_not_found', 'There is no such account.');
+  }
+  const coupons = command.isDryRun ? rehearsed(transaction.coupons) : transaction.coupons;
+  return await importEach(command, (row) => importCoupon({ ...transaction, coupons }, row, accountId));
+}
+
+async function importCoupon(
+  transaction: AuthorityTransaction,
+  { id, terms }: CouponRow,
+  accountId: string,
+): Promise<ImportedRow> {
+  const { coupons } = transaction;
+  const stored = await coupons.byCode(accountId, terms.code);
+  if (stored !== null && (id ?? stored.id) === stored.id && isSame(terms, stored)) return 'unchanged';
+  if (stored === null && id !== null && (await coupons.isTaken(id))) {
+    return { code: 'coupon_id_taken', detail: 'There already is another coupon with this id.' };
+  }
+  const created = await createCoupon(transaction, { accountId, terms, id });
+  if (created.ok) return 'imported';
+  const { code, detail, errors = [] } = created.problem;
+  return { code: errors[0]?.code ?? code, detail: errors[0]?.detail ?? detail };
+}
+
+/** A table whose writes are only remembered, so that a code which is given twice is found without writing it. */
+function rehearsed(coupons: AuthorityTransaction['coupons']): typeof coupons {
+  const added = new Map<string, Coupon>();
+  return {
+    ...coupons,
+    byCode: (accountId, code) => added.get(foldCouponCode(code)) ?? coupons.byCode(accountId, code),
+    add: (_: string, terms: CouponTerms, id?: number | null) => {
+      const coupon = { ...terms, id: id ?? 0 };
+      added.set(foldCouponCode(terms.code), coupon);
+      return coupon;
+    },
+  };
+}
+
+function isSame(terms: CouponTerms, coupon: Coupon): boolean {
+  return (
+    JSON.stringify(withoutDates(terms)) === JSON.stringify(withoutDates(coupon)) &&
+    isSameSecond(terms.startAt, coupon.startAt) &&
+    isSameSecond(terms.endAt, coupon.endAt)
+  );
+}
+
+function withoutDates({ scope, discount, code, ...terms }: CouponTerms): unknown[] {
+  const { minimumPurchaseAmount, usageLimit, notes } = terms;
+  return [scope, discount, code, minimumPurchaseAmount, usageLimit, notes];
+}

@@ -1,0 +1,99 @@
+import type { License } from '../../domain/license.ts';
+import type { Reach } from '../../domain/principal.ts';
+import type { Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
+
+/** A license as another store had it; null: the file does not say. */
+export type LicenseRow = {
+  row: number;
+  licenseKey: string;
+  productKey: string;
+  buyerEmail: string;
+  uses: number | null;
+  enabled: boolean | null;
+  createdAt: number | null;
+};
+
+export type LicenseImport = ImportRows<LicenseRow> & {
+  /** The account whose products they are of; null: any. */
+  accountId: Reach['accountId'] | null;
+};
+
+type Tables = Pick<AuthorityTransaction, 'products'> & {
+  licenses: Pick<AuthorityTransaction['licenses'], 'get' | 'put'>;
+};
+
+/**
+ * Takes licenses over from another store, with their dates, counts and states. A key that is here already, and
+ * is as the row says, is left as it is, so that an import can be repeated.
+ */
+export async function importLicenses(
+  transaction: AuthorityTransaction,
+  command: LicenseImport,
+  { now }: Context,
+): Promise<Result<ImportReport>> {
+  const tables = importTables(transaction, command);
+  return await importEach(command, (row) => importLicense(tables, row, command.accountId, now));
+}
+
+/** The tables that an import writes to; a dry run only remembers, so that a key given twice is found. */
+export function importTables(
+  { products, licenses }: Pick<AuthorityTransaction, 'products' | 'licenses'>,
+  { isDryRun }: { isDryRun: boolean },
+): Tables {
+  if (!isDryRun) return { products, licenses };
+  const put = new Map<string, License>();
+  return {
+    products,
+    licenses: {
+      get: (licenseKey) => put.get(licenseKey) ?? licenses.get(licenseKey),
+      put: (license) => void put.set(license.licenseKey, license),
+    },
+  };
+}
+
+/** Imports one license. */
+export async function importLicense(
+  { products, licenses }: Tables,
+  row: LicenseRow,
+  accountId: string | null,
+  now: number,
+): Promise<ImportedRow> {
+  const product = await products.get(row.productKey);
+  if (product === null || (accountId !== null && product.accountId !== accountId)) {
+    return { code: 'product_not_found', detail: 'There is no such product.' };
+  }
+  const stored = await licenses.get(row.licenseKey);
+  if (stored === null) {
+    await licenses.put(licenseOf(row, now));
+    return 'imported';
+  }
+  if (agrees(row, stored)) return 'unchanged';
+  return { code: 'license_key_taken', detail: 'There already is another license with this key.' };
+}
+
+function licenseOf(row: LicenseRow, now: number): License {
+  const { licenseKey, productKey, buyerEmail } = row;
+  const { uses, enabled, createdAt } = row;
+  return {
+    licenseKey,
+    productKey,
+    buyerEmail,
+    uses: uses ?? 0,
+    enabled: enabled ?? true,
+    createdAt: createdAt ?? now,
+  };
+}
+
+/** Whether a license is as a row says, as far as it says anything. */
+function agrees(row: LicenseRow, license: License): boolean {
+  return (
+    row.productKey === license.productKey &&
+    row.buyerEmail === license.buyerEmail &&
+    (row.uses ?? license.uses) === license.uses &&
+    (row.enabled ?? license.enabled) === license.enabled &&
+    isSameSecond(row.createdAt ?? license.createdAt, license.createdAt)
+  );
+}

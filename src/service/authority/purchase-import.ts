@@ -1,0 +1,51 @@
+import type { Result } from '../../domain/problem.ts';
+import type { Purchase } from '../../domain/purchase.ts';
+import type { Context } from '../ports.ts';
+import type { AuthorityTransaction } from '../tables.ts';
+import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
+import { importLicense, importTables, type LicenseImport, type LicenseRow } from './license-import.ts';
+
+/** A purchase as another store had it, with the license that came with it; null: the file does not say. */
+export type PurchaseRow = LicenseRow & { purchaseId: string | null; refundedAt: number | null };
+
+export type PurchaseImport = ImportRows<PurchaseRow> & Pick<LicenseImport, 'accountId'>;
+
+/**
+ * Takes purchases over from another store, and the licenses that came with them. A license of a refunded one is
+ * disabled where the row does not say what it is.
+ */
+export async function importPurchases(
+  transaction: AuthorityTransaction,
+  command: PurchaseImport,
+  { now, random }: Context,
+): Promise<Result<ImportReport>> {
+  const tables = importTables(transaction, command);
+  const { purchases } = transaction;
+  return await importEach(command, async (row): Promise<ImportedRow> => {
+    const { purchaseId, licenseKey, refundedAt } = row;
+    const [ofKey] = await purchases.list({ licenseKey }, { limit: 1, offset: 0 });
+    const stored = ofKey?.purchase ?? (purchaseId === null ? null : await purchases.get(purchaseId));
+    if (stored !== null && !agrees(row, stored)) return purchaseTaken;
+    const enabled = row.enabled ?? (refundedAt === null ? null : false);
+    const license = await importLicense(tables, { ...row, enabled }, command.accountId, now);
+    if (typeof license === 'object' || stored !== null) return license;
+    if (command.isDryRun) return 'imported';
+    const createdAt = row.createdAt ?? now;
+    await purchases.put({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
+    return 'imported';
+  });
+}
+
+const purchaseTaken = {
+  code: 'purchase_taken',
+  detail: 'There already is another purchase with this id, or of this license key.',
+};
+
+/** Whether a purchase is as a row says, as far as it says anything. */
+function agrees({ purchaseId, licenseKey, refundedAt }: PurchaseRow, purchase: Purchase): boolean {
+  return (
+    (purchaseId ?? purchase.purchaseId) === purchase.purchaseId &&
+    licenseKey === purchase.licenseKey &&
+    isSameSecond(refundedAt, purchase.refundedAt)
+  );
+}

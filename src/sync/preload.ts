@@ -1,0 +1,54 @@
+import type { PreloadKey, PreloadOutcome } from '../domain/preload.ts';
+import type { Clock } from '../service/ports.ts';
+import type { Reader } from '../service/tables.ts';
+import type { Writer } from '../service/writer.ts';
+import type { LicensePull } from './pull.ts';
+import type { Uplink } from './uplink.ts';
+import type { Wake } from './wake.ts';
+
+/** How many keys are fetched at a time. */
+const batch = 50;
+/** How long to rest when nothing is left, or nothing of it was answered; longer each time, in ms. */
+const shortestRestMs = 5_000;
+const longestRestMs = 300_000;
+
+export type PreloadParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  reads: LicensePull;
+  uplink: Uplink;
+  /** Ends a rest early. */
+  wake: Wake;
+  productKeys: () => readonly string[];
+};
+
+/** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
+export async function preload(parts: PreloadParts, signal: AbortSignal): Promise<void> {
+  const { reader, writer, uplink, wake } = parts;
+  let restMs = shortestRestMs;
+  while (!signal.aborted) {
+    const left = uplink.admission().admitted ? reader.preload.left(batch) : [];
+    const outcomes = await Promise.all(left.map((key) => fetchKey(parts, key)));
+    if (outcomes.length > 0) await writer.write('recordPreload', { outcomes });
+    if (outcomes.some(({ found }) => found !== 'unreachable')) {
+      restMs = shortestRestMs;
+    } else {
+      await wake.wait(restMs, signal);
+      restMs = Math.min(restMs * 2, longestRestMs);
+    }
+  }
+}
+
+async function fetchKey(
+  { reads, productKeys }: PreloadParts,
+  { licenseKey, productKey }: PreloadKey,
+): Promise<PreloadOutcome> {
+  for (const each of productKey === null ? productKeys() : [productKey]) {
+    const outcome = await reads.read(each, licenseKey, 'refresh');
+    if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
+    if (!(outcome.outcome === 'not_applied' && outcome.reason === 'missing'))
+      return { licenseKey, found: 'unreachable' };
+  }
+  return { licenseKey, found: 'missing' };
+}

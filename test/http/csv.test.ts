@@ -1,0 +1,66 @@
+import { Readable } from 'node:stream';
+import * as fc from 'fast-check';
+import { stringify } from 'csv-stringify/sync';
+import { expect, test } from 'vitest';
+import { CsvUnreadable, readCsv, type CsvRow } from '../../src/http/wire/csv.ts';
+
+async function read(text: string | Uint8Array, chunk = 7): Promise<CsvRow[]> {
+  const bytes = Buffer.from(text);
+  const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, index) =>
+    bytes.subarray(index * chunk, (index + 1) * chunk),
+  );
+  const rows: CsvRow[] = [];
+  for await (const row of readCsv(Readable.from(chunks))) rows.push(row);
+  return rows;
+}
+const cellsOf = (row: CsvRow | undefined): object =>
+  row !== undefined && 'cells' in row ? Object.fromEntries(row.cells) : {};
+
+test.for(['\n', '\r\n', '\r'])('a row is named by its line, whatever ends it: %j', async (end) => {
+  const rows = await read(['\uFEFFa,b', '1,ü', '', '"two', 'lines",""""', '3', '4,'].join(end));
+  expect(rows.map(({ line }) => line)).toEqual([2, 5, 6, 7]);
+  expect(cellsOf(rows[0])).toEqual({ a: '1', b: 'ü' });
+  expect(cellsOf(rows[1])).toEqual({ a: `two${end}lines`, b: '"' });
+  expect(rows[2]).toEqual({ line: 6, detail: 'has 1 cells, and the header 2' });
+  expect(cellsOf(rows[3])).toEqual({ a: '4' });
+});
+
+test('a quote within a cell is taken as it is', async () => {
+  const rows = await read('a,b\n5" disk,"x"y\nnext,row\n');
+  expect(rows.map(cellsOf)).toEqual([
+    { a: '5" disk', b: '"x"y' },
+    { a: 'next', b: 'row' },
+  ]);
+});
+
+test('what is before a quote that is never closed is read, and then it is told where that opens', async () => {
+  const rows: CsvRow[] = [];
+  const source = Readable.from(
+    [`a,b\n1,2\n3,4\n5,"6\n${'7,8\n'.repeat(20_000)}`].map((text) => Buffer.from(text)),
+  );
+  const reading = (async () => {
+    for await (const row of readCsv(source)) rows.push(row);
+  })();
+  await expect(reading).rejects.toThrow('A quote that opens behind line 3 is not closed.');
+  expect(rows.map(cellsOf)).toEqual([
+    { a: '1', b: '2' },
+    { a: '3', b: '4' },
+  ]);
+});
+
+test('a file in another encoding is refused, not read with holes in it', async () => {
+  await expect(read(Buffer.from('a,b\nM\xFCller,1\n', 'latin1'))).rejects.toThrow(CsvUnreadable);
+});
+
+test('what is written as CSV is read again, in pieces of any length', async () => {
+  const cell = fc.string({ unit: 'grapheme', maxLength: 12 }).map((text) => text.replaceAll('\0', ''));
+  const table = fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(table, fc.integer({ min: 1, max: 40 }), async (given, chunk) => {
+      const filled = given.map(([one, other]) => [`x${one}`, other]);
+      const rows = await read(stringify([['a', 'b'], ...filled], { record_delimiter: '\r\n' }), chunk);
+      const expected = filled.map(([a, b]) => (b === '' ? { a } : { a, b }));
+      expect(rows.map(cellsOf)).toEqual(expected);
+    }),
+  );
+});

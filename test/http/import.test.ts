@@ -1,0 +1,285 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+let opened: TestApp;
+let server: FastifyInstance;
+beforeEach(async () => {
+  opened = await openApp();
+  server = serverOf(opened.app);
+  await post('products', { name: 'Press', product_key: 'press' });
+});
+afterEach(() => opened[Symbol.asyncDispose]());
+
+const authorization = `Bearer ${adminToken}`;
+const post = (path: string, payload: object): Promise<LightMyRequestResponse> =>
+  server.inject({ method: 'POST', url: `/admin/v1/${path}`, headers: { authorization }, payload });
+const postCsv = (path: string, payload: string, type = 'text/csv'): Promise<LightMyRequestResponse> =>
+  server.inject({
+    method: 'POST',
+    url: `/admin/v1/${path}`,
+    headers: { authorization, 'content-type': type },
+    payload,
+  });
+const listed = async (): Promise<unknown[]> => {
+  const answer = await server.inject({ url: '/admin/v1/licenses?limit=100', headers: { authorization } });
+  return answer.json<{ data: { licenses: unknown[] } }>().data.licenses;
+};
+const reportOf = (answer: LightMyRequestResponse): unknown => answer.json<{ data: unknown }>().data;
+
+const license = (licenseKey: string, more: object = {}): object => ({
+  license_key: licenseKey,
+  buyer_email: 'buyer@example.com',
+  ...more,
+});
+const object = (licenseKey: string, more: object = {}): object => ({
+  ...license(licenseKey),
+  enabled: true,
+  product_link: 'press',
+  uses: 0,
+  date: expect.any(String) as string,
+  purchase_id: null,
+  refunded_at: null,
+  ...more,
+});
+
+test('licenses are taken over with their dates, counts and states', async () => {
+  const answer = await post('licenses/import', {
+    product_key: 'press',
+    licenses: [
+      license('A', { uses: 7, enabled: false, date: '2024-02-22T11:23:05+00:00' }),
+      license('B', { uses: null }),
+    ],
+  });
+  expect([answer.statusCode, reportOf(answer)]).toEqual([200, { imported: 2, unchanged: 0, rejected: [] }]);
+  expect(await listed()).toEqual([
+    object('A', { uses: 7, enabled: false, date: '2024-02-22T11:23:05+00:00' }),
+    object('B'),
+  ]);
+});
+
+test('an import that comes again changes nothing, also after a use that it says nothing about', async () => {
+  const rows = { product_key: 'press', licenses: [license('A', { date: '2024-02-22T11:23:05.250Z' })] };
+  await post('licenses/import', rows);
+  opened.transaction.licenses.put({
+    licenseKey: 'A',
+    productKey: 'press',
+    buyerEmail: 'buyer@example.com',
+    uses: 3,
+    enabled: true,
+    createdAt: Date.parse('2024-02-22T11:23:05Z'),
+  });
+  expect(reportOf(await post('licenses/import', rows))).toEqual({ imported: 0, unchanged: 1, rejected: [] });
+  expect(await listed()).toEqual([object('A', { uses: 3, date: '2024-02-22T11:23:05+00:00' })]);
+});
+
+test('each bad row is named, and the good ones are in', async () => {
+  await post('licenses/import', { product_key: 'press', licenses: [license('TAKEN', { uses: 1 })] });
+  const answer = await post('licenses/import', {
+    product_key: 'press',
+    licenses: [
+      license('A'),
+      license('B', { buyer_email: 'nobody' }),
+      license('TAKEN', { uses: 2 }),
+      license('C', { product_key: 'unknown' }),
+      license('K'.repeat(101)),
+      license('A', { uses: 5 }),
+      license('D', { ues: 5 }),
+      'E',
+      license('F'),
+    ],
+  });
+  expect(reportOf(answer)).toEqual({
+    imported: 2,
+    unchanged: 0,
+    rejected: [
+      { row: 2, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+      { row: 3, code: 'license_key_taken', detail: 'There already is another license with this key.' },
+      { row: 4, code: 'product_not_found', detail: 'There is no such product.' },
+      { row: 5, code: 'too_long', detail: 'license_key must have at most 100 characters.' },
+      { row: 6, code: 'license_key_taken', detail: 'There already is another license with this key.' },
+      { row: 7, code: 'unknown', detail: 'There is no such parameter.' },
+      { row: 8, code: 'malformed', detail: 'The row is no object.' },
+    ],
+  });
+  expect(await listed()).toEqual([object('A'), object('F'), object('TAKEN', { uses: 1 })]);
+});
+
+test('all or none: one bad row keeps the others out, too', async () => {
+  const answer = await post('licenses/import?atomic=true', {
+    product_key: 'press',
+    licenses: [license('A'), license('B', { buyer_email: 'nobody' })],
+  });
+  expect([answer.statusCode, answer.json()]).toMatchObject([
+    422,
+    {
+      code: 'import_rejected',
+      errors: [
+        { parameter: 'row 2', code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+      ],
+    },
+  ]);
+  expect(await listed()).toEqual([]);
+});
+
+test('what is only tried finds a key that is given twice, and writes nothing', async () => {
+  const answer = await post('licenses/import?dry_run=true', {
+    product_key: 'press',
+    licenses: [license('A', { uses: 1 }), license('A', { uses: 2 }), license('A', { uses: 1 })],
+  });
+  expect(reportOf(answer)).toMatchObject({ imported: 1, unchanged: 1, rejected: [{ row: 2 }] });
+  expect(await listed()).toEqual([]);
+});
+
+test('CSV is taken as stores export it, each row named by its line', async () => {
+  const csv = [
+    '\uFEFFlicense_key,buyer_email,note,uses,enabled',
+    'A,buyer@example.com,"a ""quoted"" note, with a comma",4,false',
+    '',
+    'B,buyer@example.com',
+    'C,nobody,,,',
+    'D,buyer@example.com,"over two',
+    'lines",,',
+  ].join('\r\n');
+  const answer = await postCsv('licenses/import?product_key=press', csv, 'text/csv; charset=utf-8');
+  expect(reportOf(answer)).toEqual({
+    imported: 2,
+    unchanged: 0,
+    rejected: [
+      { row: 4, code: 'malformed', detail: 'The row has 2 cells, and the header 5.' },
+      { row: 5, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+    ],
+  });
+  expect(await listed()).toEqual([object('A', { uses: 4, enabled: false }), object('D')]);
+});
+
+test.for<readonly [csv: string, detail: string]>([
+  ['', 'There is no header: the first line must name the columns.'],
+  ['license_key,license_key\n', 'The header names the column "license_key" twice.'],
+  ['license_key,buyer_email\nA,"a@example.com\n', 'A quote that opens behind line 1 is not closed.'],
+])('CSV that cannot be read is refused with the reason: %j', async ([csv, detail]) => {
+  const answer = await postCsv('licenses/import?product_key=press', csv);
+  expect([answer.statusCode, answer.json()]).toMatchObject([400, { code: 'malformed_body', detail }]);
+});
+
+test('CSV is refused where nothing is imported, and more rows than a request may have as well', async () => {
+  const elsewhere = await postCsv('products', 'name\nPress\n');
+  expect([elsewhere.statusCode, elsewhere.json<{ code: string }>().code]).toEqual([
+    415,
+    'unsupported_media_type',
+  ]);
+  const many = await postCsv('licenses/import?product_key=press', `license_key\n${'A\n'.repeat(10_001)}`);
+  expect(many.json()).toMatchObject({
+    errors: [{ parameter: 'licenses', detail: 'licenses must have at most 10000 rows.' }],
+  });
+});
+
+const exported = async (of: FastifyInstance, noun: string): Promise<string> => {
+  const answer = await of.inject({ url: `/admin/v1/${noun}/export`, headers: { authorization } });
+  expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8');
+  return answer.body;
+};
+
+test('what is exported and imported into an empty store is exported again byte for byte', async () => {
+  await using elsewhere = await openApp();
+  const other = serverOf(elsewhere.app);
+  const payload = { name: 'Press', product_key: 'press' };
+  await other.inject({ method: 'POST', url: '/admin/v1/products', headers: { authorization }, payload });
+  await post('purchases', { product_key: 'press', buyer_email: 'a@example.com', license_key: 'BOUGHT' });
+  const purchases = [
+    { license_key: 'KEPT', buyer_email: 'a.buyer@example.com', uses: 3 },
+    {
+      license_key: '=cmd, "A"',
+      buyer_email: 'b@example.com',
+      purchase_id: 'theirs-1',
+      date: '2024-02-22T11:23:05+00:00',
+      refunded_at: '2024-03-01T00:00:00+00:00',
+    },
+  ];
+  const imported = await post('purchases/import', { product_key: 'press', purchases });
+  expect(reportOf(imported)).toEqual({ imported: 2, unchanged: 0, rejected: [] });
+  await post('licenses/import', { product_key: 'press', licenses: [license('ALONE', { enabled: false })] });
+  const coupons = [
+    { id: 41, code: 'SPRING', coupon_type: 'multi', percent_off: 33.3, notes: 'two\nlines, "quoted"' },
+    { code: 'FIVE', coupon_type: 'single', product_key: 'press', amount_off: 500, usage_limit: 5 },
+  ];
+  expect(reportOf(await post('coupons/import', { coupons }))).toMatchObject({ imported: 2, rejected: [] });
+
+  for (const noun of ['purchases', 'licenses', 'coupons']) {
+    const csv = await exported(server, noun);
+    const answer = await other.inject({
+      method: 'POST',
+      url: `/admin/v1/${noun}/import?atomic=true`,
+      headers: { authorization, 'content-type': 'text/csv' },
+      payload: csv,
+    });
+    expect([noun, answer.statusCode]).toEqual([noun, 200]);
+    expect(await exported(other, noun)).toBe(csv);
+    const again = await postCsv(`${noun}/import`, csv);
+    expect([noun, reportOf(again)]).toMatchObject([noun, { imported: 0, rejected: [] }]);
+  }
+});
+
+test('a refunded purchase is taken over with its key disabled, and another one of its key is refused', async () => {
+  const row = { license_key: 'A', buyer_email: 'a@example.com', refunded_at: '2024-03-01T00:00:00+00:00' };
+  await post('purchases/import', { product_key: 'press', purchases: [row] });
+  expect(await listed()).toMatchObject([{ license_key: 'A', enabled: false, refunded_at: row.refunded_at }]);
+  const purchases = [row, { ...row, purchase_id: 'another' }, { ...row, refunded_at: null }];
+  expect(reportOf(await post('purchases/import', { product_key: 'press', purchases }))).toMatchObject({
+    unchanged: 1,
+    rejected: [
+      { row: 2, code: 'purchase_taken' },
+      { row: 3, code: 'purchase_taken' },
+    ],
+  });
+});
+
+test('a coupon is taken over under its id, and what cannot be is named', async () => {
+  const multi = (code: string, more: object = {}): object => ({
+    code,
+    coupon_type: 'multi',
+    amount_off: 100,
+    ...more,
+  });
+  await post('coupons/import', { coupons: [multi('FIRST', { id: 7 })] });
+  const coupons = [
+    multi('FIRST', { id: 7 }),
+    multi('first'),
+    multi('SECOND', { id: 7 }),
+    multi('THIRD', { percent_off: 5 }),
+    multi('FOURTH', { product_key: 'press' }),
+    { code: 'FIFTH', coupon_type: 'single', product_key: 'none', amount_off: 1 },
+    multi('SIXTH'),
+  ];
+  expect(reportOf(await post('coupons/import', { coupons }))).toMatchObject({
+    imported: 1,
+    unchanged: 1,
+    rejected: [
+      { row: 2, code: 'coupon_code_taken' },
+      { row: 3, code: 'coupon_id_taken' },
+      { row: 4, code: 'excluded' },
+      { row: 5, code: 'excluded' },
+      { row: 6, code: 'product_not_found' },
+    ],
+  });
+  const answer = await post('coupons/import?account_id=nobody', { coupons });
+  expect(answer.json<{ code: string }>().code).toBe('account_not_found');
+});
+
+test('an administrator of one account brings nothing into, and takes nothing out of, another', async () => {
+  await post('accounts', { name: 'Other' });
+  const accounts = await opened.app.reader.accounts.list({}, { limit: 2, offset: 0 });
+  const account_id = accounts.find(({ name }) => name === 'Other')?.accountId ?? '';
+  await post('products', { name: 'Theirs', product_key: 'theirs', account_id });
+  const theirs = { product_key: 'theirs', licenses: [license('THEIRS')] };
+  await post('licenses/import', theirs);
+  const issued = await post('tokens', { scopes: ['admin'], account_id: 'default' });
+  const { token } = issued.json<{ data: { token: string } }>().data;
+  const headers = { authorization: `Bearer ${token}` };
+  const asked = { method: 'POST', url: '/admin/v1/licenses/import', headers, payload: theirs } as const;
+  expect(reportOf(await server.inject(asked))).toMatchObject({ rejected: [{ code: 'product_not_found' }] });
+  const csv = await server.inject({ url: '/admin/v1/licenses/export', headers });
+  expect(csv.body).toBe('license_key,product_key,buyer_email,uses,enabled,date\r\n');
+  const url = `/admin/v1/coupons/export?account_id=${account_id}`;
+  expect((await server.inject({ url, headers })).statusCode).toBe(422);
+});

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
+
+const unreachable: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unreachable',
+  status: null,
+  detail: 'away',
+  retryAfterMs: null,
+};
+
+async function preload(stage: SyncStage, licenseKeys: readonly string[]): Promise<void> {
+  await stage.writer.write('queuePreload', { licenseKeys, productKey: null });
+  stage.sync.wakePreload();
+  await stage.time.settle();
+}
+
+const isKnown = (stage: SyncStage, key: string): boolean => stage.store.observations.get(key) !== null;
+
+test('license keys that are fetched ahead are answered while the upstream is away', async () => {
+  using stage = await startSyncStage(['A', 'B']);
+  await preload(stage, ['A', 'UNKNOWN', 'B']);
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress()).toEqual({ done: 2, failed: 1, left: 0 });
+  stage.vendor.instead = () => unreachable;
+  expect((await stage.verify('A')).ok).toBe(true);
+  expect((await stage.verify('B')).ok).toBe(true);
+});
+
+test('fetching goes on after a restart, and asks for nothing twice', async () => {
+  const keys = Array.from({ length: 120 }, (_, index) => `KEY-${index}`);
+  using stage = await startSyncStage(keys);
+  await preload(stage, keys);
+  await stage.time.advance(15 * second);
+  const { done, left } = stage.store.preload.progress();
+  expect(done).toBeGreaterThan(0);
+  expect(left).toBeGreaterThan(0);
+  await stage.restart();
+  await stage.time.advance(2 * minute);
+  expect(stage.store.preload.progress()).toEqual({ done: 120, failed: 0, left: 0 });
+  // Those that were under way when it died are asked for again.
+  expect(stage.vendor.asked.length).toBeLessThan(120 + 55);
+});
+
+test('it waits while the upstream is away, and goes on when it is back', async () => {
+  using stage = await startSyncStage(['A']);
+  stage.vendor.instead = () => unreachable;
+  await preload(stage, ['A']);
+  await stage.time.advance(minute);
+  expect(stage.store.preload.progress().left).toBe(1);
+  stage.vendor.instead = () => null;
+  await stage.time.advance(2 * minute);
+  expect([stage.store.preload.progress().left, isKnown(stage, 'A')]).toEqual([0, true]);
+});
+
+test('keys that the upstream cannot answer for do not keep the others waiting', async () => {
+  const bad = Array.from({ length: 60 }, (_, index) => `BAD-${index}`);
+  using stage = await startSyncStage([...bad, 'GOOD'], { rate: 100 });
+  const broken: Outcome<never> = {
+    outcome: 'ambiguous',
+    status: 500,
+    detail: 'HTTP 500',
+    retryAfterMs: null,
+  };
+  stage.vendor.instead = (_, key) => (key.startsWith('BAD') ? broken : null);
+  await preload(stage, [...bad, 'GOOD']);
+  await stage.time.advance(10 * minute);
+  expect([stage.store.preload.progress().left, isKnown(stage, 'GOOD')]).toEqual([60, true]);
+});
+
+test('the counts begin anew with the first keys after all are fetched', async () => {
+  using stage = await startSyncStage(['A', 'B']);
+  await preload(stage, ['A']);
+  await stage.time.advance(10 * second);
+  await preload(stage, ['B', 'A']);
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress()).toEqual({ done: 2, failed: 0, left: 0 });
+});
+
+test('more keys than can be kept are refused, and nothing of them is queued', async () => {
+  using stage = await startSyncStage([]);
+  stage.sync.uplink.pause();
+  const keys = (count: number): string[] => Array.from({ length: count }, (_, index) => `${count}-${index}`);
+  await preload(stage, keys(99_999));
+  const refused = await stage.writer.write('queuePreload', { licenseKeys: keys(2), productKey: null });
+  expect(refused).toMatchObject({ ok: false, problem: { code: 'storage_full' } });
+  expect(stage.store.preload.progress().left).toBe(99_999);
+});
