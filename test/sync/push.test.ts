@@ -99,16 +99,15 @@ describe('what waits in the outbox', () => {
 
   it('goes up in no more lanes than are configured meanwhile', async () => {
     await using stage = await givenManual({ uses: 5 });
-    stage.options = { ...stage.options, lanes: 2 };
-    for (const licenseKey of ['A', 'B', 'C', 'D']) {
+    for (const licenseKey of ['A', 'B', 'C', 'D', 'E', 'F', 'G']) {
       await stage.learn(licenseKey);
       await stage.change('usage', { licenseKey });
     }
     run(stage);
-    expect(await stage.requested()).toHaveLength(2);
-    stage.options = { ...stage.options, lanes: 1 };
+    expect(await stage.requested()).toHaveLength(4);
+    stage.options = { ...stage.options, lanes: 3 };
     stage.sync.push.wake();
-    expect(await stage.requested()).toHaveLength(2);
+    expect(await stage.requested()).toHaveLength(4);
   });
 
   it('is warned of in the log when it was not delivered', async () => {

@@ -26,33 +26,36 @@ class Line {
   readonly clock: VirtualClock = this.time.clock({ wall: 0 });
   recoveries = 0;
   changes = 0;
-  readonly rate: number;
   /** What a restart would have to keep. */
   readonly waits: number[] = [];
   /** What people read in the log. */
   readonly told: string[] = [];
   readonly counted: string[] = [];
-  readonly uplink: Uplink = new Uplink({
-    clock: this.clock,
-    log: {
-      debug: () => undefined,
-      info: (_, message) => this.told.push(message),
-      warn: (_, message) => this.told.push(message),
-      error: (_, message) => this.told.push(message),
-    },
-    meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
-    settings: () => ({ rate: this.rate, breaker: { failures: 3, openMs: 10 * second } }),
-    onRecovery: () => {
-      this.recoveries += 1;
-    },
-    onChange: () => {
-      this.changes += 1;
-    },
-    onRetryAfter: (until) => {
-      this.waits.push(until);
-    },
-    lifetime: forEver,
-  });
+  readonly uplink: Uplink;
+
+  constructor(rate: number = 1000) {
+    this.uplink = new Uplink({
+      clock: this.clock,
+      log: {
+        debug: () => undefined,
+        info: (_, message) => this.told.push(message),
+        warn: (_, message) => this.told.push(message),
+        error: (_, message) => this.told.push(message),
+      },
+      meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
+      settings: () => ({ rate, breaker: { failures: 3, openMs: 10 * second } }),
+      onRecovery: () => {
+        this.recoveries += 1;
+      },
+      onChange: () => {
+        this.changes += 1;
+      },
+      onRetryAfter: (until) => {
+        this.waits.push(until);
+      },
+      lifetime: forEver,
+    });
+  }
 
   observe(...outcomes: Outcome<null>[]): void {
     for (const outcome of outcomes) this.observeAbout('KEY', outcome);
@@ -60,10 +63,6 @@ class Line {
 
   observeAbout(subject: string, ...outcomes: Outcome<null>[]): void {
     for (const outcome of outcomes) this.uplink.observe(outcome, { owner: 'press', subject });
-  }
-
-  constructor(rate: number = 1000) {
-    this.rate = rate;
   }
 
   async fail(): Promise<void> {
