@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { instanceHeader } from '../domain/header-names.ts';
 import { refuse, type Problem } from '../domain/problem.ts';
 import type { ProblemCode } from '../domain/problem-table.ts';
 import { StorageError } from '../service/ports.ts';
@@ -28,13 +29,18 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   if (problem.code === 'draining') reply.header('Connection', 'close');
   logAnswer(app, request, { status, code: problem.code });
   reply.code(status);
-  if (status >= 500 && request.routeOptions.config.isLeftUnanswered === true) return leaveUnanswered(reply);
+  if (status >= 500 && isLeftUnanswered(request)) return leaveUnanswered(reply);
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
 }
 
 /** What is under `/api` is the store's interface, and has its dialect; the rest is Latchkey's own. */
 function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
   return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
+}
+
+/** An agent, which names itself, understands the problem: also that it has reached itself. */
+function isLeftUnanswered({ routeOptions, headers }: FastifyRequest): boolean {
+  return routeOptions.config.isLeftUnanswered === true && headers[instanceHeader.toLowerCase()] === undefined;
 }
 
 /** Closes the connection without a byte, after the answers to what was asked before on it. */

@@ -1,0 +1,112 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/agent-stage.ts';
+import { conclude, desktopApp, existingPrograms } from '../../support/existing-programs.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+/*
+ * Programs that were written for a store's API, each in its own way, and what they conclude when an agent
+ * answers them in the store's place: their address of the API is changed, and nothing else.
+ */
+
+const known = 'AAAAA-BBBBB-CCCCC-DDDDD';
+const disabled = 'EEEEE-FFFFF-GGGGG-HHHHH';
+const ofAnother = 'JJJJJ-KKKKK-LLLLL-MMMMM';
+const unseen = 'NNNNN-PPPPP-QQQQQ-RRRRR';
+
+function setStore(dialect: string, unknown: string): Promise<AgentStage> {
+  return setStage({
+    licenses: [
+      { licenseKey: known, uses: 3 },
+      { licenseKey: disabled, enabled: false },
+      { licenseKey: ofAnother, productKey: 'another' },
+      unseen,
+    ],
+    upstream: {
+      products: [
+        { productKey, secret },
+        { productKey: 'another', secret: 'secret-of-another' },
+      ],
+    },
+    configuration: { listen: { dialect, unknown }, upstream: { timeout: '10s' } },
+  });
+}
+
+for (const dialect of ['payhip', 'specification']) {
+  // The first version of the API is part of the store's own dialect alone.
+  const programs = existingPrograms.filter(({ api }) => api === 'v2' || dialect === 'payhip');
+  test.concurrent.for(programs)(
+    `behind an agent in the dialect ${dialect}, $file concludes what is true`,
+    // A first build in Go compiles its whole library.
+    { timeout: 300_000 },
+    async (program, context) => {
+      const missing = await program.missing();
+      context.skip(missing !== null, missing ?? '');
+      await using directory = temporaryDirectory();
+      const activation = join(directory.path, 'activation');
+      const command = await program.build(directory.path);
+      await using stage = await setStore(dialect, 'reset');
+      const agent = await stage.startAgent();
+      const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
+      const concluded: string[] = [];
+      const does = async (action: string, key: string): Promise<void> => {
+        const conclusion = await conclude([...command, action, key], settings);
+        concluded.push(
+          `${action} ${key.slice(0, 5)}: ${conclusion}, ${existsSync(activation) ? '' : 'not '}activated`,
+        );
+      };
+      await does('check', 'UNKNOWN');
+      await does('check', known);
+      await does('check', disabled);
+      await does('check', ofAnother);
+      for (const action of ['usage', 'decrease', 'disable']) await does(action, known);
+      await does('check', known);
+      await does('enable', known);
+      await does('check', known);
+      await agent.atRest();
+      await stage.proxy.become({ kind: 'refuse' });
+      await does('check', known);
+      await does('usage', known);
+      await does('check', unseen);
+      rmSync(activation);
+      await does('check', unseen);
+      writeFileSync(activation, known);
+      await agent.kill();
+      await does('check', known);
+      expect(concluded).toEqual([
+        'check UNKNO: INVALID, not activated',
+        'check AAAAA: VALID, activated',
+        'check EEEEE: INVALID, not activated',
+        'check JJJJJ: INVALID, not activated',
+        'usage AAAAA: USES 4, not activated',
+        'decrease AAAAA: USES 3, not activated',
+        'disable AAAAA: DISABLED, not activated',
+        'check AAAAA: INVALID, not activated',
+        'enable AAAAA: ENABLED, not activated',
+        'check AAAAA: VALID, activated',
+        // The store is away: what is known here is answered, and of the rest nothing is said.
+        'check AAAAA: VALID, activated',
+        'usage AAAAA: USES 4, activated',
+        'check NNNNN: KEEP, activated',
+        'check NNNNN: TRY LATER, not activated',
+        // The agent is down.
+        'check AAAAA: KEEP, activated',
+      ]);
+      expect(stage.upstream.license(known)).toMatchObject({ uses: 3, enabled: true });
+    },
+  );
+}
+
+test('with `unknown: problem`, a program takes the answer that nothing is known for a no', async () => {
+  await using directory = temporaryDirectory();
+  const activation = join(directory.path, 'activation');
+  writeFileSync(activation, unseen);
+  await using stage = await setStore('payhip', 'problem');
+  const agent = await stage.startAgent();
+  await stage.proxy.become({ kind: 'refuse' });
+  const settings = { api: agent.process.tcp, secret, apiKey, productLink: productKey, activation };
+  const command = await desktopApp.build(directory.path);
+  expect(await conclude([...command, 'check', unseen], settings)).toBe('INVALID');
+  expect(existsSync(activation)).toBe(false);
+});
