@@ -68,6 +68,11 @@ const table = {
     title: 'No such coupon',
     remedy: 'List the coupons for their ids.',
   },
+  coupon_code_not_found: {
+    status: 404,
+    title: 'No such coupon code',
+    remedy: 'Check the code: it is compared without case.',
+  },
   account_not_found: {
     status: 404,
     title: 'No such account',

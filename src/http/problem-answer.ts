@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
 import { refuse, type Problem } from '../domain/problem.ts';
 import type { ProblemCode } from '../domain/problem-table.ts';
@@ -13,8 +14,8 @@ import { presentErrorLine } from './wire/log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** No answer is sent where nothing can be said of a license key (`listen.unknown`). */
-    isLeftUnanswered?: boolean;
+    /** Closes the connection where nothing can be said of a license key (`listen.unknown`); absent: it is said. */
+    hangUp?: (response: ServerResponse) => void;
   }
 }
 
@@ -29,7 +30,12 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   if (problem.code === 'draining') reply.header('Connection', 'close');
   logAnswer(app, request, { status, code: problem.code });
   reply.code(status);
-  if (status >= 500 && isLeftUnanswered(request)) return leaveUnanswered(reply);
+  const hangUp = hangUpOf(request);
+  if (status >= 500 && hangUp !== undefined) {
+    reply.hijack();
+    hangUp(reply.raw);
+    return reply;
+  }
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
 }
 
@@ -39,15 +45,8 @@ function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
 }
 
 /** An agent, which names itself, understands the problem: also that it has reached itself. */
-function isLeftUnanswered({ routeOptions, headers }: FastifyRequest): boolean {
-  return routeOptions.config.isLeftUnanswered === true && headers[instanceHeader.toLowerCase()] === undefined;
-}
-
-/** Closes the connection without a byte, after the answers to what was asked before on it. */
-function leaveUnanswered(reply: FastifyReply): FastifyReply {
-  reply.hijack();
-  reply.raw.destroy();
-  return reply;
+function hangUpOf({ routeOptions, headers }: FastifyRequest): FastifyContextConfig['hangUp'] {
+  return headers[instanceHeader.toLowerCase()] === undefined ? routeOptions.config.hangUp : undefined;
 }
 
 /** Answers with the problem that an error stands for; an unexpected error is logged and not disclosed. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { credentialHeaders, instanceHeader } from '../domain/header-names.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
@@ -69,7 +70,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, settings, routes, broken }, route);
+  for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
     refuse: (request, reply) => unknownRoute(routes, request, reply),
@@ -165,11 +166,12 @@ type Entrance = {
   app: App;
   settings: ServerSettings;
   routes: readonly Route[];
+  connections: Connections;
   broken: BrokenRequests;
 };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app, settings, routes } = entrance;
+  const { app, settings, routes, connections } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -187,8 +189,10 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   };
   const { method, path: url, csvMember } = route;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
-  const isLeftUnanswered = route.isVerdict === true && settings.unknown === 'reset';
-  server.route({ method, url, bodyLimit, config: { csvMember, isLeftUnanswered }, onRequest, handler });
+  const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
+  const hangUp = (response: ServerResponse): void => connections.hangUp(response);
+  const config = { csvMember, ...(isCutOff && { hangUp }) };
+  server.route({ method, url, bodyLimit, config, onRequest, handler });
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, test } from 'vitest';
-import { offlineCalls, storeCalls, type NamedCall } from '../support/dialect-calls.ts';
-import { setDialectStage, type DialectStage } from '../support/dialect-stage.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
+import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/dialect-calls.ts';
+import { setDialectStage, type DialectStage, type Role } from '../support/dialect-stage.ts';
 
 /** The answers that a role gives in a dialect, by the names of the calls. */
 const folder = join(import.meta.dirname, 'answers');
@@ -13,11 +15,12 @@ const varying: readonly (readonly [RegExp, string])[] = [
   [/"[0-9a-f]{8}-[0-9a-f]{4}"/g, '"<request>"'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)/g, '<datetime>'],
   [/lk_[a-z]+_[\w-]{20,}/g, '<secret>'],
+  [/"last_used_at":(?:null|"<datetime>")/g, '"last_used_at":"<varies>"'],
   [/^(Date|Age|Latchkey-Pending|Content-Disposition): .*/i, '$1: <varies>'],
 ];
 
 /** Long bodies with many numbers of their own: only that there is one. */
-const untold = /^(?:\/statusz|\/metrics|\/openapi\.json|\/admin\/v1\/(?:backup|licenses))$/;
+const untold = /^(?:\/statusz|\/metrics|\/openapi\.json|\/admin\/v1\/(?:backup|licenses|tokens))$/;
 
 function told({ what }: NamedCall, [status = '', ...lines]: string[]): string[] {
   const scrubbed = lines.map((line) =>
@@ -27,31 +30,59 @@ function told({ what }: NamedCall, [status = '', ...lines]: string[]): string[] 
   return [status, ...scrubbed.slice(0, -2).filter((line) => !/^content-length/i.test(line))];
 }
 
-async function play(stage: DialectStage, role: 'authority' | 'agent'): Promise<Record<string, string[]>> {
+async function play(stage: DialectStage, calls: readonly NamedCall[]): Promise<Record<string, string[]>> {
   const answers: Record<string, string[]> = {};
-  const ask = async (calls: readonly NamedCall[]): Promise<void> => {
-    for (const call of calls) answers[call.what] = told(call, await stage.send(call));
-  };
-  await ask(storeCalls(stage.credentials));
-  if (role === 'agent') {
-    await stage.closeUpstream();
-    await ask(offlineCalls(stage.credentials));
-  }
+  for (const call of calls) answers[call.what] = told(call, await stage.send(call));
   return answers;
+}
+
+/** What software is answered; by an agent also while its upstream is away. */
+async function playSoftware(stage: DialectStage, role: Role): Promise<Record<string, string[]>> {
+  const answers = await play(stage, storeCalls(stage.credentials));
+  if (role === 'authority') return answers;
+  await stage.closeUpstream();
+  return { ...answers, ...(await play(stage, offlineCalls(stage.credentials))) };
 }
 
 const roles = ['authority', 'agent'] as const;
 const dialectNames = ['specification', 'payhip'] as const;
 const cases = roles.flatMap((role) => dialectNames.map((dialect) => ({ role, dialect })));
 
+describe.each(roles)('an %s', (role) => {
+  test('answers people and probes the same in every dialect', async () => {
+    const playLocal = async (dialect: string): Promise<Record<string, string[]>> => {
+      await using stage = await setDialectStage(role, 'tcp', { dialect });
+      return await play(stage, localCalls(stage.credentials));
+    };
+    expect(await playLocal('payhip')).toEqual(await playLocal('specification'));
+  });
+});
+
 describe.each(cases)('an $role in the dialect $dialect', ({ role, dialect }) => {
   test.each(['tcp', 'socket'] as const)('answers as written down over %s', async (listener) => {
     await using stage = await setDialectStage(role, listener, { dialect });
     const file = join(folder, `${role}-${dialect}.json`);
-    const text = await format(JSON.stringify(await play(stage, role)), {
+    const text = await format(JSON.stringify(await playSoftware(stage, role)), {
       ...(await resolveConfig(file)),
       parser: 'json',
     });
     await expect(text).toMatchFileSnapshot(file);
   });
+});
+
+test('every route of the store’s interface is asked in the table', () => {
+  const credentials = { apiKey: 'a', secret: 's', token: 't', verifyToken: 'v' };
+  const asked = [...storeCalls(credentials), ...offlineCalls(credentials)].map(({ method, path }) => ({
+    method,
+    path: path.split('?', 1)[0] ?? '',
+  }));
+  const missing = routesOf(dialects.payhip).filter(
+    (route) =>
+      route.path.startsWith('/api/') &&
+      !asked.some(
+        ({ method, path }) =>
+          method === route.method && new RegExp(`^${route.path.replaceAll(/:\w+/g, '[^/]+')}$`).test(path),
+      ),
+  );
+  expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });

@@ -20,8 +20,8 @@ async function startSandbox(home: string, ...options: string[]) {
   const ended = once(child, 'close') as Promise<[number | null]>;
   await vi.waitFor(() => expect(text).toContain('Put an agent in front of it'), { timeout: 20_000 });
   const told = (what: string): string => new RegExp(`${what} +(\\S+)`).exec(text)?.[1] ?? '';
-  const verify = (): Promise<Response> =>
-    fetch(`${told('address')}/api/v2/license/verify?license_key=${told('license key')}`, {
+  const verify = (key = told('license key')): Promise<Response> =>
+    fetch(`${told('address')}/api/v2/license/verify?license_key=${key}`, {
       headers: { 'product-secret-key': told('product secret') },
     });
   return {
@@ -56,4 +56,13 @@ test('a sandbox can refuse, or leave unanswered, whatever it is asked', async ()
   expect((await refusing.verify()).status).toBe(503);
   await using silent = await startSandbox(home.path, '--lost-replies', '1');
   await expect(silent.verify()).rejects.toThrow('fetch failed');
+});
+
+test('a sandbox of the store answers as the store does, and says how an agent is put in front of it', async () => {
+  await using home = temporaryDirectory();
+  await using sandbox = await startSandbox(home.path, '--dialect', 'payhip');
+  expect(await (await sandbox.verify()).json()).toMatchObject({ data: { product_name: 'Sample product' } });
+  const unknown = await sandbox.verify('NONE');
+  expect([unknown.status, await unknown.json()]).toMatchObject([400, { data: [], error: true }]);
+  expect(sandbox.says()).toContain('dialect: payhip');
 });

@@ -159,6 +159,19 @@ function couponCalls({ secret, apiKey, verifyToken }: Credentials): readonly Nam
     headers: { ...headers, ...formType },
     body,
   });
+  const verifyCode = (what: string, query: string, more: Call['headers'] = headers): NamedCall => ({
+    what: `v1: ${what}`,
+    method: 'GET',
+    path: `/api/v1/coupons/verify?${query}`,
+    headers: more,
+  });
+  const redeem = (code: string): NamedCall => ({
+    what: `redeem ${code}`,
+    method: 'POST',
+    path: '/agent/v1/redemptions',
+    headers: { ...headers, ...jsonType },
+    body: JSON.stringify({ code, order: 'A1', items: [{ product_key: 'EDITOR', amount: 1000 }] }),
+  });
   const read = (what: string, rest: string, more: Call['headers'] = headers): NamedCall => ({
     what,
     method: 'GET',
@@ -169,6 +182,29 @@ function couponCalls({ secret, apiKey, verifyToken }: Credentials): readonly Nam
     create('create a coupon', 'coupon_type=multi&percent_off=20&code=TAKE20&notes=Thanks'),
     create('create a coupon for a product', 'coupon_type=single&product_key=EDITOR&amount_off=500&code=OFF5'),
     create('create a coupon again', 'coupon_type=multi&percent_off=20&code=take20'),
+    verifyCode('verify a code', 'code=take20'),
+    verifyCode('verify an unknown code', 'code=NONE'),
+    verifyCode('verify no code', ''),
+    verifyCode('verify a code with a token that may not', 'code=TAKE20', {
+      authorization: `Bearer ${verifyToken}`,
+    }),
+    create(
+      'create a coupon that has ended',
+      'coupon_type=multi&percent_off=20&code=ENDED&end_date=2024-01-01T00:00:00Z',
+    ),
+    verifyCode('verify a code that has ended', 'code=ENDED'),
+    create(
+      'create a coupon that has not started',
+      'coupon_type=multi&percent_off=20&code=LATER&start_date=2124-01-01T00:00:00Z',
+    ),
+    verifyCode('verify a code that has not started', 'code=LATER'),
+    create(
+      'create a coupon for one use',
+      'coupon_type=single&product_key=EDITOR&amount_off=5&code=ONCE&usage_limit=1&minimum_purchase_amount=100',
+    ),
+    verifyCode('verify a code for one use', 'code=ONCE'),
+    redeem('ONCE'),
+    verifyCode('verify a code that is used up', 'code=ONCE'),
     create('create a coupon of nothing', ''),
     create('create a coupon with many faults', 'coupon_type=all&percent_off=200&usage_limit=0&cod=X'),
     create('create a coupon for no product', 'coupon_type=single&product_key=NONE&amount_off=5&code=NO'),

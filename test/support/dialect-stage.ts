@@ -31,11 +31,15 @@ export type Call = {
   readonly body?: string;
 };
 
-/** Starts real daemons in this process. `listen` is laid over the listeners of the one that is asked. */
+/**
+ * Starts real daemons in this process. `listen` is laid over the listeners of the one that is asked, `more` over
+ * the configuration of an agent.
+ */
 export async function setDialectStage(
   role: Role,
   listener: 'tcp' | 'socket',
   listen: object = {},
+  more: object = {},
 ): Promise<DialectStage> {
   await using setting = new AsyncDisposableStack();
   const home = setting.use(temporaryDirectory()).path;
@@ -64,7 +68,13 @@ export async function setDialectStage(
   const read = (name: string, file: string): string => readFileSync(join(home, name, file), 'utf8').trim();
   const apiKey = read('authority', 'api.key');
   await fillCatalogue(authority, read('authority', 'admin.token'));
-  const asked = role === 'authority' ? authority : await start('agent', agentTree(authority, apiKey));
+  const asked =
+    role === 'authority'
+      ? authority
+      : await start('agent', {
+          ...agentTree(authority, apiKey),
+          ...more,
+        });
   if (asked !== authority) stops.push(() => asked.stop());
   const token = read(role, 'admin.token');
   const verifyToken = await issueToken(asked, token);

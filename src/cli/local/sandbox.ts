@@ -1,4 +1,5 @@
 import { parseDuration } from '../../config/unit.ts';
+import { dialectNames } from '../../domain/dialect.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 
 /** `sandbox`: an authority to try things on, with faults if asked for. */
@@ -10,11 +11,18 @@ export const sandboxCommand: Command = defineCommand(
         latency: { ...textOption('Wait before each answer'), default: '0s' },
         'error-rate': { ...textOption('Share of requests refused with 503, 0 to 1'), default: '0' },
         'lost-replies': { ...textOption('Share of requests done but not answered, 0 to 1'), default: '0' },
+        dialect: {
+          ...textOption('How it answers'),
+          choices: dialectNames,
+          default: 'specification' as const,
+        },
         'offline-after': textOption('Go away after so long'),
       })
+      .example('$0 sandbox --dialect payhip', 'for software that was written for that store')
       .example('$0 sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
   async (args) => {
     const options = {
+      dialect: args.dialect,
       port: readNumber('port', args.port, 65_535),
       latencyMs: readDuration('latency', args.latency),
       errorRate: readNumber('error-rate', args.errorRate, 1),

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { DialectName } from '../../domain/dialect.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
 import { startDaemon } from '../daemon.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
@@ -14,6 +15,8 @@ import { makeSample, type Sample } from './sample-catalogue.ts';
 
 /** How the sandbox misbehaves on purpose; shares are from 0 to 1. */
 export type SandboxOptions = {
+  /** How callers of `/api` are answered. */
+  dialect: DialectName;
   /** 0: any free one. */
   port: number;
   latencyMs: number;
@@ -35,7 +38,7 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
   const log = makeLog({ level: 'warn', format: 'pretty' });
   const configuration = embeddedConfiguration({
     state_dir: directory,
-    listen: { tcp: `127.0.0.1:${options.port}` },
+    listen: { tcp: `127.0.0.1:${options.port}`, dialect: options.dialect },
   });
   const daemon = await startDaemon(configuration, {
     log,
@@ -52,7 +55,9 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
   const adminToken = readFileSync(join(directory, 'admin.token'), 'utf8').trim();
   const apiKey = readFileSync(join(directory, 'api.key'), 'utf8').trim();
   const sample = await makeSample(new LocalClient(base, { authorization: `Bearer ${adminToken}` }));
-  process.stdout.write(describe({ base, adminToken, apiKey, directory, ...sample }));
+  process.stdout.write(
+    describe({ base, adminToken, apiKey, directory, dialect: options.dialect, ...sample }),
+  );
   if (options.offlineAfterMs !== null) {
     await sleep(options.offlineAfterMs);
     isUp = false;
@@ -65,18 +70,26 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
 
 /** Makes every call of the specification slow, refused or unanswered as often as wanted. */
 function misbehave(server: FastifyInstance, { latencyMs, errorRate, lostReplies }: SandboxOptions): void {
-  server.addHook('onRequest', async ({ url }, reply) => {
-    if (!url.startsWith('/api/')) return;
+  const isOfSpecification = ({ routeOptions }: FastifyRequest): boolean =>
+    routeOptions.url?.startsWith('/api/') === true;
+  server.addHook('onRequest', async (request, reply) => {
+    if (!isOfSpecification(request)) return;
     if (latencyMs > 0) await sleep(latencyMs);
     if (systemRandom.draw() < errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
   });
-  server.addHook('onSend', async ({ url, raw }) => {
+  server.addHook('onSend', async (request) => {
     // The work is done; only its answer never arrives.
-    if (url.startsWith('/api/') && systemRandom.draw() < lostReplies) raw.socket.destroy();
+    if (isOfSpecification(request) && systemRandom.draw() < lostReplies) request.raw.socket.destroy();
   });
 }
 
-type Description = Sample & { base: string; adminToken: string; apiKey: string; directory: string };
+type Description = Sample & {
+  base: string;
+  adminToken: string;
+  apiKey: string;
+  directory: string;
+  dialect: DialectName;
+};
 
 function describe(it: Description): string {
   return `A sandbox of the central API is running; Ctrl-C ends it and removes its data.
@@ -94,7 +107,7 @@ Try it:
     '${it.base}/api/v2/license/verify?license_key=${it.licenseKey}'
 
 Put an agent in front of it:
-  upstream: { base_url: '${it.base}', api_key: '${it.apiKey}' }
+  upstream: { base_url: '${it.base}', api_key: '${it.apiKey}', dialect: ${it.dialect} }
   products: [{ key: '${it.productKey}', secret: '${it.secret}' }]
 `;
 }

@@ -26,6 +26,7 @@ export const payhip: Dialect = {
 /** What is answered with another status than in the table of problems. */
 const statuses: Partial<Record<ProblemCode, number>> = {
   license_not_found: 400,
+  coupon_code_not_found: 400,
   coupon_code_taken: 400,
   parameters_invalid: 400,
   product_is_recurring: 400,

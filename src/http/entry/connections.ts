@@ -62,6 +62,15 @@ export class Connections {
     this.#keep(secure);
   }
 
+  /** Closes the connection of a response instead of sending it, once all that was asked before on it is answered. */
+  hangUp(response: ServerResponse): void {
+    const { socket } = response.req;
+    const unanswered = this.unanswered(socket);
+    const earlier = unanswered[unanswered.indexOf(response) - 1];
+    if (earlier === undefined) socket.destroy();
+    else earlier.once('close', () => socket.destroy());
+  }
+
   #open(socket: Duplex): void {
     if (this.#makeRoom(socket)) this.#keep(socket);
   }

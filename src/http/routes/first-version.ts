@@ -1,7 +1,13 @@
+import { z } from 'zod';
 import type { Principal, Reach } from '../../domain/principal.ts';
+import { refuse } from '../../domain/problem.ts';
+import type { QuoteReason } from '../../domain/quote.ts';
+import { found } from '../answer.ts';
 import type { App } from '../app.ts';
 import type { LicenseForm } from '../dialects/dialect.ts';
+import { provenanceHeaders } from '../provenance.ts';
 import { route, type Route } from '../route.ts';
+import { couponCodeParameters, presentVerifiedCoupon, verifiedCouponObject } from '../wire/coupon.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { firstVersionParameters } from '../wire/license.ts';
 import { changeLicense, licenseChanges, verifyLicense, type Asked } from './license.ts';
@@ -28,7 +34,35 @@ async function isReachable(app: App, reach: Reach, productKey: string): Promise<
   return (await app.reader.products.get(productKey))?.accountId === reach.accountId;
 }
 
-/** The first version of the license operations: the API key is the credential, and the caller names the product. */
+/** What a quote for any cart could not mend. */
+const invalidating = new Set<QuoteReason>(['not_started', 'ended', 'usage_limit_reached']);
+
+const verifyCoupon = route({
+  method: 'GET',
+  path: '/api/v1/coupons/verify',
+  summary: 'Tell whether a coupon code can be redeemed now, as far as can be said without a cart',
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  query: couponCodeParameters,
+  answers: { 200: enveloped(z.array(verifiedCouponObject)) },
+  async handle({ app, principal, query: { code }, signal }) {
+    const { accountId } = principal.reach;
+    const quoted = await app.checkout.quote(accountId, { code, currency: null, lines: [] }, signal);
+    if (!quoted.ok) return quoted;
+    const { couponId, reasons } = quoted.value.quote;
+    if (couponId === null) return refuse('coupon_code_not_found', 'There is no coupon with this code.');
+    const got = await app.couponing.get(accountId, couponId, signal);
+    if (!got.ok) return got;
+    const usage = await app.reader.redemptions.countOf(accountId, couponId);
+    const isValid = !reasons.some((reason) => invalidating.has(reason));
+    const coupon = presentVerifiedCoupon(got.value.coupon, { isValid, usage });
+    return found([coupon], provenanceHeaders(quoted.value.provenance));
+  },
+});
+
+/**
+ * The first version of the interface, as far as software still uses it: the API key is the credential, and the
+ * caller names the product of a license key.
+ */
 export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
   const answers = { 200: enveloped(form.schema) };
   const verify = route({
@@ -55,5 +89,5 @@ export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
         changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),
     }),
   );
-  return [verify, ...changes];
+  return [verify, ...changes, verifyCoupon];
 }

@@ -31,22 +31,22 @@ export type CouponObject = {
   notes: string | null;
 };
 
-export const couponObject: z.ZodType<CouponObject> = z
-  .object({
-    id: z.int(),
-    coupon_type: z.enum(couponTypes),
-    percent_off: z.number().nullable(),
-    amount_off: z.int().nullable(),
-    code: z.string(),
-    start_date: z.iso.datetime({ offset: true }).nullable(),
-    end_date: z.iso.datetime({ offset: true }).nullable(),
-    product_key: z.string().nullable(),
-    collection_id: z.string().nullable(),
-    minimum_purchase_amount: z.int().nullable(),
-    usage_limit: z.int().nullable(),
-    notes: z.string().nullable(),
-  })
-  .meta({ id: 'Coupon' });
+const couponShape = {
+  id: z.int(),
+  coupon_type: z.enum(couponTypes),
+  percent_off: z.number().nullable(),
+  amount_off: z.int().nullable(),
+  code: z.string(),
+  start_date: z.iso.datetime({ offset: true }).nullable(),
+  end_date: z.iso.datetime({ offset: true }).nullable(),
+  product_key: z.string().nullable(),
+  collection_id: z.string().nullable(),
+  minimum_purchase_amount: z.int().nullable(),
+  usage_limit: z.int().nullable(),
+  notes: z.string().nullable(),
+};
+
+export const couponObject: z.ZodType<CouponObject> = z.object(couponShape).meta({ id: 'Coupon' });
 
 export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
   coupons: z.array(couponObject),
@@ -70,6 +70,25 @@ export function presentCoupon(coupon: Coupon): CouponObject {
     notes: coupon.notes,
   };
 }
+
+/** A coupon, whether it can be redeemed now by some cart, and how often it was redeemed. */
+export type VerifiedCouponObject = CouponObject & { valid: boolean; usage: number };
+
+export const verifiedCouponObject: z.ZodType<VerifiedCouponObject> = z.object({
+  ...couponShape,
+  valid: z.boolean(),
+  usage: z.int(),
+});
+
+export function presentVerifiedCoupon(
+  coupon: Coupon,
+  { isValid, usage }: { isValid: boolean; usage: number },
+): VerifiedCouponObject {
+  return { ...presentCoupon(coupon), valid: isValid, usage };
+}
+
+/** `GET /api/v1/coupons/verify`. */
+export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({ code: text(1_000) });
 
 const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
   {

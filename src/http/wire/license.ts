@@ -59,12 +59,12 @@ export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
   };
 }
 
-/** A license as a store writes it that also tells the name of its product. */
-export type NamedLicenseObject = LicenseObject & { product_name?: string | undefined };
+/** A license as a store writes it that also tells the name of its product, and perhaps more. */
+export type NamedLicenseObject = LicenseObject & { product_name?: unknown };
 
 export const namedLicenseObject: z.ZodType<NamedLicenseObject> = z
   .looseObject({ ...licenseMembers, product_name: z.string().optional() })
-  .meta({ id: 'License' });
+  .meta({ id: 'NamedLicense' });
 
 /** Writes a license with whatever the upstream told of it, and the name of its product where that is known. */
 export function presentNamedLicense(license: License, productName: string | null): NamedLicenseObject {

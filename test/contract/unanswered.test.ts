@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { change } from '../support/dialect-calls.ts';
+import { secret, setDialectStage } from '../support/dialect-stage.ts';
+import { sendRaw, type Listener } from '../support/raw-http.ts';
+
+const headers = { 'product-secret-key': secret };
+const verify = (key: string) => ({
+  method: 'GET',
+  path: `/api/v2/license/verify?license_key=${key}`,
+  headers,
+});
+
+/** The bytes of a verify that leaves the connection open. */
+function bytesOf(key: string, more = ''): string {
+  return `GET /api/v2/license/verify?license_key=${key} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n${more}\r\n`;
+}
+
+describe.each(['specification', 'payhip'])(
+  'an agent in the dialect %s that closes what it cannot answer',
+  (dialect) => {
+    test.each(['tcp', 'socket'] as const)(
+      'says nothing of an unseen key while its upstream is away, over %s',
+      async (name) => {
+        await using stage = await setDialectStage('agent', name, { dialect, unknown: 'reset' });
+        const { tcp, socket } = stage.addresses;
+        const listener: Listener = name === 'tcp' ? { tcp: tcp ?? '' } : { socket: socket ?? '' };
+        // The upstream answers: a no is a no.
+        const no = dialect === 'payhip' ? '400' : '404';
+        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+        expect((await stage.send(verify('NONE')))[0]).toBe(no);
+        await stage.closeUpstream();
+        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+        expect(await stage.send(verify('UNSEEN'))).toEqual(['ECONNRESET']);
+        for (const kind of ['usage', 'decrease', 'enable', 'disable']) {
+          expect(await stage.send(change(kind, headers, 'UNSEEN'))).toEqual(['ECONNRESET']);
+        }
+        // Not a byte, and the connection is gone, however the caller would keep it.
+        for (const more of ['', 'Connection: keep-alive\r\n', 'Connection: close\r\n']) {
+          const { raw, ending } = await sendRaw(listener, bytesOf('UNSEEN', more));
+          expect([raw, ending]).toEqual(['', 'closed']);
+        }
+        // What was asked before on the same connection is answered.
+        const both = await sendRaw(listener, `${bytesOf('KEY-1')}${bytesOf('UNSEEN')}${bytesOf('KEY-1')}`);
+        expect(both.raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+        expect(both.ending).toBe('closed');
+        // What is no question about a key is answered as ever.
+        expect((await stage.send({ ...verify('UNSEEN'), headers: {} }))[0]).toBe('401');
+        expect((await stage.send({ ...verify('UNSEEN'), method: 'POST' }))[0]).toBe('405');
+        const coupons = {
+          method: 'GET',
+          path: '/api/v2/coupons',
+          headers: { 'service-api-key': stage.credentials.apiKey },
+        };
+        expect((await stage.send(coupons))[0]).toBe('503');
+        expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+      },
+    );
+  },
+);
+
+test('a key whose grace is over is closed upon, too', async () => {
+  await using stage = await setDialectStage(
+    'agent',
+    'tcp',
+    { unknown: 'reset' },
+    {
+      freshness: { fresh: '1s', stale: '1s', grace: '1s', refresh: '1h' },
+    },
+  );
+  expect((await stage.send(verify('KEY-1')))[0]).toBe('200');
+  await stage.closeUpstream();
+  await expect.poll(() => stage.send(verify('KEY-1')), { timeout: 10_000 }).toEqual(['ECONNRESET']);
+});

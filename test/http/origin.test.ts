@@ -1,0 +1,170 @@
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+const page = 'https://app.example.com';
+const extension = 'chrome-extension://abcdefghijklmnop';
+const admin = { authorization: `Bearer ${adminToken}` };
+
+let opened: TestApp;
+let server: FastifyInstance;
+beforeAll(async () => {
+  opened = await openApp({ dialect: dialects.payhip });
+  server = serverOf(opened.app, { allowedOrigins: [page, extension] });
+});
+afterAll(async () => {
+  await server.close();
+  await opened[Symbol.asyncDispose]();
+});
+
+type Got = { status: number; cors: Record<string, unknown>; vary: unknown };
+
+async function send(method: string, url: string, headers: object): Promise<Got> {
+  const answer = await server.inject({ method: method as 'GET', url, headers: { ...headers } });
+  const cors = Object.entries(answer.headers).filter(([name]) => name.startsWith('access-control-'));
+  return { status: answer.statusCode, cors: Object.fromEntries(cors), vary: answer.headers['vary'] };
+}
+
+const coupons = '/api/v2/coupons';
+const preflightOf = (origin: string, method = 'GET'): object => ({
+  origin,
+  'access-control-request-method': method,
+  'access-control-request-headers': 'service-api-key',
+});
+
+describe('a page that is listed', () => {
+  test.each([page, extension])(
+    '%s is answered, told so by its own name, and may read the headers',
+    async (origin) => {
+      const got = await send('GET', coupons, { origin, referer: `${origin}/x`, 'service-api-key': apiKey });
+      expect(got).toMatchObject({ status: 200, vary: 'Origin' });
+      expect(got.cors).toEqual({
+        'access-control-allow-origin': origin,
+        'access-control-expose-headers': expect.stringContaining('Latchkey-Freshness'),
+      });
+    },
+  );
+
+  test('can read what it is refused with', async () => {
+    for (const [headers, status] of [
+      [{}, 401],
+      [{ 'service-api-key': 'wrong' }, 401],
+      [{ 'service-api-key': apiKey, authorization: 'Bearer a' }, 400],
+    ] as const) {
+      const got = await send('GET', coupons, { origin: page, ...headers });
+      expect([got.status, got.cors['access-control-allow-origin']]).toEqual([status, page]);
+    }
+  });
+
+  test('gets its preflights for all that is under /api and /agent, with the methods of the path and no credential', async () => {
+    const open = routesOf(dialects.payhip).filter(({ path }) => /^\/(?:api|agent)\//.test(path));
+    expect(new Set(open.map(({ path }) => path.split('/', 2)[1]))).toEqual(new Set(['api', 'agent']));
+    for (const { method, path } of open) {
+      const got = await send('OPTIONS', path.replaceAll(/:\w+/g, '1'), preflightOf(page, method));
+      expect([path, got.status, got.cors['access-control-allow-origin']]).toEqual([path, 204, page]);
+      expect(String(got.cors['access-control-allow-methods']).split(', ')).toContain(method);
+      const allowed = String(got.cors['access-control-allow-headers']).split(', ');
+      expect(allowed).toEqual(
+        expect.arrayContaining(['product-secret-key', 'service-api-key', 'payhip-api-key', 'Content-Type']),
+      );
+      expect(got.cors).not.toHaveProperty('access-control-allow-credentials');
+    }
+  });
+
+  test('gets nothing else: no admin, no status, no metrics, no path that is none, however it is written', async () => {
+    const shut = routesOf(dialects.payhip).filter(({ path }) => !/^\/(?:api|agent)\//.test(path));
+    const paths = shut.map(({ method, path }) => [method, path.replaceAll(/:\w+/g, '1')] as const);
+    const written = [
+      ...paths,
+      ...paths.map(([method, path]) => [method, `/${path}`] as const),
+      ...paths.map(([method, path]) => [method, `${path}/`] as const),
+      ['GET', '//admin//v1//tokens//'],
+      ['GET', '/api/../admin/v1/tokens'],
+      ['GET', '/api/v2/../../admin/v1/tokens'],
+      ['GET', '/api%2F..%2Fadmin/v1/tokens'],
+      ['GET', '/api/v2/%2e%2e/%2e%2e/admin/v1/tokens'],
+      ['GET', '/%61dmin/v1/tokens'],
+      ['GET', '/agent/../admin/v1/tokens'],
+      ['GET', '/api/%zz'],
+      ['GET', '/api/v2/none'],
+      ['GET', '/sync/v1'],
+      ['POST', '/sync/v1/operations'],
+    ] as const;
+    for (const [method, path] of written) {
+      for (const [how, headers] of [
+        [method, { origin: page, ...admin }],
+        ['OPTIONS', preflightOf(page, method)],
+      ] as const) {
+        const got = await send(how, path, headers);
+        expect([how, path, got.status, got.cors]).toEqual([how, path, 403, {}]);
+      }
+    }
+  });
+});
+
+describe('any other page', () => {
+  test.each([
+    'null',
+    '*',
+    'https://evil.example',
+    'https://app.example.com.evil.example',
+    'https://app.example.com:444',
+    'http://app.example.com',
+    'https://APP.example.com',
+    'https://app.example.com/',
+    `${page} ${page}`,
+    `${page}, https://evil.example`,
+    'chrome-extension://other',
+    '',
+  ])('%j is refused, and told nothing', async (origin) => {
+    for (const [method, headers] of [
+      ['GET', { origin, 'service-api-key': apiKey }],
+      ['OPTIONS', preflightOf(origin)],
+    ] as const) {
+      const got = await send(method, coupons, headers);
+      expect([got.status, got.cors]).toEqual([403, {}]);
+    }
+  });
+
+  test('is refused that names itself by its Referer alone, even if it is listed', async () => {
+    const got = await send('GET', coupons, { referer: `${page}/`, 'service-api-key': apiKey });
+    expect([got.status, got.cors]).toEqual([403, {}]);
+  });
+
+  test('is refused that is listed beside another', async () => {
+    for (const origin of [
+      [page, page],
+      [page, 'https://evil.example'],
+      ['https://evil.example', page],
+    ]) {
+      const raw = { origin, 'service-api-key': apiKey };
+      const got = await send('GET', coupons, raw);
+      expect([got.status, got.cors]).toEqual([403, {}]);
+    }
+  });
+});
+
+test('null passes where it is listed', async () => {
+  const lenient = serverOf(opened.app, { allowedOrigins: ['null'] });
+  const headers = { origin: 'null', 'service-api-key': apiKey };
+  const answer = await lenient.inject({ url: coupons, headers });
+  expect([answer.statusCode, answer.headers['access-control-allow-origin']]).toEqual([200, 'null']);
+  await lenient.close();
+});
+
+test('a program without an origin is answered as ever, and caches are told that pages may be answered otherwise', async () => {
+  expect(await send('GET', coupons, { 'service-api-key': apiKey })).toEqual({
+    status: 200,
+    cors: {},
+    vary: 'Origin',
+  });
+  expect((await send('GET', '/livez', {})).vary).toBeUndefined();
+});
+
+test('OPTIONS of a program is a method that is not allowed', async () => {
+  for (const headers of [{}, { 'access-control-request-method': 'GET' }, { origin: page }]) {
+    expect((await send('OPTIONS', coupons, headers)).status).toBe(405);
+  }
+});

@@ -1,0 +1,78 @@
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+let opened: TestApp;
+let server: FastifyInstance;
+beforeAll(async () => {
+  opened = await openApp({ dialect: dialects.payhip });
+  server = serverOf(opened.app);
+});
+afterAll(async () => {
+  await server.close();
+  await opened[Symbol.asyncDispose]();
+});
+
+/** Other ways to write a path that lead to the same route. */
+function spellings(path: string): string[] {
+  return [`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}///`];
+}
+
+const routes = routesOf(dialects.payhip).map(
+  ({ method, path }) => [method, path.replaceAll(/:\w+/g, 'nothing')] as const,
+);
+
+test.each(routes)('%s %s lets nobody in by a slash more', async (method, path) => {
+  const ask = async (url: string, headers: object): Promise<[number, string | undefined]> => {
+    const answer = await server.inject({ method, url, headers: { ...headers } });
+    return [answer.statusCode, answer.headers['content-type']?.toString()];
+  };
+  for (const headers of [
+    {},
+    { authorization: 'Bearer wrong' },
+    { 'service-api-key': apiKey, 'product-secret-key': 'wrong' },
+    { host: 'evil.example', authorization: `Bearer ${adminToken}` },
+    { origin: 'https://evil.example', authorization: `Bearer ${adminToken}` },
+  ]) {
+    const plain = await ask(path, headers);
+    for (const url of spellings(path)) expect([url, await ask(url, headers)]).toEqual([url, plain]);
+  }
+});
+
+test('a slash more is the same list, with a link to the next of the plain path, and the same idempotent request', async () => {
+  const headers = { 'service-api-key': apiKey, 'idempotency-key': 'one' };
+  const payload = { coupon_type: 'multi', amount_off: 5, code: 'ONE' };
+  const first = await server.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload });
+  const again = await server.inject({ method: 'POST', url: '//api/v2//coupons/', headers, payload });
+  expect([again.statusCode, again.body]).toEqual([201, first.body]);
+  await server.inject({
+    method: 'POST',
+    url: '/api/v2/coupons/',
+    headers: { 'service-api-key': apiKey },
+    payload: { ...payload, code: 'TWO' },
+  });
+  const list = await server.inject({
+    url: '/api//v2/coupons/?limit=1',
+    headers: { 'service-api-key': apiKey },
+  });
+  expect(list.headers['link']).toBe('</api/v2/coupons?limit=1&offset=1>; rel="next"');
+});
+
+test('a wrong method by a slash more is told the methods of the path', async () => {
+  const answer = await server.inject({ method: 'DELETE', url: '/api/v2//coupons/' });
+  expect([answer.statusCode, answer.headers['allow']]).toEqual([405, 'POST, GET, HEAD']);
+});
+
+test('an encoded slash is none', async () => {
+  for (const url of [
+    '/api%2Fv2/coupons',
+    '/api/v2%2Fcoupons',
+    '/%2Fadmin/v1/tokens',
+    '/admin%2fv1%2ftokens',
+  ]) {
+    const answer = await server.inject({ url, headers: { authorization: `Bearer ${adminToken}` } });
+    expect([url, answer.statusCode]).toEqual([url, 404]);
+  }
+});
