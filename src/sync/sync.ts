@@ -6,6 +6,7 @@ import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes } from './key-lanes.ts';
+import { persist } from './persist.ts';
 import { probe } from './upstream-probe.ts';
 import { preload } from './preload.ts';
 import { LicensePull } from './pull.ts';
@@ -105,8 +106,9 @@ export class Sync {
   }
 
   async #recover(): Promise<void> {
-    // A fault here is one of the store, which the loops meet themselves.
-    await this.#parts.writer.write('endOutage', {}).catch(() => undefined);
+    const { writer, clock, lifetime } = this.#parts;
+    // Any fault but a full disk is one of the store, which the loops meet themselves.
+    await persist(clock, lifetime, () => writer.write('endOutage', {})).catch(() => undefined);
     this.#wake();
   }
 

@@ -1,0 +1,44 @@
+import { expect, it, vi } from 'vitest';
+import type { Outcome } from '../../src/domain/outcome.ts';
+import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
+import { StorageError } from '../../src/service/ports.ts';
+import { minute, second, startSyncStage } from '../support/sync-stage.ts';
+
+const away: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'unreachable',
+  status: null,
+  detail: 'connection refused',
+  retryAfterMs: null,
+};
+/** One failure makes a change wait for half an hour. */
+const policy: SyncPolicy = {
+  fenceMs: minute,
+  writers: 'single',
+  onDoubt: 'infer',
+  backoff: { firstMs: 60 * minute, maxMs: 60 * minute },
+  goneMs: minute,
+  refreshMs: 360 * minute,
+  graceMs: 6_000 * minute,
+};
+
+it('the end of an outage ends the waits that it had set, also where the disk is full at that moment', async () => {
+  using stage = await startSyncStage(['KEY'], { policy });
+  await stage.verify('KEY');
+  stage.vendor.instead = () => away;
+  await stage.change('KEY', 'usage');
+  await stage.time.advance(minute);
+  const { write } = stage.writer;
+  let refused = 0;
+  vi.spyOn(stage.writer, 'write').mockImplementation((name, ...rest) => {
+    if (name !== 'endOutage' || refused > 0) return write(name, ...rest);
+    refused += 1;
+    return Promise.reject(new StorageError('full', new Error('no room')));
+  });
+  expect(stage.store.operations.head('KEY', 'counter')).toMatchObject({ outage: true });
+  stage.vendor.instead = () => null;
+  stage.sync.uplink.probeNow();
+  await stage.time.advance(10 * second);
+  expect(refused).toBe(1);
+  expect(stage.vendor.licenses.get('KEY')?.uses).toBe(1);
+});
