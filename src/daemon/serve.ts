@@ -29,42 +29,61 @@ export async function serve(
 ): Promise<number> {
   const root = makeLog(configuration.log);
   const log = logOf(root, 'daemon');
+  const started = Promise.withResolvers<Daemon>();
+  // Nobody but the handlers may be waiting for it when the start fails.
+  started.promise.catch(() => undefined);
+  // Before anything else: a signal that nobody listens for ends the process by itself, in whatever it is doing.
+  const handlers = handleSignals(started.promise, root, reload);
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
-  const starting = startDaemon(configuration, { log: root });
-  const rereads = (): void => {
-    // Also a signal that comes while it starts, which would end the process if nobody listened.
-    void starting.then(
-      (started) => reloadInto(started, root, reload),
-      () => undefined,
-    );
-  };
-  process.on('SIGHUP', rereads);
+  started.resolve(startDaemon(configuration, { log: root }));
   let daemon: Daemon;
   try {
-    daemon = await starting;
+    daemon = await started.promise;
   } catch (error) {
-    process.off('SIGHUP', rereads);
+    handlers.uninstall();
     if (!isExpected(error)) throw error;
     process.stderr.write(`latchkey: ${error.message}\n`);
     return 1;
   }
+  void tellServiceManager('READY', log);
+  return await daemon.failed.catch(async (error: unknown) => {
+    handlers.uninstall();
+    root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');
+    await daemon.stop().catch(() => undefined);
+    return error instanceof StorageError ? storageFailedExit : 1;
+  });
+}
+
+/** Reads the configuration again at SIGHUP, and ends the process at other signals, each once the daemon has started. */
+function handleSignals(
+  starting: Promise<Daemon>,
+  root: ReturnType<typeof makeLog>,
+  reload: () => Promise<ConfigurationResult>,
+): { uninstall: () => void } {
+  const log = logOf(root, 'daemon');
+  const rereads = (): void => {
+    void starting.then(
+      (daemon) => reloadInto(daemon, root, reload),
+      () => undefined,
+    );
+  };
+  process.on('SIGHUP', rereads);
   const ending = closeWithGrace(
     { delay: closeMs, skip: ['SIGHUP', 'beforeExit'], logger: undefined },
     async ({ signal, err }) => {
       if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
       else log.info({ signal }, 'draining');
+      const daemon = await starting;
       await Promise.all([tellServiceManager('STOPPING', log), daemon.stop()]);
       log.info({}, 'stopped');
     },
   );
-  void tellServiceManager('READY', log);
-  return await daemon.failed.catch(async (error: unknown) => {
-    ending.uninstall();
-    process.off('SIGHUP', rereads);
-    root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');
-    await daemon.stop().catch(() => undefined);
-    return error instanceof StorageError ? storageFailedExit : 1;
-  });
+  return {
+    uninstall() {
+      ending.uninstall();
+      process.off('SIGHUP', rereads);
+    },
+  };
 }
 
 function isExpected(error: unknown): error is Error {

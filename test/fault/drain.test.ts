@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { credentials, secret, setStage } from '../support/agent-stage.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { delayAnswer, every, movesCounter } from '../support/plain-upstream.ts';
 import { httpClient, sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -126,4 +126,14 @@ test('without systemd-notify it runs all the same, and says so', async () => {
   expect(line).toMatchObject({ part: 'daemon' });
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);
+});
+
+test('SIGTERM ends it with 0 from the first line on, also while it starts', async () => {
+  await using directory = temporaryDirectory();
+  const upstream = { base_url: 'http://nowhere.invalid' };
+  await using daemon = spawnDaemon(directory.path, { listen: { tcp: '127.0.0.1:0' }, upstream });
+  await daemon.said('the configuration is not safe');
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  expect(daemon.lines.at(-1)).toMatchObject({ msg: 'stopped' });
 });
