@@ -11,7 +11,8 @@ export type ConnectionSettings = {
   proxy: string | null;
   /** Where to connect instead of where the name in the base URL leads, and over no proxy. */
   connectTo: { host: string; port: number | null } | null;
-  maxConnections: number;
+  /** The most that are open at once; asked for before each request, since a reload may change it. */
+  maxConnections: () => number;
 };
 
 /** The keep-alive connections to one upstream, which can be left behind for fresh ones. */
@@ -19,13 +20,20 @@ export class Connections implements AsyncDisposable {
   readonly #settings: ConnectionSettings;
   readonly #open: Set<Dispatcher> = new Set();
   #current: Dispatcher;
+  #maxConnections: number;
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings;
+    this.#maxConnections = settings.maxConnections();
     this.#current = this.#make();
   }
 
   get current(): Dispatcher {
+    const maxConnections = this.#settings.maxConnections();
+    if (maxConnections !== this.#maxConnections) {
+      this.#maxConnections = maxConnections;
+      this.leave(this.#current);
+    }
     return this.#current;
   }
 
@@ -47,15 +55,15 @@ export class Connections implements AsyncDisposable {
   }
 
   #make(): Dispatcher {
-    const dispatcher = makeDispatcher(this.#settings);
+    const dispatcher = makeDispatcher(this.#settings, this.#maxConnections);
     this.#open.add(dispatcher);
     return dispatcher;
   }
 }
 
 /** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
-function makeDispatcher(settings: ConnectionSettings): Dispatcher {
-  const { timeoutMs, ca, maxConnections } = settings;
+function makeDispatcher(settings: ConnectionSettings, maxConnections: number): Dispatcher {
+  const { timeoutMs, ca } = settings;
   // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
   // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);

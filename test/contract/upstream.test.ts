@@ -264,7 +264,7 @@ describe('a caller', () => {
   });
 
   test('who gave up before anything left knows that nothing did', async () => {
-    await using scene = await stage({ maxConnections: 1 });
+    await using scene = await stage({ maxConnections: () => 1 });
     const { client, server } = scene;
     const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
     expect(await client.change('p1', key, 'usage', AbortSignal.abort())).toMatchObject(nothing);
@@ -281,6 +281,24 @@ describe('a caller', () => {
     await running;
     expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
     expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'verify']);
+  });
+
+  test('who allows more connections than before has them at the next request', async () => {
+    let most = 1;
+    await using scene = await stage({ maxConnections: () => most });
+    const { client, server } = scene;
+    server.fault = every(hang());
+    const leaving = new AbortController();
+    const asked = [client.verify('p1', key, leaving.signal)];
+    await server.until(() => server.ledger.length === 1);
+    asked.push(client.verify('p1', key, leaving.signal));
+    most = 2;
+    asked.push(client.verify('p1', key, leaving.signal), client.verify('p1', key, leaving.signal));
+    // The second one waits for the first, whose connection was the only one then.
+    await server.until(() => server.ledger.length === 3);
+    leaving.abort();
+    await Promise.all(asked);
+    expect(server.ledger).toHaveLength(3);
   });
 
   test('who closes the client ends what is under way, and what comes after is not sent', async () => {

@@ -31,7 +31,7 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       ca: null,
       proxy: null,
       connectTo: null,
-      maxConnections: 4,
+      maxConnections: () => 4,
       ...settings,
     },
     { now: () => now },

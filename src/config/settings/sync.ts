@@ -40,7 +40,7 @@ export const sync = {
       default: 4,
       unit: 'license keys',
       purpose:
-        'How many keys are worked on at the same time. The most connections, twice as many and two, follow at the next start.',
+        'How many keys are worked on at the same time, over at most twice as many connections and two.',
     },
     fence: {
       kind: 'wait',

@@ -88,11 +88,12 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 }
 
 function connect({ instance, current, clock }: RoleParts): ReturnType<typeof plainUpstream> {
-  const { upstream, configuration } = current;
+  const { upstream } = current;
+  const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
   const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
   return plainUpstream(
     {
-      ...connectionSettings(upstream, { ca, maxConnections: configuration.sync.lanes * 2 + 2 }),
+      ...connectionSettings(upstream, { ca, maxConnections }),
       ...speechSettings(upstream),
       self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
