@@ -28,7 +28,7 @@ it('the end of an outage ends the waits that it had set, also where the disk is 
   stage.vendor.instead = () => away;
   await stage.change('KEY', 'usage');
   await stage.time.advance(minute);
-  const { write } = stage.writer;
+  const write = stage.writer.write.bind(stage.writer);
   let refused = 0;
   vi.spyOn(stage.writer, 'write').mockImplementation((name, ...rest) => {
     if (name !== 'endOutage' || refused > 0) return write(name, ...rest);
