@@ -208,6 +208,26 @@ describe('a delivered enable', () => {
   });
 });
 
+describe('a delivered use', () => {
+  it('ends no disable that was refused: the key stays disabled here', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await refuseDisable(agent);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.stateOf(disable)).toBe('dead');
+    expect(agent.local.enabled).toBe(false);
+  });
+});
+
+describe('an attempt that brought nothing', () => {
+  it('is told with what the operation is now, and why', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const { operation } = await agent.answer(await agent.send('counter'), no('unreachable'));
+    expect(operation).toMatchObject({ progress: { state: 'pending' }, lastError: 'no: unreachable' });
+  });
+});
+
 describe('an answer to what is no longer under way', () => {
   it('is not recorded again', async () => {
     await using agent = await givenAgent({ uses: 5 });
@@ -285,6 +305,57 @@ describe('a read of a key', () => {
     expect(agent.dueIn('counter')).toBe(500);
   });
 
+  it('that is answered 404 is repeated soon, and what waits for it does not wait for an outage', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.read(no('missing'));
+    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(0.6 * hour);
+    valueOf(await agent.writer.write('endOutage', {}));
+    expect(agent.dueIn('counter')).toBe(500);
+  });
+
+  it('out of a cache lets what is due wait, not for an outage', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.read(agent.cacheSays(5, minute));
+    valueOf(await agent.writer.write('endOutage', {}));
+    expect(agent.dueIn('counter')).toBe(500);
+  });
+
+  it('of a key for which nobody has asked for long is not followed by another', async () => {
+    await using agent = await givenAgent();
+    agent.pass(15 * 24 * hour);
+    await agent.read(agent.says(5));
+    expect(agent.observation.refreshAt).toBeNull();
+  });
+
+  it('lets what stands behind a settled change of state go on at once, whatever that one waited for', async () => {
+    for (const outcome of [{ ...lost, retryAfterMs: 2 * hour }, no('throttled', 2 * hour)]) {
+      await using agent = await givenAgent({ uses: 5 });
+      const { enable, flying } = await sendEnable(agent);
+      await agent.answer(flying, outcome);
+      await agent.record('disable');
+      agent.pass(minute);
+      await agent.read(agent.says(5));
+      expect([agent.stateOf(enable), agent.dueIn('state')]).toEqual(['delivered', 0]);
+    }
+  });
+
+  it('leaves a change of state that it does not settle to its wait', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const { flying } = await sendEnable(agent);
+    await agent.answer(flying, no('throttled', 2 * hour));
+    await agent.read(agent.says(5, off));
+    expect(agent.dueIn('state')).toBe(2 * hour);
+  });
+
+  it('that shows the key disabled does not spare a disable that waits', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const disable = await agent.record('disable');
+    await agent.read(agent.says(5, off));
+    expect(agent.stateOf(disable)).toBe('pending');
+  });
+
   it('that was refused for its credential keeps nothing waiting: the product pauses as a whole', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');
@@ -298,6 +369,7 @@ describe('a read of a key', () => {
     const enable = await agent.record('enable');
     await agent.read(agent.says(5, off));
     expect(agent.stateOf(enable)).toBe('conflicted');
+    expect(agent.operation(enable).lastError).toContain('a revocation wins');
     expect(agent.local.enabled).toBe(false);
   });
 

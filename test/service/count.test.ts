@@ -615,6 +615,13 @@ describe('another writer', () => {
     expect(agent.observation.manyWriters).toBe(true);
   });
 
+  it('is told by the answer to a use that was taken back', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('decrease');
+    const { unexpected } = await agent.answer(await agent.send('counter'), agent.says(9));
+    expect(unexpected).toEqual({ expected: 4, got: 9 });
+  });
+
   it('is told by a read that no operation explains', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const { unexpected } = await agent.read(agent.says(4));

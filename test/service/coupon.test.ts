@@ -132,6 +132,15 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.store.mirror.get(coupon.id)?.coupon).toEqual(listed);
   });
 
+  it('is ours when the list has all its terms, whatever the order of their members', async () => {
+    await using agent = await givenAgent();
+    const own = { ...terms, minimumPurchaseAmount: 50, usageLimit: 3, notes: 'ours' };
+    await agent.create(lost, { own });
+    const discount = { amountOff: 500, type: 'amount' } as const;
+    const listed = { ...own, id: 7, discount };
+    expect((await agent.listed(agent.head as Operation, listed)).progress.state).toBe('delivered');
+  });
+
   it('is ours when the list has its dates in whole seconds, as they were sent', async () => {
     await using agent = await givenAgent();
     const dated = { ...terms, startAt: agent.now + 1500, endAt: agent.now + minute + 999 };

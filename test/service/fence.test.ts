@@ -81,6 +81,16 @@ describe('what may still be on its way is overtaken by nothing', () => {
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
   });
 
+  it('not in either lane of a key by a restart', async () => {
+    await using agent = await givenAgent({ uses: 5, enabled: false });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.record('enable');
+    await agent.answer(await agent.send('state', { justRead: true }), lost);
+    await agent.restart();
+    expect([agent.dueIn('counter'), agent.dueIn('state')]).toEqual([minute, minute]);
+  });
+
   it('not by the end of an outage', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');
@@ -137,6 +147,16 @@ describe('the quiet that the upstream asked for', () => {
 });
 
 describe('a wait that has not passed', () => {
+  it('is not overtaken by a look at its lane', async () => {
+    await using agent = await givenAgent();
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('throttled', 60 * minute));
+    agent.pass(60 * minute - 1);
+    expect(await agent.plan('counter')).toEqual({ step: 'none' });
+    agent.pass(1);
+    expect(await agent.plan('counter')).toMatchObject({ step: 'send' });
+  });
+
   it('is not cut short by a read of its key: a disable', async () => {
     await using agent = await givenAgent();
     await agent.record('disable');

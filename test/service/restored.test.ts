@@ -89,6 +89,16 @@ describe('after a restore nothing is certain, whoever else writes', () => {
     expect([disable, enable].map((id) => agent.stateOf(id))).toEqual(['pending', 'pending']);
   });
 
+  it('each change says why it is in doubt', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const sent = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const waiting = await agent.record('usage');
+    valueOf(await agent.writer.write('restore', {}));
+    expect(agent.operation(sent).lastError).toBe('the answer was lost');
+    expect(agent.operation(waiting).lastError).toContain('this store was restored');
+  });
+
   it('a change that waited for long is read back after its fence', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');

@@ -263,6 +263,15 @@ describe('an enable on an agent', () => {
     expect([agent.stateOf(disable), agent.stateOf(enable)]).toEqual(['uncertain', 'pending']);
   });
 
+  it('that waits behind a disable is not undone by a use', async () => {
+    await using agent = await givenAgent({ enabled: false });
+    await agent.record('disable');
+    await agent.record('enable');
+    await agent.read(agent.says(5));
+    const use = await agent.record('usage');
+    expect(agent.stateOf(use)).toBe('pending');
+  });
+
   it('does not undo the first of several changes, which the others follow', async () => {
     await using agent = await givenAgent({ enabled: false });
     for (const trigger of ['disable', 'enable'] as const) await agent.record(trigger);

@@ -128,12 +128,34 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
-  it('that is the same instance settles as ever', async () => {
+  it('that tells its instance for the first time is no other one', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read({ ...agent.says(6), instance: 'first' });
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('is not told by a cache on the way', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await bind(agent, store);
     await agent.read({ ...agent.says(5), instance: 'first' });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read({ ...agent.cacheSays(5, minute), instance: 'another' });
+    expect(agent.stateOf(use)).toBe('uncertain');
+  });
+
+  it('that is the same instance settles as ever, also after a restart', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(5), instance: 'first' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await agent.restart();
     agent.pass(minute);
     await agent.read({ ...agent.says(6), instance: 'first' });
     expect(agent.stateOf(use)).toBe('delivered');
@@ -207,8 +229,12 @@ describe('a product in the configuration', () => {
     await bind(agent, store);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
-    expect(agent.dueIn('counter')).toBeGreaterThan(0);
-    await bind(agent, store, [{ ...product, secretDigest: 'another' }]);
+    const dueIn = agent.dueIn('counter');
+    expect(dueIn).toBeGreaterThan(0);
+    const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
+    await bind(agent, store, [product, brush]);
+    expect(agent.dueIn('counter')).toBe(dueIn);
+    await bind(agent, store, [{ ...product, secretDigest: 'another' }, brush]);
     expect(agent.dueIn('counter')).toBe(0);
   });
 });

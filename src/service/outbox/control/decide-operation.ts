@@ -52,10 +52,9 @@ export function decideOperation(
 
 /** Who retries it has seen how the key stands, and takes the risk that it is applied twice. */
 function asRetried(operation: Operation): Operation {
-  const seenEnabled = operation.kind === 'enable' ? false : null;
   return {
     ...operation,
-    seenEnabled,
+    seenEnabled: null,
     lastError: isDoubtful(operation) ? riskOf(operation) : operation.lastError,
   };
 }
