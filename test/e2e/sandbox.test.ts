@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
+import { runProcess } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -18,7 +20,7 @@ async function startSandbox(home: string, ...options: string[]) {
     text += chunk.toString();
   });
   const ended = once(child, 'close') as Promise<[number | null]>;
-  await vi.waitFor(() => expect(text).toContain('Put an agent in front of it'), { timeout: 20_000 });
+  await vi.waitFor(() => expect(text).toMatch(/agent/), { timeout: 20_000 });
   const told = (what: string): string => new RegExp(`${what} +(\\S+)`).exec(text)?.[1] ?? '';
   const verify = (key = told('license key')): Promise<Response> =>
     fetch(`${told('address')}/api/v2/license/verify?license_key=${key}`, {
@@ -65,4 +67,89 @@ test('a sandbox of the store answers as the store does, and says how an agent is
   const unknown = await sandbox.verify('NONE');
   expect([unknown.status, await unknown.json()]).toMatchObject([400, { data: [], error: true }]);
   expect(sandbox.says()).toContain('dialect: payhip');
+});
+
+type Facts = Record<
+  'address' | 'api_key' | 'product_key' | 'product_secret' | 'license_key' | 'agent' | 'configuration',
+  string
+>;
+
+const verifyAt = async (base: string, { license_key, product_secret }: Facts): Promise<number> => {
+  const url = `${base}/api/v2/license/verify?license_key=${license_key}`;
+  return (await fetch(url, { headers: { 'product-secret-key': product_secret } })).status;
+};
+
+test('a sandbox keeps its credentials for the next one, and runs an agent in front of it', async () => {
+  await using home = temporaryDirectory();
+  const file = join(home.path, 'credentials.json');
+  const first = await startSandbox(home.path, '--credentials', file, '--json', '--with-agent');
+  const facts = JSON.parse(first.says()) as Facts;
+  expect(await verifyAt(facts.agent, facts)).toBe(200);
+  expect(await first.end()).toBe(0);
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+  const kept = JSON.parse(readFileSync(file, 'utf8')) as object;
+  expect(facts).toMatchObject(kept);
+  await using second = await startSandbox(home.path, '--credentials', file, '--json');
+  const again = JSON.parse(second.says()) as Facts;
+  expect(again).toMatchObject(kept);
+  expect(await verifyAt(again.address, again)).toBe(200);
+});
+
+test('a sandbox writes the configuration of an agent that can be started as it is, and never over another', async () => {
+  await using home = temporaryDirectory();
+  const folder = join(home.path, 'agent');
+  await using sandbox = await startSandbox(
+    home.path,
+    '--write-config',
+    folder,
+    '--json',
+    '--dialect',
+    'payhip',
+  );
+  const facts = JSON.parse(sandbox.says()) as Facts;
+  expect((statSync(facts.configuration).mode & 0o777).toString(8)).toBe('600');
+  const agent = spawn(process.execPath, [program, 'serve', '--config', facts.configuration], {
+    env: { PATH: process.env['PATH'], HOME: home.path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(agent, 'close');
+  try {
+    const listening = join(folder, 'state', 'listen.json');
+    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), { timeout: 20_000 });
+    const { tcp } = JSON.parse(readFileSync(listening, 'utf8')) as { tcp: string };
+    expect(await verifyAt(tcp, facts)).toBe(200);
+    expect(await verifyAt(tcp, { ...facts, license_key: 'MISTYPED' })).toBe(400);
+  } finally {
+    agent.kill('SIGKILL');
+    await ended;
+  }
+  const refused = await runProcess(['sandbox', '--write-config', folder], { HOME: home.path });
+  expect([refused.code, refused.err]).toEqual([
+    1,
+    `latchkey: ${facts.configuration} is there already: it is not overwritten\n`,
+  ]);
+});
+
+test('the same seed lets the same requests fail', async () => {
+  await using home = temporaryDirectory();
+  const statuses = async (seed: string): Promise<number[]> => {
+    await using sandbox = await startSandbox(home.path, '--error-rate', '0.5', '--seed', seed);
+    const seen: number[] = [];
+    for (let count = 0; count < 24; count += 1) seen.push((await sandbox.verify()).status);
+    return seen;
+  };
+  const first = await statuses('one');
+  expect(new Set(first)).toEqual(new Set([200, 503]));
+  expect(await statuses('one')).toEqual(first);
+  expect(await statuses('two')).not.toEqual(first);
+});
+
+test('credentials that could be guessed, or are none, are refused without repeating them', async () => {
+  await using home = temporaryDirectory();
+  const file = join(home.path, 'credentials.json');
+  writeFileSync(file, JSON.stringify({ api_key: 'short-secret', product_key: 'P' }));
+  const refused = await runProcess(['sandbox', '--credentials', file], { HOME: home.path });
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain('api_key');
+  expect(refused.err).not.toContain('short-secret');
 });

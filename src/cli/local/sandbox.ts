@@ -1,6 +1,7 @@
 import { parseDuration } from '../../config/unit.ts';
 import { dialectNames } from '../../domain/dialect.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
 
 /** `sandbox`: an authority to try things on, with faults if asked for. */
 export const sandboxCommand: Command = defineCommand(
@@ -16,22 +17,38 @@ export const sandboxCommand: Command = defineCommand(
           choices: dialectNames,
           default: 'specification' as const,
         },
+        seed: textOption('Let the same requests fail each time'),
         'offline-after': textOption('Go away after so long'),
+        credentials: textOption('File of credentials to use; written when it is not there'),
+        'write-config': textOption('Folder for the configuration of an agent in front of it'),
+        'with-agent': { type: 'boolean', default: false, describe: 'Run an agent in front of it, too' },
       })
       .example('$0 sandbox --dialect payhip', 'for software that was written for that store')
       .example('$0 sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
-  async (args) => {
+  async (args, output) => {
     const options = {
-      dialect: args.dialect,
       port: readNumber('port', args.port, 65_535),
       latencyMs: readDuration('latency', args.latency),
       errorRate: readNumber('error-rate', args.errorRate, 1),
       lostReplies: readNumber('lost-replies', args.lostReplies, 1),
       offlineAfterMs:
         args.offlineAfter === undefined ? null : readDuration('offline-after', args.offlineAfter),
+      dialect: args.dialect,
+      seed: args.seed ?? null,
+      credentialsFile: args.credentials ?? null,
+      configurationDirectory: args.writeConfig ?? null,
+      withAgent: args.withAgent,
+      json: args.json === true,
     };
     const { runSandbox } = await import('../../daemon/trial/sandbox.ts');
-    return runSandbox(options);
+    const { SandboxRefused } = await import('../../daemon/trial/sandbox-credentials.ts');
+    try {
+      return await runSandbox(options);
+    } catch (error) {
+      if (!(error instanceof SandboxRefused)) throw error;
+      output.complain([`latchkey: ${error.message}`]);
+      return exitCode.failed;
+    }
   },
 );
 

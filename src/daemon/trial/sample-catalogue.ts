@@ -8,13 +8,23 @@ export type Sample = {
   purchaseId: string;
 };
 
+/** What a sample is to have, instead of made up. */
+type SampleWishes = { product_key: string; product_secret: string; license_key: string };
+
 /** Fills an empty authority with one product and one purchase of it, through its admin interface. */
-export async function makeSample(admin: LocalClient): Promise<Sample> {
-  const product = data(await admin.postJson('/admin/v1/products', { name: 'Sample product' }));
+export async function makeSample(admin: LocalClient, wishes: SampleWishes | null = null): Promise<Sample> {
+  const product = data(
+    await admin.postJson('/admin/v1/products', {
+      name: 'Sample product',
+      product_key: wishes?.product_key,
+      secret: wishes?.product_secret,
+    }),
+  );
   const purchase = data(
     await admin.postJson('/admin/v1/purchases', {
       product_key: product['product_key'],
       buyer_email: 'buyer@example.com',
+      license_key: wishes?.license_key,
     }),
   );
   const license = purchase['license'] as Record<string, unknown>;

@@ -1,29 +1,50 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import type { Tree } from '../../config/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
-import { startDaemon } from '../daemon.ts';
+import { replaceFile } from '../../store/files/private-file.ts';
+import { stateFiles } from '../../store/files/state-directory.ts';
+import { startDaemon, type Daemon } from '../daemon.ts';
+import { makeLog } from '../log/log.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
-import { makeLog } from '../log/log.ts';
-import { systemRandom } from '../system/random.ts';
-import { makeSample, type Sample } from './sample-catalogue.ts';
+import { makeSample } from './sample-catalogue.ts';
+import { agentConfiguration, newConfigurationFile, writeAgentConfiguration } from './sandbox-agent.ts';
+import { readCredentials, writeCredentials, type SandboxCredentials } from './sandbox-credentials.ts';
+import { misbehave, type SandboxFaults } from './sandbox-faults.ts';
 
-/** How the sandbox misbehaves on purpose; shares are from 0 to 1. */
-export type SandboxOptions = {
-  /** How callers of `/api` are answered. */
-  dialect: DialectName;
+export type SandboxOptions = SandboxFaults & {
   /** 0: any free one. */
   port: number;
-  latencyMs: number;
-  errorRate: number;
-  lostReplies: number;
+  /** How callers of `/api` are answered. */
+  dialect: DialectName;
   /** Null: it stays. */
   offlineAfterMs: number | null;
+  /** Where the credentials are read from, or kept for the next run. */
+  credentialsFile: string | null;
+  /** Where the configuration of an agent is written. */
+  configurationDirectory: string | null;
+  /** Runs an agent in front of it, too. */
+  withAgent: boolean;
+  /** Tells everything as one line of JSON. */
+  json: boolean;
+};
+
+/** What people need to know of a running sandbox; the names are those of its JSON. */
+type SandboxFacts = SandboxCredentials & {
+  address: string;
+  admin_token: string;
+  state: string;
+  dialect: DialectName;
+  /** The address of the agent in front of it. */
+  agent: string | null;
+  /** The configuration that was written for an agent. */
+  configuration: string | null;
 };
 
 /** Node's timers overflow beyond this many ms. */
@@ -31,83 +52,104 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs an authority with a small catalogue in a temporary directory, its credentials printed, until a
- * signal; for people who integrate.
+ * signal; for people who integrate. Throws `SandboxRefused`.
  */
 export async function runSandbox(options: SandboxOptions): Promise<never> {
+  const given = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
+  const configuration =
+    options.configurationDirectory === null ? null : newConfigurationFile(options.configurationDirectory);
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sandbox-'));
-  const log = makeLog({ level: 'warn', format: 'pretty' });
-  const configuration = embeddedConfiguration({
-    state_dir: directory,
-    listen: { tcp: `127.0.0.1:${options.port}`, dialect: options.dialect },
-  });
-  const daemon = await startDaemon(configuration, {
-    log,
-    prepare: (server) => {
-      misbehave(server, options);
-    },
-  });
-  let isUp = true;
+  const running: Daemon[] = [];
   closeWithGrace({ delay: 15_000, skip: ['beforeExit'], logger: undefined }, async () => {
-    if (isUp) await daemon.stop();
+    await Promise.all(running.splice(0).map((daemon) => daemon.stop()));
     rmSync(directory, { recursive: true, force: true });
   });
-  const base = daemon.addresses.tcp ?? '';
-  const adminToken = readFileSync(join(directory, 'admin.token'), 'utf8').trim();
-  const apiKey = readFileSync(join(directory, 'api.key'), 'utf8').trim();
-  const sample = await makeSample(new LocalClient(base, { authorization: `Bearer ${adminToken}` }));
-  process.stdout.write(
-    describe({ base, adminToken, apiKey, directory, dialect: options.dialect, ...sample }),
-  );
+  const authority = await startAuthority(join(directory, 'authority'), given, options);
+  running.push(authority.daemon);
+  const { facts } = authority;
+  if (options.credentialsFile !== null && given === null) writeCredentials(options.credentialsFile, facts);
+  if (options.withAgent) {
+    const agent = await start(agentConfiguration(facts, join(directory, 'agent')));
+    running.push(agent);
+    facts.agent = agent.addresses.tcp;
+  }
+  if (configuration !== null) writeAgentConfiguration(facts, configuration);
+  facts.configuration = configuration;
+  process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : describe(facts));
   if (options.offlineAfterMs !== null) {
     await sleep(options.offlineAfterMs);
-    isUp = false;
-    await daemon.stop();
-    process.stdout.write('The sandbox is offline now. Ctrl-C ends it.\n');
+    running.splice(running.indexOf(authority.daemon), 1);
+    await authority.daemon.stop();
+    if (!options.json) process.stdout.write('The sandbox is offline now. Ctrl-C ends it.\n');
   }
   // Only a signal ends it, from within; until then something must keep the process alive.
   for (;;) await sleep(longestTimerMs);
 }
 
-/** Makes every call of the specification slow, refused or unanswered as often as wanted. */
-function misbehave(server: FastifyInstance, { latencyMs, errorRate, lostReplies }: SandboxOptions): void {
-  const isOfSpecification = ({ routeOptions }: FastifyRequest): boolean =>
-    routeOptions.url?.startsWith('/api/') === true;
-  server.addHook('onRequest', async (request, reply) => {
-    if (!isOfSpecification(request)) return;
-    if (latencyMs > 0) await sleep(latencyMs);
-    if (systemRandom.draw() < errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
-  });
-  server.addHook('onSend', async (request) => {
-    // The work is done; only its answer never arrives.
-    if (isOfSpecification(request) && systemRandom.draw() < lostReplies) request.raw.socket.destroy();
-  });
+/** Starts the authority and fills its catalogue, with the given credentials if there are any. */
+async function startAuthority(
+  state: string,
+  given: SandboxCredentials | null,
+  options: SandboxOptions,
+): Promise<{ daemon: Daemon; facts: SandboxFacts }> {
+  if (given !== null) {
+    mkdirSync(state, { mode: 0o700 });
+    replaceFile(join(state, stateFiles.apiKey), `${given.api_key}\n`);
+  }
+  const daemon = await start(
+    { state_dir: state, listen: { tcp: `127.0.0.1:${options.port}`, dialect: options.dialect } },
+    (server) => misbehave(server, options),
+  );
+  const address = daemon.addresses.tcp ?? '';
+  const adminToken = readFileSync(join(state, stateFiles.adminToken), 'utf8').trim();
+  const admin = new LocalClient(address, { authorization: `Bearer ${adminToken}` });
+  const sample = await makeSample(admin, given);
+  const facts = {
+    address,
+    api_key: readFileSync(join(state, stateFiles.apiKey), 'utf8').trim(),
+    product_key: sample.productKey,
+    product_secret: sample.secret,
+    license_key: sample.licenseKey,
+    admin_token: adminToken,
+    state,
+    dialect: options.dialect,
+    agent: null,
+    configuration: null,
+  };
+  return { daemon, facts };
 }
 
-type Description = Sample & {
-  base: string;
-  adminToken: string;
-  apiKey: string;
-  directory: string;
-  dialect: DialectName;
-};
+function start(tree: Tree, prepare: (server: FastifyInstance) => void = () => undefined): Promise<Daemon> {
+  const log = makeLog({ level: 'warn', format: 'pretty' });
+  return startDaemon(embeddedConfiguration(tree), { log, prepare });
+}
 
-function describe(it: Description): string {
+function describe(facts: SandboxFacts): string {
+  const { address, agent, ...credentials } = facts;
   return `A sandbox of the central API is running; Ctrl-C ends it and removes its data.
 
-  address         ${it.base}
-  API key         ${it.apiKey}
-  product         ${it.productKey}
-  product secret  ${it.secret}
-  license key     ${it.licenseKey}
-  admin token     ${it.adminToken}
-  state           ${it.directory}
+  address         ${address}
+  API key         ${credentials.api_key}
+  product         ${credentials.product_key}
+  product secret  ${credentials.product_secret}
+  license key     ${credentials.license_key}
+  admin token     ${credentials.admin_token}
+  state           ${credentials.state}
 
 Try it:
-  curl -H '${credentialHeaders.productSecret}: ${it.secret}' \\
-    '${it.base}/api/v2/license/verify?license_key=${it.licenseKey}'
+  curl -H '${credentialHeaders.productSecret}: ${credentials.product_secret}' \\
+    '${agent ?? address}/api/v2/license/verify?license_key=${credentials.license_key}'
 
-Put an agent in front of it:
-  upstream: { base_url: '${it.base}', api_key: '${it.apiKey}', dialect: ${it.dialect} }
-  products: [{ key: '${it.productKey}', secret: '${it.secret}' }]
+${adviseAgent(facts)}`;
+}
+
+function adviseAgent(facts: SandboxFacts): string {
+  const { address, agent, configuration, api_key, product_key, product_secret, dialect } = facts;
+  if (configuration !== null)
+    return `Put an agent in front of it:\n  latchkey serve --config ${configuration}\n`;
+  if (agent !== null) return `An agent in front of it answers on ${agent}\n`;
+  return `Put an agent in front of it:
+  upstream: { base_url: '${address}', api_key: '${api_key}', dialect: ${dialect} }
+  products: [{ key: '${product_key}', secret: '${product_secret}' }]
 `;
 }

@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import type { Tree } from '../../config/tree.ts';
+import type { DialectName } from '../../domain/dialect.ts';
+import { replaceFile } from '../../store/files/private-file.ts';
+import { SandboxRefused, type SandboxCredentials } from './sandbox-credentials.ts';
+
+/** What an agent has to know of a sandbox. */
+type Upstream = SandboxCredentials & { address: string; dialect: DialectName };
+
+/** The configuration of an agent in front of a sandbox, which speaks as it does; its state is in `directory`. */
+export function agentConfiguration(sandbox: Upstream, directory: string): Tree {
+  const { address, dialect, api_key, product_key, product_secret } = sandbox;
+  return {
+    state_dir: join(directory, 'state'),
+    listen: { tcp: '127.0.0.1:0', dialect },
+    upstream: { base_url: address, api_key, dialect },
+    products: [{ key: product_key, secret: product_secret }],
+  };
+}
+
+/** The file of an agent's configuration in a folder. Throws `SandboxRefused` when it is there: it may be in use. */
+export function newConfigurationFile(directory: string): string {
+  const file = join(resolve(directory), 'latchkey.yaml');
+  if (existsSync(file)) throw new SandboxRefused(`${file} is there already: it is not overwritten`);
+  return file;
+}
+
+/** Writes the configuration, ready to be served. */
+export function writeAgentConfiguration(sandbox: Upstream, file: string): void {
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  replaceFile(file, stringify(agentConfiguration(sandbox, folder)));
+}
