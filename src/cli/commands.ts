@@ -47,10 +47,25 @@ export const commands: readonly CommandEntry[] = [
     'Disable a license key',
     async () => (await import('./commands/license.ts')).disableCommand,
   ),
-  group('coupon', 'Create, list and show coupons', [
+  group('coupon', 'Create, list, show, quote and redeem coupons', [
     command('create', 'Create a coupon', async () => (await import('./commands/coupon.ts')).createCoupon),
     command('list', 'List coupons', async () => (await import('./commands/coupon.ts')).listCoupons),
     command('get <id>', 'Show a coupon', async () => (await import('./commands/coupon.ts')).getCoupon),
+    command(
+      'quote <code> <items..>',
+      'Ask what a coupon takes off a cart',
+      async () => (await import('./commands/checkout.ts')).quoteCoupon,
+    ),
+    command(
+      'redeem <code> <order> <items..>',
+      'Redeem a coupon for an order, once',
+      async () => (await import('./commands/checkout.ts')).redeemCoupon,
+    ),
+    command(
+      'void <order>',
+      'Give the use of a coupon back, when its order was refunded',
+      async () => (await import('./commands/checkout.ts')).voidRedemption,
+    ),
     command(
       'import <file>',
       'Take coupons over from a CSV file of another store',

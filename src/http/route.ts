@@ -56,6 +56,8 @@ type RouteFacts = {
   answersSecret?: boolean;
   /** The member of the body that the rows of a CSV file become; without it, CSV is refused. */
   csvMember?: string;
+  /** It changes nothing, whatever its method: a success leaves no line in the log. */
+  readsOnly?: boolean;
   /** The body may be this long even where `limits.body_bytes` is less. */
   bodyBytes?: number;
   /** The parameters of the body may also come by the query. */

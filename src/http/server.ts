@@ -183,7 +183,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body } = result.value;
-    logAnswer(app, request, { status, code: null });
+    if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return body;
   };

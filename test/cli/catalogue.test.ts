@@ -29,27 +29,40 @@ test('coupon create sends only what was given, under the names of the specificat
 
 test('coupon list is a table, and with --json the list object', async () => {
   await using daemon = await startFakeDaemon();
-  const all = { ...coupon, id: -1, product_key: null, percent_off: 12.5, amount_off: null, end_date: null };
-  daemon.answer({ body: { data: { coupons: [coupon, all] } } });
+  const limited = { ...coupon, redemptions: 3 };
+  const all = {
+    ...coupon,
+    id: -1,
+    redemptions: 12,
+    usage_limit: null,
+    product_key: null,
+    percent_off: 12.5,
+    amount_off: null,
+    end_date: null,
+  };
+  daemon.answer({ body: { data: { coupons: [limited, all] } } });
   const table = await latchkey('coupon', 'list', '--state-dir', daemon.stateDir);
   expect(table.out).toBe(
     [
-      'ID  CODE  OFF    FOR           UNTIL',
-      '7   FIVE  5.50   product RGsF  2030-01-01T00:00:00+00:00',
-      '-1  FIVE  12.5%  all products  -',
+      'ID  CODE  OFF    FOR           UNTIL                      REDEEMED',
+      '7   FIVE  5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
+      '-1  FIVE  12.5%  all products  -                          12',
       '',
     ].join('\n'),
   );
   const machine = await latchkey('coupon', 'list', '--json', '--state-dir', daemon.stateDir);
-  expect(JSON.parse(machine.out)).toEqual({ coupons: [coupon, all] });
-  expect(daemon.received[0]?.line).toBe('GET /api/v2/coupons?limit=100&offset=0');
+  expect(JSON.parse(machine.out)).toEqual({ coupons: [limited, all] });
+  expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons?limit=100&offset=0');
 });
 
 test('coupon get takes a provisional, negative id', async () => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { data: { ...coupon, id: -5 } } });
-  expect((await latchkey('coupon', 'get', '-5', '--state-dir', daemon.stateDir)).code).toBe(0);
-  expect(daemon.received[0]?.line).toBe('GET /api/v2/coupons/-5');
+  daemon.answer({ body: { data: { ...coupon, id: -5, redemptions: 2, orders: ['A-2', 'A-1'] } } });
+  const shown = await latchkey('coupon', 'get', '-5', '--state-dir', daemon.stateDir);
+  expect(shown.code).toBe(0);
+  expect(shown.out).toMatch(/^redeemed +2 of 5$/m);
+  expect(shown.out).toMatch(/^last by +A-2, A-1$/m);
+  expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons/-5');
 });
 
 test('account add and roll show the API key once', async () => {

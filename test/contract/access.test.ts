@@ -15,6 +15,7 @@ const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [
   [/^PUT \/api\/v2\/license\/(?:enable|disable)$/, 'manage'],
   [/^GET \/api\/v2\/coupons(?:\/:id)?$/, 'coupons:read'],
   [/^POST \/api\/v2\/coupons$/, 'coupons:write'],
+  [/^GET \/agent\/v1\/coupons(?:\/:id)?$/, 'coupons:read'],
   [/^POST \/agent\/v1\/quote$/, 'coupons:read'],
   [/^GET \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:read'],
   [/^(?:POST|DELETE) \/agent\/v1\/redemptions(?:\/:\w+)?$/, 'coupons:write'],

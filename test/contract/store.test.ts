@@ -198,6 +198,8 @@ test('a redemption is found by its account and order, and counted by its coupon'
   expect(redemptions.countOf('default', 5)).toBe(0);
   expect(redemptions.listOf('default', 3, page)).toStrictEqual([one, two]);
   expect(redemptions.listOf('default', 3, { limit: 1, offset: 1 })).toStrictEqual([two]);
+  expect(redemptions.ordersOf('default', 3, 10)).toEqual(['A-2', 'A-1']);
+  expect(redemptions.ordersOf('default', 3, 1)).toEqual(['A-2']);
   expect(() => redemptions.add('default', givenRedemption({ couponId: 9 }))).toThrow(/UNIQUE/);
 });
 

@@ -93,6 +93,7 @@ describe('a quote', () => {
     ]);
     expect(answer.headers).toMatchObject({ 'latchkey-freshness': 'authoritative' });
     expect(opened.transaction.redemptions.countOf('default', couponId)).toBe(0);
+    expect(opened.lines.filter(({ route }) => route === '/agent/v1/quote')).toEqual([]);
   });
 
   test('is 200 also when rules refuse the coupon, with all of them', async () => {

@@ -32,7 +32,7 @@ export type Values = Readonly<Record<string, string | number | boolean | undefin
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON, or the text when it is none. */
+  /** Parsed JSON, or the text when it is none; null: there is no body. */
   readonly body: unknown;
 }
 
@@ -127,6 +127,7 @@ function toParameters(values: Values): URLSearchParams {
 }
 
 function parse(text: string): unknown {
+  if (text === '') return null;
   try {
     return JSON.parse(text);
   } catch {

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, operand, textOption } from '../command.ts';
-import { formatCents, formatFields } from '../format.ts';
+import { type Cell, formatCents, formatFields } from '../format.ts';
 
 const path = '/api/v2/coupons';
+/** The same coupons, with how often they are redeemed. */
+const countedPath = '/agent/v1/coupons';
 
 /** Specification 2.1. */
 const coupon = z.object({
@@ -22,9 +24,13 @@ const coupon = z.object({
   notes: z.string().nullable(),
 });
 
-type Coupon = z.infer<typeof coupon>;
+const countedCoupon = coupon.extend({ redemptions: z.int() });
+const redeemedCoupon = countedCoupon.extend({ orders: z.array(z.string()) });
 
-const view: AnswerView<Coupon> = { schema: coupon, show: formatCoupon };
+type Coupon = z.infer<typeof coupon>;
+type RedeemedCoupon = z.infer<typeof redeemedCoupon>;
+
+const view: AnswerView<Coupon> = { schema: coupon, show: (given) => formatCoupon(given) };
 
 /** `coupon create`. */
 export const createCoupon: Command = defineRequest(
@@ -71,26 +77,27 @@ export const createCoupon: Command = defineRequest(
 
 /** `coupon list`. */
 export const listCoupons: Command = defineList({
-  path,
+  path: countedPath,
   member: 'coupons',
-  item: coupon,
+  item: countedCoupon,
   row: (each) => ({
     id: each.id,
     code: each.code,
     off: formatDiscount(each),
     for: formatScope(each),
     until: each.end_date,
+    redeemed: formatCount(each.redemptions, each.usage_limit),
   }),
 });
 
 /** `coupon get`. */
 export const getCoupon: Command = defineRequest(
   (yargs) => yargs.positional('id', operand('Coupon id')),
-  ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
-  view,
+  ({ id }) => ({ path: `${countedPath}/${encodeURIComponent(id)}` }),
+  { schema: redeemedCoupon, show: formatRedeemed },
 );
 
-function formatCoupon(given: Coupon): string {
+function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}): string {
   const minimum = given.minimum_purchase_amount;
   return formatFields({
     coupon: given.id,
@@ -102,7 +109,19 @@ function formatCoupon(given: Coupon): string {
     minimum: minimum === null ? null : formatCents(minimum),
     'usage limit': given.usage_limit,
     notes: given.notes,
+    ...more,
   });
+}
+
+function formatRedeemed({ redemptions, orders, ...given }: RedeemedCoupon): string {
+  return formatCoupon(given, {
+    redeemed: formatCount(redemptions, given.usage_limit),
+    'last by': orders.length === 0 ? null : orders.join(', '),
+  });
+}
+
+function formatCount(redemptions: number, limit: number | null): string {
+  return limit === null ? String(redemptions) : `${redemptions} of ${limit}`;
 }
 
 function formatDiscount({ percent_off: percent, amount_off: cents }: Coupon): string {

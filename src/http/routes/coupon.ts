@@ -1,13 +1,34 @@
-import { refuse } from '../../domain/problem.ts';
+import { refuse, type Result } from '../../domain/problem.ts';
+import type { CouponAnswer } from '../../service/answers.ts';
 import { couponScopeFaults } from '../../service/authority/coupon.ts';
 import { found, listHeaders, made } from '../answer.ts';
+import type { App } from '../app.ts';
 import { route, type Route } from '../route.ts';
 import { provenanceHeaders } from '../provenance.ts';
-import { couponCreation, couponList, couponObject, presentCoupon } from '../wire/coupon.ts';
+import {
+  countedCouponList,
+  couponCreation,
+  couponList,
+  couponObject,
+  presentCoupon,
+  redeemedCouponObject,
+  shownOrders,
+} from '../wire/coupon.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
 
 const path = '/api/v2/coupons';
+
+async function getById(
+  { couponing }: App,
+  accountId: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<Result<CouponAnswer>> {
+  const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
+  if (!Number.isSafeInteger(number)) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
+  return await couponing.get(accountId, number, signal);
+}
 
 const create = route({
   method: 'POST',
@@ -53,14 +74,51 @@ const get = route({
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(couponObject) },
   async handle({ app, principal, path: { id }, signal }) {
-    const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
-    if (!Number.isSafeInteger(number))
-      return refuse('coupon_not_found', 'A coupon has an integer as its id.');
-    const got = await app.couponing.get(principal.reach.accountId, number, signal);
+    const got = await getById(app, principal.reach.accountId, id, signal);
     if (!got.ok) return got;
     return found(presentCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
   },
 });
 
-/** Coupons (specification 4.1 to 4.3). */
-export const couponRoutes: readonly Route[] = [create, list, get];
+const checkoutPath = '/agent/v1/coupons';
+
+const listCounted = route({
+  method: 'GET',
+  path: checkoutPath,
+  summary: 'List coupons with how often each is redeemed',
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  query: pageQuery,
+  answers: { 200: enveloped(countedCouponList) },
+  async handle({ app, principal: { reach }, query, sentTo, signal }) {
+    const listed = await app.couponing.list(reach.accountId, query, signal);
+    if (!listed.ok) return listed;
+    const { coupons, total, provenance } = listed.value;
+    const counted = [];
+    for (const coupon of coupons) {
+      const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
+      counted.push({ ...presentCoupon(coupon), redemptions });
+    }
+    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
+    return found({ coupons: counted }, headers);
+  },
+});
+
+const getCounted = route({
+  method: 'GET',
+  path: `${checkoutPath}/:id`,
+  summary: 'Show a coupon with the orders that redeemed it',
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  answers: { 200: enveloped(redeemedCouponObject) },
+  async handle({ app, principal: { reach }, path: { id }, signal }) {
+    const got = await getById(app, reach.accountId, id, signal);
+    if (!got.ok) return got;
+    const { coupon, provenance } = got.value;
+    const { redemptions } = app.reader;
+    const count = await redemptions.countOf(reach.accountId, coupon.id);
+    const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
+    return found({ ...presentCoupon(coupon), redemptions: count, orders }, provenanceHeaders(provenance));
+  },
+});
+
+/** Coupons (specification 4.1 to 4.3), and how often they are redeemed (src/http/README.md, Coupons at checkout). */
+export const couponRoutes: readonly Route[] = [create, list, get, listCounted, getCounted];

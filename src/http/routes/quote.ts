@@ -14,6 +14,7 @@ export const quoteRoutes: readonly Route[] = [
     access: { credential: 'api_key', scope: 'coupons:read' },
     body: cartParameters,
     bodyBytes: cartBytes,
+    readsOnly: true,
     answers: { 200: enveloped(quoteObject) },
     async faults({ role, reader }, { reach }, { cart }) {
       // An agent has no catalogue: it takes the products as the cart names them.

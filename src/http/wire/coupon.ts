@@ -52,6 +52,21 @@ export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
   coupons: z.array(couponObject),
 });
 
+/** How many of the orders that redeemed a coupon are shown with it. */
+export const shownOrders = 100;
+
+/** A coupon, and how often it is redeemed now. */
+type CountedCouponObject = CouponObject & { redemptions: number };
+
+export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z.object({
+  coupons: z.array(z.object({ ...couponShape, redemptions: z.int() })),
+});
+
+/** `orders`: the newest first, at most `shownOrders`. */
+export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
+  .object({ ...couponShape, redemptions: z.int(), orders: z.array(z.string()) })
+  .meta({ id: 'RedeemedCoupon' });
+
 /** Writes a coupon as specification 2.1 shows it. */
 export function presentCoupon(coupon: Coupon): CouponObject {
   const { scope, discount } = coupon;

@@ -8,6 +8,8 @@ export interface RedemptionReads {
   countOf(accountId: string, couponId: number): number;
   /** The redemptions of a coupon, oldest first. */
   listOf(accountId: string, couponId: number, page: Page): Redemption[];
+  /** The orders that redeemed a coupon, newest first. */
+  ordersOf(accountId: string, couponId: number, limit: number): string[];
 }
 export interface RedemptionTable extends RedemptionReads {
   add(accountId: string, redemption: Redemption): void;

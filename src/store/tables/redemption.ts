@@ -33,10 +33,17 @@ export function redemptionReads(database: DatabaseSync): RedemptionReads {
     `${select} WHERE account_id = ? AND coupon_id = ? ORDER BY id LIMIT ? OFFSET ?`,
     redemptionFrom,
   );
+  const ordersOf = prepareQuery(
+    database,
+    `SELECT order_id AS "order" FROM redemption WHERE account_id = ? AND coupon_id = ?
+     ORDER BY id DESC LIMIT ?`,
+    ({ order }: { order: string }) => order,
+  );
   return {
     get: (accountId, order) => get.first(accountId, order),
     countOf: (accountId, couponId) => countOf.first(accountId, couponId) ?? 0,
     listOf: (accountId, couponId, { limit, offset }) => listOf.all(accountId, couponId, limit, offset),
+    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
   };
 }
 

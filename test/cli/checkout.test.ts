@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { latchkey } from '../support/command-line.ts';
+import { startFakeDaemon } from '../support/fake-daemon.ts';
+
+const quote = {
+  code: 'SPRING',
+  coupon_id: 7,
+  redeemable: true,
+  reasons: [],
+  subtotal: 4498,
+  eligible_subtotal: 3998,
+  discount: 800,
+  total: 3698,
+  lines: [
+    { product_key: 'RGsF', amount: 1999, quantity: 2, discount: 800 },
+    { product_key: 'a=b', amount: 500, quantity: 1, discount: 0 },
+  ],
+};
+const table = [
+  'PRODUCT  PRICE  PIECES  OFF',
+  'RGsF     19.99  2       8.00',
+  'a=b      5.00   1       0.00',
+  '',
+];
+
+test('coupon quote sends a cart and shows what is taken off each line', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: quote } });
+  const items = ['RGsF=1999x2', 'a=b=500@set,other'];
+  const outcome = await latchkey('coupon', 'quote', 'spring', ...items, '--state-dir', daemon.stateDir);
+  expect(outcome).toMatchObject({ code: 0, err: '' });
+  expect(outcome.out.split('\n')).toEqual([
+    'code        SPRING',
+    'redeemable  yes',
+    'subtotal    44.98',
+    'discount    8.00',
+    'total       36.98',
+    '',
+    ...table,
+  ]);
+  expect(daemon.received[0]?.line).toBe('POST /agent/v1/quote');
+  expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
+    code: 'spring',
+    items: [
+      { product_key: 'RGsF', amount: 1999, quantity: 2 },
+      { product_key: 'a=b', amount: 500, quantity: 1, collection_ids: ['set', 'other'] },
+    ],
+  });
+});
+
+test('coupon quote ends with 1 when rules refuse the coupon, and says on whose redemptions it counts', async () => {
+  await using daemon = await startFakeDaemon();
+  const refused = { ...quote, redeemable: false, reasons: ['ended', 'minimum_not_met'], scope: 'this_agent' };
+  daemon.answer({ body: { data: refused } });
+  const outcome = await latchkey('coupon', 'quote', 'SPRING', 'RGsF=1', '--state-dir', daemon.stateDir);
+  expect(outcome.code).toBe(1);
+  expect(outcome.out).toMatch(/^redeemable +no: ended, minimum_not_met$/m);
+  expect(outcome.out).toMatch(/^counted +the redemptions of this agent alone$/m);
+});
+
+test.each(['RGsF', 'RGsF=19.99', 'RGsF=-1', '=5', 'RGsF=5x', 'RGsF=5@'])(
+  'coupon quote does not understand the line %s',
+  async (item) => {
+    const outcome = await latchkey('coupon', 'quote', 'SPRING', item);
+    expect(outcome.code).toBe(2);
+    expect(outcome.err).toContain(`${item} is no line of a cart`);
+  },
+);
+
+test('coupon redeem names the order, and shows when', async () => {
+  await using daemon = await startFakeDaemon();
+  const redeemed_at = '2026-02-22T11:23:05+00:00';
+  daemon.answer({ status: 201, body: { data: { ...quote, order: 'A-1', redeemed_at, over_limit: false } } });
+  const argv = ['coupon', 'redeem', 'SPRING', 'A-1', 'RGsF=1999x2', '--currency', 'EUR'];
+  const outcome = await latchkey(...argv, '--state-dir', daemon.stateDir);
+  expect(outcome).toMatchObject({ code: 0, err: '' });
+  expect(outcome.out).toMatch(/^order +A-1\nredeemed +2026-02-22T11:23:05\+00:00\ncode +SPRING$/m);
+  expect(daemon.received[0]?.line).toBe('POST /agent/v1/redemptions');
+  expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
+    order: 'A-1',
+    code: 'SPRING',
+    currency: 'EUR',
+    items: [{ product_key: 'RGsF', amount: 1999, quantity: 2 }],
+  });
+});
+
+test('coupon void finds an order by any name, and an answer without a body is one', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 204, body: '' });
+  const outcome = await latchkey('coupon', 'void', 'A/1 é', '--state-dir', daemon.stateDir);
+  expect(outcome).toEqual({ code: 0, err: '', out: 'order A/1 é: its use of the coupon is given back\n' });
+  expect(daemon.received[0]?.line).toBe('DELETE /agent/v1/redemptions/A%2F1%20%C3%A9');
+});
