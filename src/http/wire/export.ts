@@ -23,7 +23,8 @@ async function* csvLines<Item>(
   pages: AsyncIterable<readonly Item[]>,
   { columns, row }: ExportShape<Item>,
 ): AsyncGenerator<string> {
-  const options = { record_delimiter: '\r\n', cast: { boolean: String } };
+  // Without `quoted_match` only the record delimiter itself would be quoted, not the halves of it.
+  const options = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { boolean: String } };
   yield stringify([[...columns]], options);
   for await (const items of pages) yield stringify(items.map(row), { ...options, columns: [...columns] });
 }

@@ -6,7 +6,8 @@ import type { LicenseRow } from '../../service/authority/license-import.ts';
 import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
 import { couponCreation } from './coupon.ts';
 import { importShape, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
-import { boolean, datetime, email, identifier, integer } from './kind.ts';
+import { instantCell, stateCell } from './import-cell.ts';
+import { email, identifier, integer } from './kind.ts';
 import { licenseKeyText } from './license.ts';
 import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
 
@@ -33,8 +34,8 @@ const licenseShape = {
   product_key: identifier.optional(),
   buyer_email: email,
   uses: integer(0).optional(),
-  enabled: boolean.optional(),
-  date: datetime.optional(),
+  enabled: stateCell.optional(),
+  date: instantCell.optional(),
 };
 const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, { unknown: 'refused' });
 
@@ -60,7 +61,7 @@ export function licenseRow(
 type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
 
 const purchaseCells: ParameterSet<PurchaseCells> = parameters(
-  { purchase_id: identifier.optional(), ...licenseShape, refunded_at: datetime.optional() },
+  { purchase_id: identifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
   { unknown: 'refused' },
 );
 

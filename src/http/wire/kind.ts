@@ -91,11 +91,14 @@ export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEG
   });
 }
 
+/** What JSON writes for any number: what an answer or an export said is also taken as text. */
+const numberText = /^-?\d{1,24}(?:\.\d{1,24})?(?:e[+-]?\d{1,3})?$/;
+
 /** A percentage above 0, at most 100 (specification 2.1). */
 export const percentage: z.ZodType<number> = kind(
   { type: 'number', exclusiveMinimum: 0, maximum: 100 },
   (given, issues) => {
-    const number = numberOf(given, /^-?\d{1,16}(?:\.\d{1,16})?$/);
+    const number = numberOf(given, numberText);
     if (!Number.isFinite(number)) return refuse(issues, 'not_a_number', 'must be a decimal number');
     if (number <= 0 || number > 100) return refuse(issues, 'out_of_range', 'must be above 0 and at most 100');
     return number;
@@ -106,10 +109,15 @@ export const percentage: z.ZodType<number> = kind(
 const earliest = -62_135_596_800_000;
 const latest = 253_402_300_799_999;
 
+/** Whether an instant (epoch ms) can be written as the interface does. */
+export function isInstant(epochMs: number): boolean {
+  return epochMs >= earliest && epochMs <= latest;
+}
+
 /** An RFC 3339 datetime, as epoch ms. */
 export const datetime: z.ZodType<number> = kind({ type: 'string', format: 'date-time' }, (given, issues) => {
   const instant = typeof given === 'string' ? parseDatetime(given) : null;
-  if (instant === null || instant < earliest || instant > latest) {
+  if (instant === null || !isInstant(instant)) {
     return refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
   }
   return instant;
