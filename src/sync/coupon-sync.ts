@@ -2,15 +2,16 @@ import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
 import type { Operation } from '../domain/operation.ts';
 import type { NotApplied, Outcome } from '../domain/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
-import type {
-  Clock,
-  CouponPage,
-  CouponPull,
-  Idempotency,
-  Log,
-  LookupResult,
-  UnreadableCoupon,
-  Upstream,
+import {
+  StorageError,
+  type Clock,
+  type CouponPage,
+  type CouponPull,
+  type Idempotency,
+  type Log,
+  type LookupResult,
+  type UnreadableCoupon,
+  type Upstream,
 } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
@@ -173,8 +174,7 @@ export class CouponSync implements CouponPull {
     }
     const listed = { coupons: [...coupons.values()], unreadable: [...unreadable.values()] };
     this.#tellUnreadable(listed.unreadable);
-    await this.#keep(listed.coupons, confirmedAt, true);
-    await this.#dropMissing(listed, priority);
+    await this.#mirror(listed, confirmedAt, priority);
     return { outcome: 'applied', value: listed, confirmedAt, isCached };
   }
 
@@ -185,6 +185,16 @@ export class CouponSync implements CouponPull {
       this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read: it is left out');
     }
     this.#unreadable = new Set(unreadable.map(nameOf));
+  }
+
+  /** On a full disk the mirror stays as it is: what was listed settles creations all the same. */
+  async #mirror(listed: CouponPage, confirmedAt: number, priority: Priority): Promise<void> {
+    try {
+      await this.#keep(listed.coupons, confirmedAt, true);
+      await this.#dropMissing(listed, priority);
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+    }
   }
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */

@@ -1,7 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
-import type { CouponPage, UnreadableCoupon, Upstream } from '../../src/service/ports.ts';
+import {
+  StorageError,
+  type CouponPage,
+  type UnreadableCoupon,
+  type Upstream,
+} from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink.ts';
@@ -126,6 +131,23 @@ describe('a creation whose answer was lost', () => {
     await office.time.settle();
     const theirs: Coupon = { ...terms, id: 6, code: 'SPRING', notes: 'theirs' };
     await office.listings[0]?.([theirs, { ...terms, id: 7 }]);
+    expect(office.stateOf(id)).toBe('delivered');
+  });
+
+  it('is settled by a listing for which a full disk has no room', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    const hasNoRoom = new Set<string>(['mirrorCoupons']);
+    const write = office.writer.write.bind(office.writer);
+    vi.spyOn(office.writer, 'write').mockImplementation((name, ...rest) =>
+      hasNoRoom.has(name)
+        ? Promise.reject(new StorageError('full', new Error('no room')))
+        : write(name, ...rest),
+    );
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    await office.listings[0]?.([{ ...terms, id: 7 }]);
     expect(office.stateOf(id)).toBe('delivered');
   });
 

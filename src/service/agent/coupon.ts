@@ -139,7 +139,8 @@ function answer(
 
 /** The upstream's coupons were never seen, and it cannot be asked. */
 export function couponsUnreachable(found: LookupResult): Result<never> {
-  const detail = found.found === 'unreachable' ? found.detail : 'it did not answer';
+  const answered = found.found === 'known' ? 'there is no room to keep them' : 'it did not answer';
+  const detail = found.found === 'unreachable' ? found.detail : answered;
   return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
 }
 
