@@ -45,3 +45,13 @@ export function textOption(describe: string): { type: 'string'; requiresArg: tru
 export function operand(describe: string): { type: 'string'; demandOption: true; describe: string } {
   return { type: 'string', demandOption: true, describe };
 }
+
+/** Makes the entry of a command. */
+export function command(usage: string, summary: string, load: () => Promise<Command>): CommandEntry {
+  return { usage, summary, load };
+}
+
+/** Makes the entry of a group of commands. */
+export function group(usage: string, summary: string, members: readonly CommandEntry[]): CommandEntry {
+  return { usage, summary, members };
+}

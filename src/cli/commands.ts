@@ -1,4 +1,5 @@
-import type { Command, CommandEntry } from './command.ts';
+import { command, type CommandEntry, group } from './command.ts';
+import { sellerCommands } from './seller-commands.ts';
 
 /**
  * Every command of the program, in the order of its help.
@@ -47,105 +48,7 @@ export const commands: readonly CommandEntry[] = [
     'Disable a license key',
     async () => (await import('./commands/license.ts')).disableCommand,
   ),
-  group('coupon', 'Create, list, show, quote and redeem coupons', [
-    command('create', 'Create a coupon', async () => (await import('./commands/coupon.ts')).createCoupon),
-    command('list', 'List coupons', async () => (await import('./commands/coupon.ts')).listCoupons),
-    command('get <id>', 'Show a coupon', async () => (await import('./commands/coupon.ts')).getCoupon),
-    command(
-      'quote <code> <items..>',
-      'Ask what a coupon takes off a cart',
-      async () => (await import('./commands/checkout.ts')).quoteCoupon,
-    ),
-    command(
-      'redeem <code> <order> <items..>',
-      'Redeem a coupon for an order, once',
-      async () => (await import('./commands/checkout.ts')).redeemCoupon,
-    ),
-    command(
-      'void <order>',
-      'Give the use of a coupon back, when its order was refunded',
-      async () => (await import('./commands/checkout.ts')).voidRedemption,
-    ),
-    command(
-      'import <file>',
-      'Take coupons over from a CSV file of another store',
-      async () => (await import('./commands/import.ts')).importCoupons,
-    ),
-    command(
-      'export <file>',
-      'Write all coupons into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportCoupons,
-    ),
-  ]),
-  group('account', 'Add and list accounts, roll their API keys', [
-    command(
-      'add <name>',
-      'Add an account and its API key',
-      async () => (await import('./commands/account.ts')).addAccount,
-    ),
-    command(
-      'roll <account>',
-      'Make a new API key: the old one stops at once, or after a while',
-      async () => (await import('./commands/account.ts')).rollApiKey,
-    ),
-    command('list', 'List accounts', async () => (await import('./commands/account.ts')).listAccounts),
-  ]),
-  group('product', 'Add and list products, roll their secrets', [
-    command('add <name>', 'Add a product', async () => (await import('./commands/product.ts')).addProduct),
-    command('list', 'List products', async () => (await import('./commands/product.ts')).listProducts),
-    command(
-      'roll <product>',
-      'Make a new secret: the old one stops at once, or after a while',
-      async () => (await import('./commands/product.ts')).rollSecret,
-    ),
-  ]),
-  group('collection', 'Add collections of products', [
-    command(
-      'add <name> <products..>',
-      'Add a collection of products',
-      async () => (await import('./commands/collection.ts')).addCollection,
-    ),
-  ]),
-  group('license', 'Issue and list license keys, see what changed them', [
-    command(
-      'issue',
-      'Record a purchase and issue its license key',
-      async () => (await import('./commands/license.ts')).issueLicense,
-    ),
-    command('list', 'List licenses', async () => (await import('./commands/license.ts')).listLicenses),
-    command(
-      'history <key>',
-      'List what has changed a license key',
-      async () => (await import('./commands/history.ts')).licenseHistory,
-    ),
-    command(
-      'import <file>',
-      'Take licenses over from a CSV file of another store',
-      async () => (await import('./commands/import.ts')).importLicenses,
-    ),
-    command(
-      'export <file>',
-      'Write all licenses into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportLicenses,
-    ),
-  ]),
-  group('purchase', 'Refund purchases', [
-    command(
-      'refund <purchase>',
-      'Refund a purchase, which disables its license key',
-      async () => (await import('./commands/purchase.ts')).refundPurchase,
-    ),
-    command(
-      'import <file>',
-      'Take purchases over from a CSV file of another store, with their licenses',
-      async () => (await import('./commands/import.ts')).importPurchases,
-    ),
-    command(
-      'export <file>',
-      'Write all purchases into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportPurchases,
-    ),
-  ]),
+  ...sellerCommands,
   group('token', 'Issue, list and revoke tokens', [
     command(
       'issue',
@@ -276,11 +179,3 @@ export const commands: readonly CommandEntry[] = [
     ),
   ]),
 ];
-
-function command(usage: string, summary: string, load: () => Promise<Command>): CommandEntry {
-  return { usage, summary, load };
-}
-
-function group(usage: string, summary: string, members: readonly CommandEntry[]): CommandEntry {
-  return { usage, summary, members };
-}

@@ -21,6 +21,22 @@ export type CouponTerms = {
 
 export type Coupon = CouponTerms & { id: number };
 
+/** What can be said of a coupon at an instant. */
+export type CouponState = 'scheduled' | 'active' | 'used_up' | 'ended';
+
+export const couponStates: readonly CouponState[] = ['scheduled', 'active', 'used_up', 'ended'];
+
+/** Whether a coupon can be redeemed at an instant (epoch ms); `redemptions`: how often it was. */
+export function couponState(
+  { startAt, endAt, usageLimit }: CouponTerms,
+  redemptions: number,
+  now: number,
+): CouponState {
+  if (endAt !== null && now > endAt) return 'ended';
+  if (usageLimit !== null && redemptions >= usageLimit) return 'used_up';
+  return startAt !== null && now < startAt ? 'scheduled' : 'active';
+}
+
 export const maximumCouponCodeLength = 64;
 /** White space and control characters are not allowed in a code. */
 export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;

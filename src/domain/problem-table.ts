@@ -128,6 +128,11 @@ const table = {
     title: 'The request took too long to arrive',
     remedy: 'Send it again. It was not carried out.',
   },
+  coupon_redeemed: {
+    status: 409,
+    title: 'The coupon was redeemed',
+    remedy: 'Change its dates, limits and notes only, or end it and make another one.',
+  },
   coupon_code_taken: {
     status: 409,
     title: 'The coupon code is taken',

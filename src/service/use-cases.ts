@@ -10,7 +10,7 @@ export { queuePreload, recordPreload } from './agent/preload.ts';
 export { redeemCoupon, redeemMirroredCoupon, voidRedemption } from './checkout/redemption.ts';
 export { addAccount, rollApiKey } from './authority/account.ts';
 export { addCollection, updateCollection } from './authority/collection.ts';
-export { createCoupon } from './authority/coupon.ts';
+export { createCoupon, deleteCoupon, endCoupon, updateCoupon } from './authority/coupon.ts';
 export { importCoupons } from './authority/coupon-import.ts';
 export { importLicenses } from './authority/license-import.ts';
 export { importPurchases } from './authority/purchase-import.ts';

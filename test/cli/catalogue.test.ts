@@ -4,6 +4,14 @@ import { expect, test } from 'vitest';
 import { latchkey } from '../support/command-line.ts';
 import { coupon, startFakeDaemon } from '../support/fake-daemon.ts';
 
+const editor = {
+  product_key: 'RGsF',
+  account_id: 'a1',
+  name: 'Editor',
+  recurring: false,
+  archived: false,
+};
+
 test('coupon create sends only what was given, under the names of the specification', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: coupon } });
@@ -29,11 +37,12 @@ test('coupon create sends only what was given, under the names of the specificat
 
 test('coupon list is a table, and with --json the list object', async () => {
   await using daemon = await startFakeDaemon();
-  const limited = { ...coupon, redemptions: 3 };
+  const limited = { ...coupon, redemptions: 3, state: 'active' };
   const all = {
     ...coupon,
     id: -1,
     redemptions: 12,
+    state: 'used_up',
     usage_limit: null,
     product_key: null,
     percent_off: 12.5,
@@ -44,20 +53,22 @@ test('coupon list is a table, and with --json the list object', async () => {
   const table = await latchkey('coupon', 'list', '--state-dir', daemon.stateDir);
   expect(table.out).toBe(
     [
-      'ID  CODE  OFF    FOR           UNTIL                      REDEEMED',
-      '7   FIVE  5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
-      '-1  FIVE  12.5%  all products  -                          12',
+      'ID  CODE  STATE    OFF    FOR           UNTIL                      REDEEMED',
+      '7   FIVE  active   5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
+      '-1  FIVE  used up  12.5%  all products  -                          12',
       '',
     ].join('\n'),
   );
   const machine = await latchkey('coupon', 'list', '--json', '--state-dir', daemon.stateDir);
-  expect(JSON.parse(machine.out)).toEqual({ coupons: [limited, all] });
+  expect(JSON.parse(machine.out)).toEqual({ coupons: [limited, all], total: 2, next: null });
   expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons?limit=100&offset=0');
 });
 
 test('coupon get takes a provisional, negative id', async () => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { data: { ...coupon, id: -5, redemptions: 2, orders: ['A-2', 'A-1'] } } });
+  daemon.answer({
+    body: { data: { ...coupon, id: -5, redemptions: 2, state: 'active', orders: ['A-2', 'A-1'] } },
+  });
   const shown = await latchkey('coupon', 'get', '-5', '--state-dir', daemon.stateDir);
   expect(shown.code).toBe(0);
   expect(shown.out).toMatch(/^redeemed +2 of 5$/m);
@@ -97,9 +108,11 @@ test('account list and product list are tables', async () => {
   daemon.answer({ body: { data: { accounts: [{ account_id: 'a1', name: 'Shop' }] } } });
   const accounts = await latchkey('account', 'list', '--state-dir', daemon.stateDir);
   expect(accounts.out).toBe('ACCOUNT  NAME\na1       Shop\n');
-  daemon.answer({ body: { data: { products: [{ product_key: 'RGsF', name: 'Editor', recurring: true }] } } });
+  daemon.answer({ body: { data: { products: [{ ...editor, recurring: true }] } } });
   const products = await latchkey('product', 'list', '--state-dir', daemon.stateDir);
-  expect(products.out).toBe('PRODUCT  NAME    PRICE\nRGsF     Editor  recurring\n');
+  expect(products.out).toBe(
+    'PRODUCT  NAME    PRICE      STATE    ACCOUNT\nRGsF     Editor  recurring  on sale  a1\n',
+  );
   daemon.answer({ body: { data: { products: [] } } });
   expect((await latchkey('product', 'list', '--state-dir', daemon.stateDir)).out).toBe('none\n');
 });
@@ -109,7 +122,7 @@ test('product add takes the secret of an existing store from a file', async () =
   const file = join(daemon.stateDir, 'rgsf.secret');
   await writeFile(file, 's3cret\n');
   daemon.answer({
-    body: { data: { product_key: 'RGsF', name: 'Editor', recurring: false, secret: 's3cret' } },
+    body: { data: { ...editor, secret: 's3cret' } },
   });
   const argv = ['product', 'add', 'Editor', '--key', 'RGsF', '--state-dir', daemon.stateDir];
   const { code, out } = await latchkey(...argv, '--secret-file', file);
@@ -128,9 +141,11 @@ test('product add takes the secret of an existing store from a file', async () =
 
 test('product roll and collection add call their routes', async () => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { data: { product_key: 'RGsF', name: 'Editor', recurring: false, secret: 'new' } } });
+  daemon.answer({ body: { data: { ...editor, secret: 'new' } } });
   await latchkey('product', 'roll', 'RGsF', '--state-dir', daemon.stateDir);
-  daemon.answer({ body: { data: { collection_id: 'c1', name: 'Best', product_keys: ['A', 'B'] } } });
+  daemon.answer({
+    body: { data: { collection_id: 'c1', account_id: 'a1', name: 'Best', product_keys: ['A', 'B'] } },
+  });
   const added = await latchkey('collection', 'add', 'Best', 'A', 'B', '--state-dir', daemon.stateDir);
   expect(added.out).toContain('products    A, B');
   expect(daemon.received).toMatchObject([

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import {
   couponCodePattern,
   couponFaults,
+  couponState,
   couponTerms,
   foldCouponCode,
   type CouponParameters,
   type CouponScope,
+  type CouponTerms,
 } from '../../src/domain/coupon.ts';
 
 const sound: CouponParameters & { code: string } = { couponType: 'multi', percentOff: 20, code: 'SPRING' };
@@ -148,5 +150,36 @@ describe('a coupon code', () => {
     expect(foldCouponCode('ÉTÉ')).toBe(foldCouponCode('e\u0301te\u0301'));
     expect(foldCouponCode('Spring')).toBe(foldCouponCode('SPRING'));
     expect(foldCouponCode('SPRING')).not.toBe(foldCouponCode('SPRlNG'));
+  });
+});
+
+describe('the state of a coupon', () => {
+  const at = Date.UTC(2026, 0, 1);
+  const terms: CouponTerms = {
+    scope: { type: 'multi' },
+    discount: { type: 'amount', amountOff: 5 },
+    code: 'X',
+    startAt: at,
+    endAt: at + 10,
+    minimumPurchaseAmount: null,
+    usageLimit: 2,
+    notes: null,
+  };
+
+  it.each([
+    ['scheduled', 0, at - 1],
+    ['active', 0, at],
+    ['active', 1, at + 10],
+    ['used_up', 2, at],
+    ['used_up', 3, at - 1],
+    ['ended', 2, at + 11],
+    ['ended', 0, at + 11],
+  ] as const)('is %s after %i redemptions', (state, redemptions, now) => {
+    expect(couponState(terms, redemptions, now)).toBe(state);
+  });
+
+  it('is active for ever without dates and limit', () => {
+    const open = { ...terms, startAt: null, endAt: null, usageLimit: null };
+    expect(couponState(open, 1_000_000, at)).toBe('active');
   });
 });

@@ -32,6 +32,13 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
     body: { name: 'Each', product_keys: ['P'] },
     record: 'collection.update | C | Each: 1 products',
   },
+  'PUT /admin/v1/coupons/:id': {
+    at: () => '1',
+    body: { coupon_type: 'multi', amount_off: 5, code: 'MAY' },
+    record: 'coupon.update | 1 | MAY',
+  },
+  'POST /admin/v1/coupons/:id/end': { at: () => '1', record: 'coupon.end | 1 | MAY' },
+  'DELETE /admin/v1/coupons/:id': { at: () => '1', record: 'coupon.delete | 1 | MAY' },
   'POST /admin/v1/purchases': {
     body: { product_key: 'P', buyer_email: 'buyer@example.com', license_key: licenseKey },
     record: `purchase.add | ${uuid} | product P`,
@@ -114,6 +121,16 @@ async function openActingDesk(): Promise<TestApp> {
       progress: { state: 'dead', cause: 'refused' },
     });
   }
+  opened.transaction.coupons.add('default', {
+    scope: { type: 'multi' },
+    discount: { type: 'percent', percentOff: 5 },
+    code: 'SPRING',
+    startAt: null,
+    endAt: null,
+    minimumPurchaseAmount: null,
+    usageLimit: null,
+    notes: null,
+  });
   return { ...opened, app: { ...opened.app, sync } };
 }
 

@@ -30,13 +30,39 @@ export async function ask<Shape>(
   request: Call,
   view: AnswerView<Shape>,
 ): Promise<number> {
+  const asked = await inquire(options, request, view.schema);
+  if (!asked.ok) return asked.complain(output);
+  return show(options, output, asked, view);
+}
+
+/** What the daemon said to a request that a command goes on from; `problem`: the code of its refusal. */
+export type Asked<Shape> =
+  | { readonly ok: true; readonly data: Shape; readonly raw: unknown; readonly answer: Answer }
+  | {
+      readonly ok: false;
+      readonly problem: string | null;
+      /** Prints why, and gives the exit code. */
+      readonly complain: (output: Output) => number;
+    };
+
+/** Asks the running daemon with the admin token; prints nothing. */
+export async function inquire<Shape>(
+  options: GlobalOptions,
+  request: Call,
+  schema: z.ZodType<Shape>,
+): Promise<Asked<Shape>> {
   const reached = await reachDaemon(options, request, true);
   if (!reached.ok) {
-    output.complain(reached.lines);
-    return reached.code;
+    const complain = (output: Output): number => {
+      output.complain(reached.lines);
+      return reached.code;
+    };
+    return { ok: false, problem: null, complain };
   }
   const { answer } = reached;
-  return answer.status < 300 ? report(options, output, answer, view) : refuse(options, output, answer);
+  if (answer.status < 300) return understand(answer, schema);
+  const code = problem.safeParse(answer.body).data?.code ?? null;
+  return { ok: false, problem: code, complain: (output) => refuse(options, output, answer) };
 }
 
 /** Prints a 2xx answer, as JSON or in words, and gives the exit code. */
@@ -44,18 +70,33 @@ export function report<Shape>(
   options: GlobalOptions,
   output: Output,
   answer: Answer,
-  { schema, show, judge }: AnswerView<Shape>,
+  view: AnswerView<Shape>,
 ): number {
+  const understood = understand(answer, view.schema);
+  return understood.ok ? show(options, output, understood, view) : understood.complain(output);
+}
+
+function understand<Shape>(answer: Answer, schema: z.ZodType<Shape>): Asked<Shape> {
   const { body } = answer;
-  const data = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;
-  const read = schema.safeParse(data);
-  if (!read.success) {
+  const raw = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;
+  const read = schema.safeParse(raw);
+  if (read.success) return { ok: true, data: read.data, raw, answer };
+  const complain = (output: Output): number => {
     output.complain(['latchkey: the answer is not understood: is the daemon of another version?']);
     return exitCode.failed;
-  }
-  if (options.json) output.printJson(data);
-  else output.print(show(read.data, answer));
-  return judge?.(read.data) ?? exitCode.done;
+  };
+  return { ok: false, problem: null, complain };
+}
+
+function show<Shape>(
+  options: GlobalOptions,
+  output: Output,
+  { data, raw, answer }: { data: Shape; raw: unknown; answer: Answer },
+  view: AnswerView<Shape>,
+): number {
+  if (options.json) output.printJson(raw);
+  else output.print(view.show(data, answer));
+  return view.judge?.(data) ?? exitCode.done;
 }
 
 /** An error's body (src/http/README.md, Problems). */

@@ -2,13 +2,15 @@ import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { type Cell, formatTable } from '../format.ts';
-import { ask } from './ask.ts';
-import type { Answer, Values } from './call.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Asked, inquire } from './ask.ts';
+import type { Values } from './call.ts';
 
 /** What every list takes. */
 export interface PageOptions extends GlobalOptions {
   readonly limit: number;
   readonly offset: number;
+  readonly all?: boolean | undefined;
 }
 
 /** A list as the daemon answers it, and as a table of it. */
@@ -42,30 +44,63 @@ export function defineFilteredList<Item, Options extends PageOptions>(
   const schema = z.object({ [member]: z.array(item) });
   return defineCommand(
     (yargs) => options(takePage(yargs)),
-    (args, output) => {
-      const { limit, offset } = args;
-      const show = (data: z.infer<typeof schema>, answer: Answer): string =>
-        formatPage((data[member] ?? []).map(row), answer, offset);
-      const request = { path: `${path}${within(args)}`, query: { ...query(args), limit, offset } };
-      return ask(args, output, request, { schema, show });
+    async (args, output) => {
+      const where = `${path}${within(args)}`;
+      const filter = query(args);
+      const read = await readPages(
+        args,
+        async (page) => await inquire(args, { path: where, query: { ...filter, ...page } }, schema),
+        member,
+      );
+      if (!read.ok) return read.complain(output);
+      const { items, raw, total } = read;
+      const end = args.offset + items.length;
+      const next = items.length > 0 && end < total ? end : null;
+      if (args.json) output.printJson({ [member]: raw, total, next });
+      else output.print(formatPage(items.map(row), { total, next }));
+      return exitCode.done;
     },
   );
 }
 
+type Pages<Item> =
+  | { readonly ok: true; readonly items: Item[]; readonly raw: unknown[]; readonly total: number }
+  | (Asked<never> & { readonly ok: false });
+
+/** Reads one page of a list, or with `--all` one after the other to its end. */
+async function readPages<Item>(
+  { limit, offset, all }: PageOptions,
+  read: (page: { limit: number; offset: number }) => Promise<Asked<Record<string, Item[]>>>,
+  member: string,
+): Promise<Pages<Item>> {
+  const items: Item[] = [];
+  const raw: unknown[] = [];
+  for (;;) {
+    const page = await read({ limit: all ? largestPage : limit, offset: offset + items.length });
+    if (!page.ok) return page;
+    const got = page.data[member] ?? [];
+    items.push(...got);
+    raw.push(...((page.raw as Record<string, unknown[]>)[member] ?? []));
+    const total = Number(page.answer.headers['x-total-count'] ?? items.length);
+    if (!all || got.length === 0 || offset + items.length >= total) return { ok: true, items, raw, total };
+  }
+}
+
+const largestPage = 100;
+
 function takePage(yargs: Argv<GlobalOptions>): Argv<PageOptions> {
   return yargs
     .option('limit', { type: 'number', default: 100, requiresArg: true, describe: 'How many, 1 to 100' })
-    .option('offset', { type: 'number', default: 0, requiresArg: true, describe: 'How many to pass over' });
+    .option('offset', { type: 'number', default: 0, requiresArg: true, describe: 'How many to pass over' })
+    .option('all', { type: 'boolean', describe: 'All there are, however many' });
 }
 
 /** Writes a part of a list, and how to go on where there is more. */
 function formatPage(
   rows: readonly Readonly<Record<string, Cell>>[],
-  { headers }: Answer,
-  offset: number,
+  { total, next }: { readonly total: number; readonly next: number | null },
 ): string {
-  const total = Number(headers['x-total-count'] ?? 0);
-  const next = offset + rows.length;
-  const more = total > next && rows.length > 0 ? `\n\n${next} of ${total}; go on with --offset ${next}` : '';
+  const more =
+    next === null ? '' : `\n\n${next} of ${total}; go on with --offset ${next}, or see --all of them`;
   return `${formatTable(rows)}${more}`;
 }

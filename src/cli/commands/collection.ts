@@ -1,13 +1,24 @@
 import { z } from 'zod';
-import { defineRequest } from '../client/ask.ts';
-import { type Command, operand, textOption } from '../command.ts';
+import { type AnswerView, ask, defineRequest, inquire } from '../client/ask.ts';
+import { defineFilteredList } from '../client/list.ts';
+import { type Command, defineCommand, operand, textOption, UsageError } from '../command.ts';
 import { formatFields } from '../format.ts';
+
+const path = '/admin/v1/collections';
 
 const collection = z.object({
   collection_id: z.string(),
+  account_id: z.string(),
   name: z.string(),
   product_keys: z.array(z.string()),
 });
+
+type Collection = z.infer<typeof collection>;
+
+const view: AnswerView<Collection> = {
+  schema: collection,
+  show: (shown) => formatFields(collectionFields(shown)),
+};
 
 /** `collection add`. */
 export const addCollection: Command = defineRequest(
@@ -24,12 +35,62 @@ export const addCollection: Command = defineRequest(
       .option('account', textOption('Account id')),
   ({ name, products, id, account }) => ({
     method: 'POST',
-    path: '/admin/v1/collections',
+    path,
     json: { name, product_keys: products, collection_id: id, account_id: account },
   }),
+  view,
+);
+
+/** `collection list`. */
+export const listCollections: Command = defineFilteredList(
+  { path, member: 'collections', item: collection, row: collectionFields },
   {
-    schema: collection,
-    show: ({ collection_id, name, product_keys }) =>
-      formatFields({ collection: collection_id, name, products: product_keys.join(', ') }),
+    options: (yargs) => yargs.option('account', textOption('Only of this account')),
+    query: ({ account }) => ({ account_id: account }),
   },
 );
+
+/** `collection show`. */
+export const showCollection: Command = defineRequest(
+  (yargs) => yargs.positional('collection', operand('Collection id')),
+  (args) => ({ path: pathOf(args.collection) }),
+  view,
+);
+
+/** `collection update`: reads it first, and changes what is given. */
+export const updateCollection: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .positional('collection', operand('Collection id'))
+      .positional('products', {
+        type: 'string',
+        array: true,
+        default: [] as string[],
+        describe: 'Keys of all the products that it shall have',
+      })
+      .option('name', textOption('Another name'))
+      .example('$0 collection update c1 RGsF GhTy', 'it has these two products from now on'),
+  async (args, output) => {
+    const { collection: id, products, name } = args;
+    if (products.length === 0 && name === undefined)
+      throw new UsageError('say what to change: products or --name');
+    const asked = await inquire(args, { path: pathOf(id) }, collection);
+    if (!asked.ok) return asked.complain(output);
+    const { data: was } = asked;
+    const json = { name: name ?? was.name, product_keys: products.length > 0 ? products : was.product_keys };
+    return await ask(args, output, { method: 'PUT', path: pathOf(id), json }, view);
+  },
+);
+
+function pathOf(id: string): string {
+  return `${path}/${encodeURIComponent(id)}`;
+}
+
+function collectionFields(shown: Collection): Record<'collection' | 'name' | 'products' | 'account', string> {
+  return {
+    collection: shown.collection_id,
+    name: shown.name,
+    products: shown.product_keys.join(', '),
+    account: shown.account_id,
+  };
+}

@@ -1,15 +1,34 @@
 import { z } from 'zod';
-import { type AnswerView, defineRequest } from '../client/ask.ts';
+import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
-import { type Command, operand, textOption } from '../command.ts';
+import { type Command, defineCommand, operand, textOption } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
 import { type Cell, formatCents, formatFields } from '../format.ts';
+import { readDates, sayDates } from '../instant.ts';
+import type { Output } from '../output.ts';
 
-const path = '/api/v2/coupons';
+/** Where coupons are read and created. */
+export const couponPath = '/api/v2/coupons';
 /** The same coupons, with how often they are redeemed. */
 const countedPath = '/agent/v1/coupons';
 
-/** Specification 2.1. */
-const coupon = z.object({
+/** A coupon object (specification 2.1). */
+export type Coupon = {
+  id: number;
+  coupon_type: string;
+  percent_off: number | null;
+  amount_off: number | null;
+  code: string;
+  start_date: string | null;
+  end_date: string | null;
+  product_key: string | null;
+  collection_id: string | null;
+  minimum_purchase_amount: number | null;
+  usage_limit: number | null;
+  notes: string | null;
+};
+
+const shape = z.object({
   id: z.int(),
   coupon_type: z.string(),
   percent_off: z.number().nullable(),
@@ -24,16 +43,18 @@ const coupon = z.object({
   notes: z.string().nullable(),
 });
 
-const countedCoupon = coupon.extend({ redemptions: z.int() });
+export const coupon: z.ZodType<Coupon> = shape;
+
+const countedCoupon = shape.extend({ redemptions: z.int(), state: z.string() });
 const redeemedCoupon = countedCoupon.extend({ orders: z.array(z.string()) });
 
-type Coupon = z.infer<typeof coupon>;
 type RedeemedCoupon = z.infer<typeof redeemedCoupon>;
 
-const view: AnswerView<Coupon> = { schema: coupon, show: (given) => formatCoupon(given) };
+/** Shows a coupon. */
+export const couponView: AnswerView<Coupon> = { schema: coupon, show: (given) => formatCoupon(given) };
 
 /** `coupon create`. */
-export const createCoupon: Command = defineRequest(
+export const createCoupon: Command = defineCommand(
   (yargs) =>
     yargs
       .options({
@@ -49,16 +70,20 @@ export const createCoupon: Command = defineRequest(
         collection: textOption('Collection id, with --type collection'),
         'usage-limit': textOption('Redemptions before it becomes invalid'),
         'minimum-purchase-amount': textOption('In cents'),
-        'start-date': textOption('RFC 3339'),
-        'end-date': textOption('RFC 3339'),
+        'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
+        'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
         notes: textOption('For yourself'),
       })
       .example('$0 coupon create --code SPRING --type multi --percent-off 20', '')
       .example('$0 coupon create --code FIVE --type single --product RGsF --amount-off 500', ''),
-  (args) => ({
-    method: 'POST',
-    path,
-    form: {
+  async (args, output) => {
+    const { dates, taken } = readDates(
+      { 'start-date': args.startDate, 'end-date': args.endDate },
+      { 'start-date': 'start', 'end-date': 'end' },
+      'after',
+    );
+    sayDates(taken, output);
+    const form = {
       code: args.code,
       coupon_type: args.type,
       percent_off: args.percentOff,
@@ -67,13 +92,22 @@ export const createCoupon: Command = defineRequest(
       collection_id: args.collection,
       usage_limit: args.usageLimit,
       minimum_purchase_amount: args.minimumPurchaseAmount,
-      start_date: args.startDate,
-      end_date: args.endDate,
+      start_date: dates['start-date'],
+      end_date: dates['end-date'],
       notes: args.notes,
-    },
-  }),
-  view,
+    };
+    const view = { ...couponView, judge: (made: Coupon) => warnOfPast(made, output) };
+    return await ask(args, output, { method: 'POST', path: couponPath, form }, view);
+  },
 );
+
+/** Warns of a coupon that can never apply, as the daemon takes it; it is no failure. */
+export function warnOfPast({ end_date: end }: Coupon, output: Output): number {
+  if (end !== null && Date.parse(end) < Date.now()) {
+    output.complain([`latchkey: this coupon can never apply: it ended in the past, at ${end}`]);
+  }
+  return exitCode.done;
+}
 
 /** `coupon list`. */
 export const listCoupons: Command = defineList({
@@ -83,6 +117,7 @@ export const listCoupons: Command = defineList({
   row: (each) => ({
     id: each.id,
     code: each.code,
+    state: formatState(each.state),
     off: formatDiscount(each),
     for: formatScope(each),
     until: each.end_date,
@@ -113,11 +148,16 @@ function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}):
   });
 }
 
-function formatRedeemed({ redemptions, orders, ...given }: RedeemedCoupon): string {
+function formatRedeemed({ redemptions, state, orders, ...given }: RedeemedCoupon): string {
   return formatCoupon(given, {
+    state: formatState(state),
     redeemed: formatCount(redemptions, given.usage_limit),
     'last by': orders.length === 0 ? null : orders.join(', '),
   });
+}
+
+function formatState(state: string): string {
+  return state.replaceAll('_', ' ');
 }
 
 function formatCount(redemptions: number, limit: number | null): string {

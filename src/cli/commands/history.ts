@@ -1,10 +1,25 @@
 import { z } from 'zod';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
+import type { Cell } from '../format.ts';
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() });
 
-const change = z.object({
+/** What changed a license, and what it was before and after. */
+export interface Change {
+  readonly at: string;
+  readonly change: string;
+  readonly credential: string;
+  readonly before: State;
+  readonly after: State;
+}
+
+interface State {
+  readonly uses: number;
+  readonly enabled: boolean;
+}
+
+export const change: z.ZodType<Change> = z.object({
   at: z.string(),
   change: z.string(),
   credential: z.string(),
@@ -18,13 +33,7 @@ export const licenseHistory: Command = defineFilteredList(
     path: '/admin/v1/licenses',
     member: 'changes',
     item: change,
-    row: ({ at, change: what, credential, before, after }) => ({
-      at,
-      change: what,
-      'by credential': credential,
-      uses: formatStep(before.uses, after.uses),
-      state: formatStep(formatEnabled(before.enabled), formatEnabled(after.enabled)),
-    }),
+    row: changeRow,
   },
   {
     options: (yargs) => yargs.positional('key', operand('License key')),
@@ -32,6 +41,23 @@ export const licenseHistory: Command = defineFilteredList(
     within: ({ key }) => `/${encodeURIComponent(key)}/history`,
   },
 );
+
+/** The cells of a change by the names of their columns. */
+export function changeRow({
+  at,
+  change: what,
+  credential,
+  before,
+  after,
+}: Change): Readonly<Record<string, Cell>> {
+  return {
+    at,
+    change: what,
+    'by credential': credential,
+    uses: formatStep(before.uses, after.uses),
+    state: formatStep(formatEnabled(before.enabled), formatEnabled(after.enabled)),
+  };
+}
 
 function formatEnabled(enabled: boolean): string {
   return enabled ? 'valid' : 'disabled';

@@ -23,6 +23,31 @@ export const license: z.ZodType<License> = z.object({
   date: z.string(),
 });
 
+/** A license as an authority lists it, with what is known of its sale. */
+export interface SoldLicense extends License {
+  readonly purchase_id: string | null;
+  readonly refunded_at: string | null;
+}
+
+export const soldLicense: z.ZodType<SoldLicense> = z.object({
+  license_key: z.string(),
+  enabled: z.boolean(),
+  product_link: z.string(),
+  buyer_email: z.string(),
+  uses: z.int(),
+  date: z.string(),
+  purchase_id: z.string().nullable(),
+  refunded_at: z.string().nullable(),
+});
+
+/** What an authority's list knows of one license key. */
+export const soldLicenses: z.ZodType<{ licenses: SoldLicense[] }> = z.object({
+  licenses: z.array(soldLicense),
+});
+
+/** Where an authority lists licenses. */
+export const licensesPath = '/admin/v1/licenses';
+
 /** Shows a license: valid or disabled, whose it is, and how much an agent's word on it is worth. */
 export const licenseView: AnswerView<License> = {
   schema: license,

@@ -1,8 +1,9 @@
-import { defineRequest } from '../client/ask.ts';
+import { ask, defineRequest, inquire } from '../client/ask.ts';
+import type { Call } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
-import { type Command, operand, textOption } from '../command.ts';
+import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { license, licenseView } from './license-view.ts';
+import { licensesPath, licenseView, soldLicense, soldLicenses, type SoldLicense } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
 /** `verify`: 0 when the key is enabled, 1 when it is disabled or unknown. */
@@ -22,23 +23,43 @@ export const useCommand: Command = changeCommand('usage');
 /** `unuse`. */
 export const unuseCommand: Command = changeCommand('decrease');
 
-/** `enable`. */
-export const enableCommand: Command = changeCommand('enable');
+/** `enable`: of a refunded key only when that is said. */
+export const enableCommand: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .positional('key', operand('License key'))
+      .option('refunded', { type: 'boolean', describe: 'Also when its purchase was refunded' }),
+  async (args, output) => {
+    const refundedAt = args.refunded ? null : await refundOf(args, args.key);
+    if (refundedAt === null) return await ask(args, output, changeOf('enable', args.key), licenseView);
+    output.complain([
+      `latchkey: this key was refunded, at ${refundedAt}`,
+      'To enable it all the same: latchkey enable --refunded KEY',
+    ]);
+    return exitCode.failed;
+  },
+);
+
+/** When the purchase of a key was refunded; null: it was not, or this daemon or the token cannot tell. */
+async function refundOf(options: GlobalOptions, key: string): Promise<string | null> {
+  const asked = await inquire(options, { path: licensesPath, query: { license_key: key } }, soldLicenses);
+  return asked.ok ? (asked.data.licenses[0]?.refunded_at ?? null) : null;
+}
 
 /** `disable`. */
 export const disableCommand: Command = changeCommand('disable');
 
 /** Each change of a license is one endpoint of the specification (4.4). */
-function changeCommand(endpoint: 'usage' | 'decrease' | 'enable' | 'disable'): Command {
+function changeCommand(endpoint: 'usage' | 'decrease' | 'disable'): Command {
   return defineRequest(
     (yargs) => yargs.positional('key', operand('License key')),
-    (args) => ({
-      method: 'PUT',
-      path: `/api/v2/license/${endpoint}`,
-      form: { license_key: args.key },
-    }),
+    (args) => changeOf(endpoint, args.key),
     licenseView,
   );
+}
+
+function changeOf(endpoint: string, key: string): Call {
+  return { method: 'PUT', path: `/api/v2/license/${endpoint}`, form: { license_key: key } };
 }
 
 /** `license issue`. */
@@ -65,25 +86,36 @@ export const issueLicense: Command = defineRequest(
 /** `license list`. */
 export const listLicenses: Command = defineFilteredList(
   {
-    path: '/admin/v1/licenses',
+    path: licensesPath,
     member: 'licenses',
-    item: license,
-    row: ({ license_key, enabled, uses, product_link, buyer_email, date }) => ({
-      'license key': license_key,
-      state: enabled ? 'valid' : 'disabled',
-      uses,
-      product: product_link,
-      buyer: buyer_email,
-      created: date,
+    item: soldLicense,
+    row: (listed) => ({
+      'license key': listed.license_key,
+      state: stateOf(listed),
+      uses: listed.uses,
+      product: listed.product_link,
+      buyer: listed.buyer_email,
+      created: listed.date,
     }),
   },
   {
     options: (yargs) =>
       yargs.options({
         product: textOption('Only of this product'),
-        email: textOption('Only of this buyer'),
+        account: textOption('Only of this account'),
+        email: textOption('Only of this buyer, whatever the letter case'),
         enabled: { choices: ['true', 'false'], describe: 'Only the valid, only the disabled' },
       }),
-    query: ({ product, enabled, email }) => ({ product_key: product, enabled, buyer_email: email }),
+    query: ({ product, account, enabled, email }) => ({
+      product_key: product,
+      account_id: account,
+      enabled,
+      buyer_email: email,
+    }),
   },
 );
+
+function stateOf({ enabled, refunded_at }: SoldLicense): string {
+  if (enabled) return refunded_at === null ? 'valid' : 'valid, refunded';
+  return refunded_at === null ? 'disabled' : 'refunded';
+}

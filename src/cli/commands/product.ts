@@ -1,23 +1,35 @@
 import { z } from 'zod';
-import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
-import { defineList } from '../client/list.ts';
-import { type Command, defineCommand, operand, textOption } from '../command.ts';
+import { type AnswerView, ask, defineRequest, inquire } from '../client/ask.ts';
+import { defineFilteredList } from '../client/list.ts';
+import {
+  type Command,
+  defineCommand,
+  type GlobalOptions,
+  operand,
+  textOption,
+  UsageError,
+} from '../command.ts';
 import { formatFields } from '../format.ts';
 import { keepOldOption, readKeepOld } from '../keep-old.ts';
+import type { Output } from '../output.ts';
 import { withSecretOf } from '../secret-option.ts';
 
 const path = '/admin/v1/products';
 
 const product = z.object({
   product_key: z.string(),
+  account_id: z.string(),
   name: z.string(),
   recurring: z.boolean(),
+  archived: z.boolean(),
   // Only when it was just made.
   secret: z.string().optional(),
   old_secret_until: z.string().optional(),
 });
 
 type Product = z.infer<typeof product>;
+
+const view: AnswerView<Product> = { schema: product, show: (shown) => formatFields(listProduct(shown)) };
 
 const withNewSecret: AnswerView<Product> = {
   schema: product,
@@ -55,24 +67,89 @@ export const rollSecret: Command = defineRequest(
       .example('$0 product roll RGsF --keep-old 24h', 'until all that send it have the new one'),
   (args) => ({
     method: 'POST',
-    path: `${path}/${encodeURIComponent(args.product)}/roll-secret`,
+    path: `${pathOf(args.product)}/roll-secret`,
     json: { keep_old_s: readKeepOld(args.keepOld) },
   }),
   withNewSecret,
 );
 
 /** `product list`. */
-export const listProducts: Command = defineList({
-  path,
-  member: 'products',
-  item: product,
-  row: listProduct,
-});
+export const listProducts: Command = defineFilteredList(
+  { path, member: 'products', item: product, row: listProduct },
+  {
+    options: (yargs) =>
+      yargs.options({
+        account: textOption('Only of this account'),
+        archived: { choices: ['true', 'false'], describe: 'Only the archived, only those on sale' },
+      }),
+    query: ({ account, archived }) => ({ account_id: account, archived }),
+  },
+);
 
-function listProduct({
-  product_key,
-  name,
-  recurring,
-}: Product): Record<'product' | 'name' | 'price', string> {
-  return { product: product_key, name, price: recurring ? 'recurring' : 'once' };
+/** `product show`. */
+export const showProduct: Command = defineRequest(
+  (yargs) => yargs.positional('product', operand('Product key')),
+  (args) => ({ path: pathOf(args.product) }),
+  view,
+);
+
+/** `product update`. */
+export const updateProduct: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .positional('product', operand('Product key'))
+      .options({
+        name: textOption('Another name'),
+        recurring: { choices: ['true', 'false'] as const, describe: 'Whether it has a recurring price' },
+      })
+      .example('$0 product update RGsF --name "My editor 2"', 'renames it; its keys go on'),
+  async (args, output) => {
+    const { name, recurring } = args;
+    if (name === undefined && recurring === undefined) {
+      throw new UsageError('say what to change: --name or --recurring');
+    }
+    return await change(args, output, {
+      ...(name !== undefined && { name }),
+      ...(recurring !== undefined && { recurring: recurring === 'true' }),
+    });
+  },
+);
+
+/** `product archive`: not sold any more, and its keys go on. */
+export const archiveProduct: Command = defineCommand(
+  (yargs) => yargs.positional('product', operand('Product key')),
+  async (args, output) => await change(args, output, { archived: true }),
+);
+
+/** `product unarchive`. */
+export const unarchiveProduct: Command = defineCommand(
+  (yargs) => yargs.positional('product', operand('Product key')),
+  async (args, output) => await change(args, output, { archived: false }),
+);
+
+/** Reads a product, and sends all of it with what is changed. */
+async function change(
+  options: GlobalOptions & { readonly product: string },
+  output: Output,
+  changes: Partial<Pick<Product, 'name' | 'recurring' | 'archived'>>,
+): Promise<number> {
+  const asked = await inquire(options, { path: pathOf(options.product) }, product);
+  if (!asked.ok) return asked.complain(output);
+  const { name, recurring, archived } = asked.data;
+  const json = { name, recurring, archived, ...changes };
+  return await ask(options, output, { method: 'PUT', path: pathOf(options.product), json }, view);
+}
+
+function pathOf(key: string): string {
+  return `${path}/${encodeURIComponent(key)}`;
+}
+
+function listProduct(shown: Product): Record<'product' | 'name' | 'price' | 'state' | 'account', string> {
+  return {
+    product: shown.product_key,
+    name: shown.name,
+    price: shown.recurring ? 'recurring' : 'once',
+    state: shown.archived ? 'archived' : 'on sale',
+    account: shown.account_id,
+  };
 }

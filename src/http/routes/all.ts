@@ -11,6 +11,7 @@ import { purchaseRoutes } from './purchase.ts';
 import { outboxRoutes } from './outbox.ts';
 import { syncRoutes } from './sync.ts';
 import { tokenRoutes } from './token.ts';
+import { couponChangeRoutes } from './coupon-change.ts';
 import { couponRoutes } from './coupon.ts';
 import { quoteRoutes } from './quote.ts';
 import { redemptionRoutes } from './redemption.ts';
@@ -33,6 +34,7 @@ export function routesOf({ license, hasFirstVersion }: Dialect): readonly Route[
 const sameEverywhere: readonly Route[] = [
   ...historyRoutes,
   ...couponRoutes,
+  ...couponChangeRoutes,
   ...quoteRoutes,
   ...redemptionRoutes,
   ...accountRoutes,

@@ -8,8 +8,10 @@ import { provenanceHeaders } from '../provenance.ts';
 import {
   countedCouponList,
   couponCreation,
+  couponId,
   couponList,
   couponObject,
+  presentCounted,
   presentCoupon,
   redeemedCouponObject,
   shownOrders,
@@ -25,8 +27,8 @@ async function getById(
   id: string,
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
-  const number = /^-?\d{1,16}$/.test(id) ? Number(id) : Number.NaN;
-  if (!Number.isSafeInteger(number)) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
+  const number = couponId(id);
+  if (number === null) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
   return await couponing.get(accountId, number, signal);
 }
 
@@ -85,7 +87,7 @@ const checkoutPath = '/agent/v1/coupons';
 const listCounted = route({
   method: 'GET',
   path: checkoutPath,
-  summary: 'List coupons with how often each is redeemed',
+  summary: 'List coupons with their state and how often each is redeemed',
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: pageQuery,
   answers: { 200: enveloped(countedCouponList) },
@@ -96,7 +98,7 @@ const listCounted = route({
     const counted = [];
     for (const coupon of coupons) {
       const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
-      counted.push({ ...presentCoupon(coupon), redemptions });
+      counted.push(presentCounted(coupon, redemptions, app.now()));
     }
     const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
     return found({ coupons: counted }, headers);
@@ -116,7 +118,8 @@ const getCounted = route({
     const { redemptions } = app.reader;
     const count = await redemptions.countOf(reach.accountId, coupon.id);
     const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
-    return found({ ...presentCoupon(coupon), redemptions: count, orders }, provenanceHeaders(provenance));
+    const counted = presentCounted(coupon, count, app.now());
+    return found({ ...counted, orders }, provenanceHeaders(provenance));
   },
 });
 

@@ -2,11 +2,14 @@ import { z } from 'zod';
 import {
   couponCodePattern,
   couponFaults,
+  couponState,
+  couponStates,
   couponTerms,
   maximumCouponCodeLength,
   type Coupon,
   type CouponParameters,
   type CouponScope,
+  type CouponState,
   type CouponTerms,
 } from '../../domain/coupon.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
@@ -55,17 +58,24 @@ export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
 /** How many of the orders that redeemed a coupon are shown with it. */
 export const shownOrders = 100;
 
-/** A coupon, and how often it is redeemed now. */
-type CountedCouponObject = CouponObject & { redemptions: number };
+/** A coupon, how often it is redeemed now, and whether it can be. */
+export type CountedCouponObject = CouponObject & { redemptions: number; state: CouponState };
+
+const countedShape = { ...couponShape, redemptions: z.int(), state: z.enum(couponStates) };
 
 export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z.object({
-  coupons: z.array(z.object({ ...couponShape, redemptions: z.int() })),
+  coupons: z.array(z.object(countedShape)),
 });
 
 /** `orders`: the newest first, at most `shownOrders`. */
 export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
-  .object({ ...couponShape, redemptions: z.int(), orders: z.array(z.string()) })
+  .object({ ...countedShape, orders: z.array(z.string()) })
   .meta({ id: 'RedeemedCoupon' });
+
+/** Writes a coupon with how often it is redeemed, and its state at an instant (epoch ms). */
+export function presentCounted(coupon: Coupon, redemptions: number, now: number): CountedCouponObject {
+  return { ...presentCoupon(coupon), redemptions, state: couponState(coupon, redemptions, now) };
+}
 
 /** Writes a coupon as specification 2.1 shows it. */
 export function presentCoupon(coupon: Coupon): CouponObject {
@@ -104,6 +114,12 @@ export function presentVerifiedCoupon(
 
 /** `GET /api/v1/coupons/verify`. */
 export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({ code: text(1_000) });
+
+/** The id of a coupon in a path; null when no coupon can have it. */
+export function couponId(given: string): number | null {
+  const number = /^-?\d{1,16}$/.test(given) ? Number(given) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : null;
+}
 
 const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
   {

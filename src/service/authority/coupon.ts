@@ -1,5 +1,12 @@
-import type { Coupon, CouponScope, CouponTerms } from '../../domain/coupon.ts';
+import {
+  foldCouponCode,
+  type Coupon,
+  type CouponDiscount,
+  type CouponScope,
+  type CouponTerms,
+} from '../../domain/coupon.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 
 /** The faults of a coupon's scope: products or collections that the account does not have. */
@@ -28,17 +35,102 @@ export async function createCoupon(
   transaction: AuthorityTransaction,
   { accountId, terms, id = null }: { accountId: string; terms: CouponTerms; id?: number | null },
 ): Promise<Result<Coupon>> {
-  const { scope } = terms;
+  const refusal = await scopeRefusal(transaction, accountId, terms.scope);
+  if (refusal !== null) return refusal;
+  if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return codeTaken();
+  return done(await transaction.coupons.add(accountId, terms, id));
+}
+
+/** Replaces the terms of a coupon; of one that was redeemed, what customers were promised stays as it is. */
+export async function updateCoupon(
+  transaction: AuthorityTransaction,
+  { accountId, id, terms }: NamedCoupon & { terms: CouponTerms },
+): Promise<Result<Coupon>> {
+  const { coupons, redemptions } = transaction;
+  const coupon = await coupons.get(accountId, id);
+  if (coupon === null) return couponNotFound();
+  const broken = brokenPromises(coupon, terms);
+  if (broken.length > 0 && (await redemptions.countOf(accountId, id)) > 0) {
+    const detail = 'It was redeemed: its code, scope and discount stay as they are.';
+    const errors = broken.map((parameter) => ({ parameter, code: 'redeemed', detail }));
+    return refuse('coupon_redeemed', detail, { errors });
+  }
+  const refusal = isSame(coupon.scope, terms.scope)
+    ? null
+    : await scopeRefusal(transaction, accountId, terms.scope);
+  if (refusal !== null) return refusal;
+  const holder = await coupons.byCode(accountId, terms.code);
+  if (holder !== null && holder.id !== id) return codeTaken();
+  const changed = { ...terms, id };
+  await coupons.put(changed);
+  return done(changed);
+}
+
+/** Ends a coupon now. One that has not started yet loses its start: an end before it would be none. */
+export async function endCoupon(
+  { coupons }: AuthorityTransaction,
+  { accountId, id }: NamedCoupon,
+  { now }: Context,
+): Promise<Result<Coupon>> {
+  const coupon = await coupons.get(accountId, id);
+  if (coupon === null) return couponNotFound();
+  if (coupon.endAt !== null && coupon.endAt < now) return { ...done(coupon), unchanged: true };
+  const startAt = coupon.startAt !== null && coupon.startAt >= now ? null : coupon.startAt;
+  const ended = { ...coupon, startAt, endAt: now };
+  await coupons.put(ended);
+  return done(ended);
+}
+
+/** Deletes a coupon that no order has used: of one that was, there would be no telling what it was. */
+export async function deleteCoupon(
+  { coupons, redemptions }: AuthorityTransaction,
+  { accountId, id }: NamedCoupon,
+): Promise<Result<Coupon>> {
+  const coupon = await coupons.get(accountId, id);
+  if (coupon === null) return couponNotFound();
+  if ((await redemptions.countOf(accountId, id)) > 0) {
+    return refuse('coupon_redeemed', 'It was redeemed: end it instead.');
+  }
+  await coupons.remove(id);
+  return done(coupon);
+}
+
+export type NamedCoupon = { accountId: string; id: number };
+
+/** What of a coupon's terms customers were promised and would change, by its names on the wire. */
+function brokenPromises(was: CouponTerms, terms: CouponTerms): string[] {
+  const broken: string[] = [];
+  if (foldCouponCode(was.code) !== foldCouponCode(terms.code)) broken.push('code');
+  if (!isSame(was.scope, terms.scope)) broken.push('coupon_type');
+  if (!isSame(was.discount, terms.discount)) {
+    broken.push(terms.discount.type === 'percent' ? 'percent_off' : 'amount_off');
+  }
+  return broken;
+}
+
+function isSame<Value extends CouponScope | CouponDiscount>(one: Value, other: Value): boolean {
+  const entries = Object.entries(one);
+  return entries.every(([name, value]) => (other as Readonly<Record<string, unknown>>)[name] === value);
+}
+
+async function scopeRefusal(
+  transaction: AuthorityTransaction,
+  accountId: string,
+  scope: CouponScope,
+): Promise<Result<never> | null> {
   const faults = await couponScopeFaults(transaction, accountId, scope);
   if (faults.length > 0) return refuseParameters(faults);
   const product = scope.type === 'single' ? await transaction.products.get(scope.productKey) : null;
-  if (product?.recurring === true) {
-    const detail = 'Coupons for products with a recurring price cannot be created here.';
-    const errors = [{ parameter: 'product_key', code: 'product_is_recurring', detail }];
-    return refuse('product_is_recurring', detail, { errors });
-  }
-  if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) {
-    return refuse('coupon_code_taken', 'The account already has a coupon with this code.');
-  }
-  return done(await transaction.coupons.add(accountId, terms, id));
+  if (product?.recurring !== true) return null;
+  const detail = 'Coupons for products with a recurring price cannot be created here.';
+  const errors = [{ parameter: 'product_key', code: 'product_is_recurring', detail }];
+  return refuse('product_is_recurring', detail, { errors });
+}
+
+function codeTaken(): Result<never> {
+  return refuse('coupon_code_taken', 'The account already has a coupon with this code.');
+}
+
+function couponNotFound(): Result<never> {
+  return refuse('coupon_not_found', 'There is no coupon with this id.');
 }

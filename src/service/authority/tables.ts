@@ -102,4 +102,7 @@ export interface CouponTable extends CouponReads {
   add(accountId: string, terms: CouponTerms, id?: number | null): Coupon;
   /** Whether any account has a coupon with this id. */
   isTaken(id: number): boolean;
+  /** Replaces its terms. */
+  put(coupon: Coupon): void;
+  remove(id: number): void;
 }

@@ -40,6 +40,15 @@ export function couponTable(database: DatabaseSync): CouponTable {
        :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes)`,
   );
   const taken = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE id = ?');
+  const put = prepareChange(
+    database,
+    `UPDATE coupon SET code = :code, folded_code = :foldedCode, scope = :scope, product_key = :productKey,
+       collection_id = :collectionId, percent_off = :percentOff, amount_off = :amountOff, start_at = :startAt,
+       end_at = :endAt, minimum_purchase_amount = :minimumPurchaseAmount, usage_limit = :usageLimit,
+       notes = :notes
+     WHERE id = :id`,
+  );
+  const remove = prepareChange(database, 'DELETE FROM coupon WHERE id = :id');
   return {
     ...couponReads(database),
     isTaken: (id) => taken(id) > 0,
@@ -47,6 +56,13 @@ export function couponTable(database: DatabaseSync): CouponTable {
       const foldedCode = foldCouponCode(terms.code);
       const { rowId: id } = add({ id: wanted, accountId, foldedCode, ...termsColumns(terms) });
       return { ...terms, id };
+    },
+    put(coupon) {
+      const { id, code } = coupon;
+      put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon) });
+    },
+    remove(id) {
+      remove({ id });
     },
   };
 }

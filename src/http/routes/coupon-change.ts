@@ -1,0 +1,55 @@
+import { refuse } from '../../domain/problem.ts';
+import { couponScopeFaults } from '../../service/authority/coupon.ts';
+import { found } from '../answer.ts';
+import { route, type Route } from '../route.ts';
+import { couponCreation, couponId, couponObject, presentCoupon } from '../wire/coupon.ts';
+import { enveloped } from '../wire/envelope.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const path = '/admin/v1/coupons/:id';
+const answers = { 200: enveloped(couponObject) };
+const unknown = () => refuse('coupon_not_found', 'There is no coupon with this id.');
+
+const update = route({
+  method: 'PUT',
+  path,
+  summary: 'Replace the terms of a coupon; of one that was redeemed not its code, scope and discount',
+  access,
+  authorityOnly,
+  body: couponCreation,
+  answers,
+  async faults({ reader }, { reach }, { scope }) {
+    return scope === undefined ? [] : await couponScopeFaults(reader, reach.accountId, scope);
+  },
+  async handle({ app, principal, path: { id }, body: terms, writeOptions }) {
+    const number = couponId(id);
+    if (number === null) return unknown();
+    const command = { accountId: principal.reach.accountId, id: number, terms };
+    const changed = await app.writer.write('updateCoupon', command, writeOptions);
+    return changed.ok ? found(presentCoupon(changed.value)) : changed;
+  },
+});
+
+function act(name: 'endCoupon' | 'deleteCoupon', facts: Pick<Route, 'method' | 'path' | 'summary'>): Route {
+  return route({
+    ...facts,
+    access,
+    authorityOnly,
+    answers,
+    async handle({ app, principal, path: named, writeOptions }) {
+      const number = couponId((named as Readonly<Record<string, string>>)['id'] ?? '');
+      if (number === null) return unknown();
+      const command = { accountId: principal.reach.accountId, id: number };
+      const acted = await app.writer.write(name, command, writeOptions);
+      return acted.ok ? found(presentCoupon(acted.value)) : acted;
+    },
+  });
+}
+
+/** What a seller changes of coupons (src/http/README.md, Admin routes). */
+export const couponChangeRoutes: readonly Route[] = [
+  update,
+  act('endCoupon', { method: 'POST', path: `${path}/end`, summary: 'End a coupon now' }),
+  act('deleteCoupon', { method: 'DELETE', path, summary: 'Delete a coupon that was never redeemed' }),
+];

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest';
+import { openCliShop } from '../support/cli-shop.ts';
+
+type Purchase = { purchase_id: string; license: { license_key: string } };
+type Page<Member extends string> = Record<Member, object[]> & { total: number; next: number | null };
+
+test('a seller who lost the id of a purchase finds it by the buyer, and refunds by the license key', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED');
+  const issue = ['license', 'issue', '--product', 'ED', '--email'];
+  const sold = await shop.read<Purchase>(...issue, 'Ann@Example.com');
+  await shop.run(...issue, 'ben@example.com');
+  const key = sold.license.license_key;
+  const found = await shop.read<Page<'purchases'>>('purchase', 'list', '--email', 'ann@example.com');
+  expect(found).toMatchObject({ purchases: [sold], total: 1, next: null });
+  const byKey = await shop.run('purchase', 'show', key.toLowerCase());
+  expect(byKey).toMatchObject({ code: 0, err: '' });
+  expect(byKey.out).toBe((await shop.run('purchase', 'show', sold.purchase_id)).out);
+  const refunded = await shop.run('purchase', 'refund', key);
+  expect(refunded.out).toMatch(new RegExp(`refunded {2}\\d{4}-.*\\ndisabled {2}${key}`));
+  expect(await shop.run('purchase', 'refund', key)).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('refunded already') as string,
+  });
+  expect((await shop.run('license', 'list', '--email', 'ann@example.com')).out).toContain('refunded');
+  expect((await shop.run('purchase', 'list', '--refunded', 'false')).out).toContain('ben@example.com');
+});
+
+test('a purchase that there is not is looked for by id and by key', async () => {
+  await using shop = await openCliShop();
+  for (const act of ['show', 'refund']) {
+    for (const named of ['none', 'x'.repeat(101), '../licenses', '%2F', 'ключ']) {
+      const { code, out, err } = await shop.run('purchase', act, named);
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toContain('purchase_not_found');
+      expect(err).toContain('latchkey purchase list --email');
+    }
+  }
+});
+
+test('enable of a refunded key asks for --refunded, and that of another key does not', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED');
+  const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key'];
+  for (const key of ['K-1', 'K-2']) await shop.run(...issue, key);
+  await shop.run('purchase', 'refund', 'K-1');
+  const refused = await shop.run('enable', 'K-1');
+  expect([refused.code, refused.out]).toEqual([1, '']);
+  expect(refused.err).toMatch(/refunded, at \d{4}-.*\n.*--refunded/);
+  expect((await shop.run('verify', 'K-1')).code).toBe(1);
+  expect((await shop.run('enable', 'K-1', '--refunded')).out).toMatch(/^valid/);
+  await shop.run('disable', 'K-2');
+  expect((await shop.run('enable', 'K-2')).out).toMatch(/^valid/);
+  expect((await shop.run('enable', 'none')).err).toContain('license_not_found');
+});
+
+test('license show tells the purchase, the product and the last changes', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'My editor', '--key', 'ED');
+  await shop.run('license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key', 'K-1');
+  await shop.run('use', 'K-1');
+  await shop.run('purchase', 'refund', 'K-1');
+  const { code, out } = await shop.run('license', 'show', 'K-1');
+  expect(code).toBe(0);
+  expect(out).toMatch(/^disabled +K-1\nuses +1\n/);
+  expect(out).toMatch(/product name +My editor\npurchase +[0-9a-f-]{36}\nrefunded +\d{4}/);
+  const missing = await shop.run('license', 'show', 'none');
+  expect([missing.code, missing.out]).toEqual([1, '']);
+  expect(missing.err).toContain('license_not_found');
+});
+
+test('a product is renamed, archived and sold again, one thing at a time', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED', '--recurring');
+  await shop.run('product', 'archive', 'ED');
+  await shop.run('product', 'update', 'ED', '--name', 'Editor 2');
+  const product = { product_key: 'ED', account_id: 'default', name: 'Editor 2', recurring: true };
+  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, archived: true });
+  const issue = ['license', 'issue', '--product', 'ED', '--email', 'b@example.com'];
+  expect((await shop.run(...issue)).err).toContain('product_archived');
+  await shop.run('product', 'update', 'ED', '--recurring', 'false');
+  await shop.run('product', 'unarchive', 'ED');
+  expect(await shop.read('product', 'show', 'ED')).toEqual({ ...product, recurring: false, archived: false });
+  expect(await shop.run('product', 'update', 'ED')).toMatchObject({ code: 2 });
+  expect((await shop.run('product', 'archive', 'none')).err).toContain('product_not_found');
+});
+
+test('a collection is listed, renamed and given other products', async () => {
+  await using shop = await openCliShop();
+  for (const key of ['A', 'B']) await shop.run('product', 'add', key, '--key', key);
+  await shop.run('collection', 'add', 'Both', 'A', 'B', '--id', 'C');
+  await shop.run('collection', 'update', 'C', '--name', 'Each');
+  await shop.run('collection', 'update', 'C', 'B');
+  const collection = { collection_id: 'C', account_id: 'default', name: 'Each', product_keys: ['B'] };
+  expect(await shop.read('collection', 'show', 'C')).toEqual(collection);
+  const listed = await shop.read<Page<'collections'>>('collection', 'list');
+  expect(listed).toEqual({ collections: [collection], total: 1, next: null });
+  expect((await shop.run('collection', 'update', 'C')).code).toBe(2);
+  expect((await shop.run('collection', 'update', 'C', 'Z')).err).toContain(
+    'The account has no such product.',
+  );
+});
+
+test('a list says how to go on, and --all shows all of it', async () => {
+  await using shop = await openCliShop();
+  for (let number = 100; number < 305; number += 1) {
+    const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
+    shop.transaction.products.add({ ...product, productKey: `P${number}` }, `digest-${number}`);
+  }
+  const page = await shop.read<Page<'products'>>('product', 'list', '--limit', '2', '--offset', '3');
+  expect(page).toMatchObject({ products: [{ product_key: 'P103' }, {}], total: 205, next: 5 });
+  expect((await shop.run('product', 'list', '--limit', '2')).out).toContain(
+    '2 of 205; go on with --offset 2',
+  );
+  const all = await shop.read<Page<'products'>>('product', 'list', '--all');
+  expect([all.products.length, all.total, all.next]).toEqual([205, 205, null]);
+  expect((await shop.run('product', 'list', '--all')).out.trim().split('\n')).toHaveLength(206);
+  const last = await shop.read<Page<'products'>>('product', 'list', '--all', '--offset', '203');
+  expect(last.products).toHaveLength(2);
+});
+
+test('a plain date is taken as the start or the end of that day in UTC, and that is said', async () => {
+  await using shop = await openCliShop();
+  const create = ['coupon', 'create', '--code', 'NY', '--type', 'multi', '--percent-off', '20'];
+  const made = await shop.run(...create, '--start-date', '2089-12-01', '--end-date', '2089-12-31');
+  expect(made.out).toContain('from    2089-12-01T00:00:00+00:00\nuntil   2089-12-31T23:59:59+00:00');
+  expect(made.err).toBe(
+    '--start-date 2089-12-01 is taken as 2089-12-01T00:00:00+00:00 (UTC)\n' +
+      '--end-date 2089-12-31 is taken as 2089-12-31T23:59:59+00:00 (UTC)\n',
+  );
+  for (const date of ['2089-02-30', '31.12.2089', 'tomorrow']) {
+    expect((await shop.run('coupon', 'update', '1', '--end-date', date)).code).toBe(2);
+  }
+});
+
+test('a coupon that ended in the past is made all the same, with a warning', async () => {
+  await using shop = await openCliShop();
+  const create = ['coupon', 'create', '--code', 'OLD', '--type', 'multi', '--percent-off', '20'];
+  const { code, err } = await shop.run(...create, '--end-date', '2020-01-01T00:00:00Z');
+  expect(code).toBe(0);
+  expect(err).toBe(
+    'latchkey: this coupon can never apply: it ended in the past, at 2020-01-01T00:00:00+00:00\n',
+  );
+});
+
+test('a coupon is changed one thing at a time, ended and deleted', async () => {
+  await using shop = await openCliShop();
+  const create = ['coupon', 'create', '--code', 'SPRING', '--type', 'multi', '--percent-off', '20'];
+  const made = await shop.read<object>(...create, '--usage-limit', '5', '--notes', 'for friends');
+  const update = async (...argv: string[]): Promise<unknown> =>
+    await shop.read('coupon', 'update', '1', ...argv);
+  const until = { end_date: '2089-12-31T23:59:59+00:00' };
+  expect(await update('--end-date', '2089-12-31')).toEqual({ ...made, ...until });
+  expect(await update('--usage-limit', 'none', '--notes', 'none', '--amount-off', '500')).toEqual({
+    ...made,
+    ...until,
+    usage_limit: null,
+    notes: null,
+    percent_off: null,
+    amount_off: 500,
+  });
+  expect((await shop.run('coupon', 'update', '1')).code).toBe(2);
+  expect((await shop.run('coupon', 'end', '1')).out).not.toContain('2089');
+  expect((await shop.run('coupon', 'delete', '1')).out).toMatch(/^deleted\ncoupon +1\n/);
+  expect((await shop.run('coupon', 'delete', '1')).err).toContain('coupon_not_found');
+  expect((await shop.run('coupon', 'update', 'x', '--notes', 'y')).err).toContain('coupon_not_found');
+});
+
+test('a seller’s day, by the command line alone', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'My editor', '--key', 'ED');
+  const spring = ['--code', 'SPRING', '--type', 'single', '--product', 'ED', '--percent-off', '20'];
+  const create = ['coupon', 'create', ...spring, '--usage-limit', '1', '--end-date', '2089-12-31'];
+  const coupon = await shop.read<{ id: number }>(...create);
+  const sold = await shop.read<Purchase>('license', 'issue', '--product', 'ED', '--email', 'ann@example.com');
+  const key = sold.license.license_key;
+  const quoted = await shop.read('coupon', 'quote', 'spring', 'ED=1999');
+  expect(quoted).toMatchObject({ redeemable: true, discount: 400, total: 1599 });
+  const redeemed = await shop.read('coupon', 'redeem', 'SPRING', 'order-1', 'ED=1999');
+  expect(redeemed).toMatchObject({ order: 'order-1', discount: 400 });
+  expect((await shop.run('coupon', 'list')).out).toMatch(/SPRING +used up/);
+  expect((await shop.run('coupon', 'delete', String(coupon.id))).err).toContain('coupon_redeemed');
+  expect((await shop.run('coupon', 'update', String(coupon.id), '--percent-off', '30')).err).toContain(
+    'coupon_redeemed',
+  );
+  const found = await shop.read<Page<'purchases'>>('purchase', 'list', '--email', 'ANN@example.com');
+  expect(found.purchases).toMatchObject([{ purchase_id: sold.purchase_id, refunded: false }]);
+  expect((await shop.run('purchase', 'refund', key)).code).toBe(0);
+  expect((await shop.run('verify', key)).code).toBe(1);
+  expect((await shop.run('coupon', 'void', 'order-1')).code).toBe(0);
+  expect((await shop.run('coupon', 'list')).out).toMatch(/SPRING +active/);
+  await shop.run('coupon', 'end', String(coupon.id));
+  expect((await shop.run('coupon', 'list')).out).toMatch(/SPRING +ended/);
+  const audit = await shop.read<Page<'acts'>>('audit', 'list', '--all');
+  expect(audit.acts.map((each) => (each as { act: string }).act)).toEqual(
+    expect.arrayContaining(['product.add', 'purchase.add', 'purchase.refund', 'coupon.end']),
+  );
+  expect((await shop.run('license', 'show', key)).out).toContain('refund');
+});

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+let opened: TestApp;
+let server: FastifyInstance;
+beforeEach(async () => {
+  opened = await openApp();
+  server = serverOf(opened.app);
+  await send('POST', '/admin/v1/products', { name: 'One', product_key: 'ONE' });
+});
+afterEach(() => opened[Symbol.asyncDispose]());
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+function send(method: Method, url: string, payload?: object): Promise<LightMyRequestResponse> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  return server.inject({ method, url, headers, ...(payload && { payload }) });
+}
+
+const terms = { coupon_type: 'multi', percent_off: 20, code: 'Spring' };
+
+async function create(more: object = {}): Promise<number> {
+  const made = await send('POST', '/api/v2/coupons', { ...terms, ...more });
+  return made.json<{ data: { id: number } }>().data.id;
+}
+
+async function redeem(code: string, order: string): Promise<void> {
+  const items = [{ product_key: 'ONE', amount: 1000 }];
+  const redeemed = await send('POST', '/agent/v1/redemptions', { order, code, items });
+  expect(redeemed.statusCode).toBe(201);
+}
+
+const change = (id: number, payload: object): Promise<LightMyRequestResponse> =>
+  send('PUT', `/admin/v1/coupons/${id}`, payload);
+const outcome = (answer: LightMyRequestResponse): unknown[] => {
+  const { code, errors = [] } = answer.json<{ code: string; errors?: { parameter: string }[] }>();
+  return [answer.statusCode, code, ...errors.map(({ parameter }) => parameter)];
+};
+
+test('the terms of a coupon are replaced: what is left out, it has no more', async () => {
+  const id = await create({ usage_limit: 5, notes: 'for friends', end_date: '2030-01-01T00:00:00Z' });
+  const changed = await change(id, {
+    ...terms,
+    code: 'SUMMER',
+    amount_off: 5,
+    percent_off: null,
+    usage_limit: 9,
+  });
+  const expected = {
+    id,
+    coupon_type: 'multi',
+    percent_off: null,
+    amount_off: 5,
+    code: 'SUMMER',
+    start_date: null,
+    end_date: null,
+    product_key: null,
+    collection_id: null,
+    minimum_purchase_amount: null,
+    usage_limit: 9,
+    notes: null,
+  };
+  expect([changed.statusCode, changed.json()]).toEqual([200, { data: expected }]);
+  expect((await send('GET', `/api/v2/coupons/${id}`)).json()).toEqual({ data: expected });
+});
+
+test('a coupon that was redeemed keeps its code, scope and discount; the rest may change', async () => {
+  const id = await create();
+  await redeem('SPRING', 'A-1');
+  const all = { code: 'X', coupon_type: 'single', product_key: 'ONE', amount_off: 5 };
+  expect(outcome(await change(id, all))).toEqual([
+    409,
+    'coupon_redeemed',
+    'code',
+    'coupon_type',
+    'amount_off',
+  ]);
+  expect(outcome(await change(id, { ...terms, percent_off: 20.5 }))).toEqual([
+    409,
+    'coupon_redeemed',
+    'percent_off',
+  ]);
+  const more = { usage_limit: 1, end_date: '2030-01-01T00:00:00Z', minimum_purchase_amount: 9, notes: 'x' };
+  const changed = await change(id, { ...terms, ...more });
+  expect(changed.json()).toMatchObject({ data: { ...more, end_date: '2030-01-01T00:00:00+00:00' } });
+  await send('DELETE', '/agent/v1/redemptions/A-1');
+  expect((await change(id, all)).statusCode).toBe(200);
+});
+
+test('a change is refused as a creation is', async () => {
+  const id = await create();
+  await create({ code: 'Taken' });
+  await send('POST', '/admin/v1/products', { name: 'Monthly', product_key: 'MONTHLY', recurring: true });
+  expect(outcome(await change(id, { ...terms, code: 'TAKEN' }))).toEqual([409, 'coupon_code_taken']);
+  const single = { ...terms, coupon_type: 'single' };
+  expect(outcome(await change(id, { ...single, product_key: 'none' }))).toEqual([
+    422,
+    'parameters_invalid',
+    'product_key',
+  ]);
+  expect(outcome(await change(id, { ...single, product_key: 'MONTHLY' }))).toEqual([
+    422,
+    'product_is_recurring',
+    'product_key',
+  ]);
+  expect(outcome(await change(id, { ...terms, amount_off: 5, end_dat: 'x' }))).toEqual([
+    422,
+    'parameters_invalid',
+    'end_dat',
+    'amount_off',
+  ]);
+  expect((await change(id, { ...terms, code: 'SPRING' })).statusCode).toBe(200);
+});
+
+test('a coupon keeps its product when that has got a recurring price since', async () => {
+  const single = { ...terms, coupon_type: 'single', product_key: 'ONE' };
+  const id = await create(single);
+  await send('PUT', '/admin/v1/products/ONE', { name: 'One', recurring: true, archived: false });
+  expect((await change(id, { ...single, notes: 'still mine' })).statusCode).toBe(200);
+});
+
+test('a coupon is ended now, once; one that has not started loses its start', async () => {
+  const end = async (id: number): Promise<{ start_date: string | null; end_date: string | null }> => {
+    const answer = await send('POST', `/admin/v1/coupons/${id}/end`);
+    expect(answer.statusCode).toBe(200);
+    return answer.json<{ data: { start_date: string | null; end_date: string | null } }>().data;
+  };
+  const ended = await end(await create({ end_date: '2090-01-01T00:00:00Z' }));
+  expect(Math.abs(Date.parse(ended.end_date ?? '') - Date.now())).toBeLessThan(10_000);
+  const scheduled = await end(await create({ code: 'LATER', start_date: '2090-01-01T00:00:00Z' }));
+  expect(scheduled).toMatchObject({ start_date: null, end_date: expect.any(String) as string });
+  const past = await end(await create({ code: 'PAST', end_date: '2020-01-01T00:00:00Z' }));
+  expect(past.end_date).toBe('2020-01-01T00:00:00+00:00');
+});
+
+test('a coupon is deleted while no order has used it, and its code is free again', async () => {
+  const id = await create();
+  await redeem('SPRING', 'A-1');
+  expect(outcome(await send('DELETE', `/admin/v1/coupons/${id}`))).toEqual([409, 'coupon_redeemed']);
+  await send('DELETE', '/agent/v1/redemptions/A-1');
+  const deleted = await send('DELETE', `/admin/v1/coupons/${id}`);
+  expect([deleted.statusCode, deleted.json()]).toMatchObject([200, { data: { id, code: 'Spring' } }]);
+  expect(outcome(await send('GET', `/api/v2/coupons/${id}`))).toEqual([404, 'coupon_not_found']);
+  expect(await create()).toBeGreaterThan(id);
+});
+
+test.each([
+  ['PUT', ''],
+  ['POST', '/end'],
+  ['DELETE', ''],
+] as const)('%s …%s of a coupon that there is not', async (method, rest) => {
+  for (const id of ['7', '-1', 'x', '99999999999999999999']) {
+    const body = method === 'PUT' ? terms : undefined;
+    expect(outcome(await send(method, `/admin/v1/coupons/${id}${rest}`, body))).toEqual([
+      404,
+      'coupon_not_found',
+    ]);
+  }
+});
+
+test('the coupons of an agent are its upstream’s to change', async () => {
+  await using agent = await openApp({ role: 'agent' });
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const agentServer = serverOf(agent.app);
+  for (const [method, url] of [
+    ['PUT', '/admin/v1/coupons/1'],
+    ['POST', '/admin/v1/coupons/1/end'],
+    ['DELETE', '/admin/v1/coupons/1'],
+  ] as const) {
+    expect(outcome(await agentServer.inject({ method, url, headers }))).toEqual([409, 'not_the_authority']);
+  }
+});
