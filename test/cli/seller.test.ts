@@ -197,3 +197,26 @@ test('a seller’s day, by the command line alone', async () => {
   );
   expect((await shop.run('license', 'show', key)).out).toContain('refund');
 });
+
+test('a variable of a script that was not set names nothing: no purchase is refunded by it', async () => {
+  await using shop = await openCliShop();
+  await shop.run('product', 'add', 'Editor', '--key', 'ED');
+  await shop.run('license', 'issue', '--product', 'ED', '--email', 'b@example.com', '--key', 'K-1');
+  const commands = [
+    ['purchase', 'refund'],
+    ['purchase', 'show'],
+    ['license', 'show'],
+    ['enable'],
+    ['product', 'archive'],
+    ['coupon', 'end'],
+    ['collection', 'update', 'C'],
+  ];
+  for (const argv of commands) {
+    for (const blank of ['', ' ', '\t']) {
+      const { code, out, err } = await shop.run(...argv, blank);
+      expect([argv, code, out]).toEqual([argv, 2, '']);
+      expect(err).toContain('is empty');
+    }
+  }
+  expect((await shop.run('purchase', 'list', '--refunded', 'true')).out).toBe('none\n');
+});
