@@ -116,7 +116,7 @@ export const commands: readonly CommandEntry[] = [
   ]),
   command(
     'preload <file>',
-    'Fetch license keys ahead, so that an agent answers them offline',
+    'Fetch license keys ahead, to answer them offline',
     async () => (await import('./commands/preload.ts')).preloadCommand,
   ),
   command(

@@ -41,6 +41,7 @@ const status = {
     dead: 0,
     oldest_age_s: 61,
   },
+  preload: { done: 2, failed: 1, left: 0 },
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
   clock: { suspect: false, high_water: '2024-02-22T11:23:05+00:00' },
 };
@@ -58,6 +59,7 @@ test('status of an agent is readable at a glance', async () => {
       'last error  connection refused',
       'outbox      12 pending, 1 uncertain, oldest 1m 1s',
       'attention   1 held, 2 conflicted: see latchkey outbox list, then outbox retry, drop or confirm',
+      'preload     2 fetched, 1 unknown',
       'records     3 fresh, 1 grace',
       '',
     ].join('\n'),

@@ -30,6 +30,7 @@ const walks: readonly RegExp[] = [
 
 /** Steps that read nothing besides what the statement is about. */
 const bounded: ReadonlySet<string> = new Set([
+  'SCAN CONSTANT ROW',
   'SCAN waiting',
   'SCAN outbox_depth',
   // Those that change every waiting lane, or every lane that an outage holds up.
