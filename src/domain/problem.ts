@@ -41,7 +41,7 @@ export function refuse(
 }
 
 /** How many faults an answer lists: every line of a long list may have some. */
-const maximumFaults = 50;
+export const maximumFaults: number = 50;
 
 /** Refuses with faults of parameters (422 `parameters_invalid`). */
 export function refuseParameters(errors: readonly ParameterFault[]): { ok: false; problem: Problem } {

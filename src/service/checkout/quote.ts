@@ -1,5 +1,12 @@
 import type { Coupon } from '../../domain/coupon.ts';
-import { done, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+import {
+  done,
+  maximumFaults,
+  refuse,
+  refuseParameters,
+  type ParameterFault,
+  type Result,
+} from '../../domain/problem.ts';
 import type { Product } from '../../domain/product.ts';
 import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/quote.ts';
 import type { AuthorityReader, Reader } from '../tables.ts';
@@ -24,6 +31,11 @@ export async function quoteCoupon(
   const products = await findProducts(reader, accountId, cart.lines);
   const faults = faultsOf(products, cart.lines);
   if (faults.length > 0) return refuseParameters(faults);
+  const archived = archivedIn(products, cart.lines);
+  if (archived.length > 0) {
+    const detail = 'The cart has products that are not sold any more.';
+    return refuse('product_archived', detail, { errors: archived.slice(0, maximumFaults) });
+  }
   const coupon = await reader.coupons.byCode(accountId, cart.code);
   const collected = await productsCollected(reader, coupon);
   const lines = cart.lines.map((line) => ({
@@ -64,6 +76,15 @@ function faultsOf(products: Products, lines: readonly CartLine[]): ParameterFaul
     if (products.get(productKey) !== null) return [];
     const detail = 'The account has no such product.';
     return [{ parameter: `items[${index}].product_key`, code: 'product_not_found', detail }];
+  });
+}
+
+function archivedIn(products: Products, lines: readonly CartLine[]): ParameterFault[] {
+  return lines.flatMap(({ productKey }, index) => {
+    const archivedAt = products.get(productKey)?.archivedAt ?? null;
+    if (archivedAt === null) return [];
+    const detail = 'This product is not sold any more.';
+    return [{ parameter: `items[${index}].product_key`, code: 'product_archived', detail }];
   });
 }
 
