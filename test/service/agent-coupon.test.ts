@@ -3,9 +3,16 @@ import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
 import type { Couponing } from '../../src/service/answers.ts';
-import type { CouponPage, Idempotency } from '../../src/service/ports.ts';
-import { givenManual, never, type ArrivedCoupon, type ManualStage } from '../support/manual-stage.ts';
-import { day, lost, minute, no, refusalOf, valueOf } from '../support/service-stage.ts';
+import { StorageError, type CouponPage, type Idempotency } from '../../src/service/ports.ts';
+import {
+  givenManual,
+  key,
+  never,
+  productKey,
+  type ArrivedCoupon,
+  type ManualStage,
+} from '../support/manual-stage.ts';
+import { day, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },
@@ -147,6 +154,40 @@ describe('a coupon that is created on an agent', () => {
     expect((await arrived(stage, 'get')).id).toBe(9);
   });
 
+  it('whose answer was lost is looked for until a list can be had, and sent again when it is not there', async () => {
+    await using stage = await givenManual();
+    run(stage);
+    const answer = create(stage);
+    await (await arrived(stage, 'create')).answer(lost);
+    await answer;
+    await stage.passes(minute);
+    await (await arrived(stage, 'list')).answer(no('throttled'));
+    expect(stage.arrivedCoupons).toEqual([]);
+    await stage.passes(second);
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(2))));
+    expect((await arrived(stage, 'create')).code).toBe('Spring');
+  });
+
+  it('is kept until the full disk has room for what the upstream answered', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    const request = await arrived(stage, 'create');
+    stage.fault = new StorageError('full', null);
+    await request.answer(said(stage, { ...terms, id: 7 }));
+    stage.fault = null;
+    await stage.passes(second);
+    expect(valueOf(await answer).coupon.id).toBe(7);
+    expect(stage.store.mirror.get(7)?.coupon.code).toBe('Spring');
+  });
+
+  it('is warned of in the log when it waited, and the upstream will not have it', async () => {
+    await using stage = await givenManual();
+    await stage.writer.write('queueCoupon', { terms, isSentNow: false, maxPending: 10 });
+    run(stage);
+    await (await arrived(stage, 'create')).answer(no('refused'));
+    expect(stage.warnings).toEqual(['a coupon was not delivered']);
+  });
+
   it('under an idempotency key is created once, whatever became of it', async () => {
     await using stage = await givenManual();
     const once = { credential: 'c', key: 'k', fingerprint: 'f' };
@@ -200,6 +241,44 @@ describe('the coupons of an agent', () => {
         code: 'upstream_unreachable',
         detail: "The upstream's coupons are not known here yet: no: unreachable",
       },
+    });
+  });
+
+  it('are not asked for under an API key that was refused, which costs nobody a turn', async () => {
+    await using stage = await givenManual();
+    stage.options = { ...stage.options, rate: 0.5 };
+    stage.sync.uplink.observe({ ...no('unauthorized'), status: 401 }, { owner: null, subject: 'coupons' });
+    for (let time = 0; time < 3; time += 1) {
+      const list = couponing(stage).list(account, page, never);
+      expect(refusalOf(await list)).toBe('upstream_unreachable');
+    }
+    expect(stage.arrivedCoupons).toEqual([]);
+    void stage.sync.reads.read(productKey, key, 'caller');
+    expect(await stage.requested()).toEqual([`verify ${key}`]);
+  });
+
+  it('are not waited for by a caller who has left', async () => {
+    await using stage = await givenManual();
+    const left = AbortSignal.abort(new Error('left'));
+    await expect(couponing(stage).list(account, page, left)).rejects.toThrow('left');
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
+  it('show an upstream that is away by a list that is lost', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(lost);
+    expect(refusalOf(await list)).toBe('upstream_unreachable');
+    expect(stage.sync.uplink.status().state).toBe('down');
+  });
+
+  it('are not known either when the full disk has no room for them', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    stage.fault = new StorageError('full', null);
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(1))));
+    expect(await list).toMatchObject({
+      problem: { detail: "The upstream's coupons are not known here yet: the storage is full" },
     });
   });
 
