@@ -278,7 +278,7 @@ describe('the coupons of an agent', () => {
     stage.fault = new StorageError('full', null);
     await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(1))));
     expect(await list).toMatchObject({
-      problem: { detail: "The upstream's coupons are not known here yet: the storage is full" },
+      problem: { detail: "The upstream's coupons are not known here yet: there is no room to keep them" },
     });
   });
 
@@ -302,11 +302,11 @@ describe('the coupons of an agent', () => {
     await stage.passes(day + 1);
     await couponing(stage).list(account, page, never);
     await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(1))));
-    const second = await arrived(stage, 'get');
-    await second.answer(no('missing'));
+    const absent = await arrived(stage, 'get');
+    await absent.answer(no('missing'));
     const third = await arrived(stage, 'get');
     await third.answer(no('unreachable'));
-    expect([second.id, third.id]).toEqual([2, 3]);
+    expect([absent.id, third.id]).toEqual([2, 3]);
     const left = valueOf(await couponing(stage).list(account, page, never));
     expect(left.coupons.map(({ id }) => id)).toEqual([1, 3]);
   });

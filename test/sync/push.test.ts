@@ -212,6 +212,8 @@ describe('what waits in the outbox', () => {
     await stage.passes(minute);
     await stage.read(no('missing'));
     expect(stage.stateOf(use)).toBe('dead');
+    stage.sync.uplink.observe(stage.says(5), { owner: productKey, subject: key });
+    await stage.time.settle();
     run(stage);
     void stage.sync.reads.find([productKey], key, never, null);
     await (await stage.request()).answer(stage.says(5));
