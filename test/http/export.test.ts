@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
@@ -79,4 +79,26 @@ test('states and dates are read as stores write them', async () => {
     'B,press,a@example.com,0,false,2024-02-22T11:23:05+00:00',
     'C,press,a@example.com,0,true,2024-02-22T09:23:05+00:00',
   ]);
+});
+
+test('an imported coupon leaves room for the ids of all that are created after it', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  const coupon = (code: string, id: number): object => ({ id, code, coupon_type: 'multi', amount_off: 1 });
+  const greatest = 2 ** 52 - 1;
+  const coupons = [coupon('A', Number.MAX_SAFE_INTEGER), coupon('B', greatest + 1), coupon('C', greatest)];
+  expect(await imported(server, 'coupons', { coupons })).toMatchObject({
+    imported: 1,
+    rejected: [
+      { row: 1, code: 'out_of_range' },
+      { row: 2, code: 'out_of_range' },
+    ],
+  });
+  const created = await server.inject({
+    method: 'POST',
+    url: '/api/v2/coupons',
+    headers: { 'service-api-key': apiKey },
+    payload: { code: 'NEXT', coupon_type: 'multi', amount_off: 1 },
+  });
+  expect(created.json()).toMatchObject({ data: { id: greatest + 1 } });
 });

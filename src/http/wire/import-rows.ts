@@ -83,7 +83,12 @@ export function purchaseRow(
 
 type CouponCells = { id?: number | undefined; terms: CouponTerms };
 
-const couponId: ParameterSet<{ id?: number | undefined }> = parameters({ id: integer(1).optional() });
+/** Coupons that are created after it are numbered on from the greatest id, and have to have room. */
+const greatestCouponId = 2 ** 52 - 1;
+
+const couponId: ParameterSet<{ id?: number | undefined }> = parameters({
+  id: integer(1, greatestCouponId).optional(),
+});
 
 const couponCells: ParameterSet<CouponCells> = {
   schema: couponCreation.schema.extend(couponId.schema.shape),
