@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { formatReason } from '../../config/fault.ts';
 import { CsvUnreadable, readCsv, type CsvRow } from '../../http/wire/csv.ts';
-import { refuse } from '../client/ask.ts';
-import { reachDaemon } from '../client/reach.ts';
+import { inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { openSource } from './import-source.ts';
+import { withSource } from './csv-source.ts';
 
 /** What can be imported: where its rows go, and the columns that a file may and must have. */
 interface Importable {
@@ -95,11 +93,9 @@ interface Report {
 }
 
 const answer = z.object({
-  data: z.object({
-    imported: z.int(),
-    unchanged: z.int(),
-    rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
-  }),
+  imported: z.int(),
+  unchanged: z.int(),
+  rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
 });
 
 function importCommand(importable: Importable): Command {
@@ -132,8 +128,7 @@ async function importFile(
   output: Output,
 ): Promise<number> {
   const toColumns = (header: readonly string[]): readonly string[] => mapColumns(header, importable, args);
-  try {
-    await using source = await openSource(args.file);
+  return await withSource(args.file, output, async (source) => {
     const sent = overlapped(batches(readCsv(source.bytes, toColumns)), async (rows) => ({
       rows: rows.length,
       code: await send(importable, { rows, report, args }, output),
@@ -146,12 +141,7 @@ async function importFile(
       return exitCode.failed;
     }
     return exitCode.done;
-  } catch (error) {
-    if (!(error instanceof CsvUnreadable) && !isSystemError(error)) throw error;
-    const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
-    output.complain([`latchkey: cannot read ${args.file}: ${reason}`]);
-    return exitCode.failed;
-  }
+  });
 }
 
 /** Names the columns of a file as the interface does; what it does not know keeps its name and is not sent. */
@@ -241,13 +231,9 @@ async function send(
       query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
       json: { [member]: readable.map(({ cells }) => toJson(cells)) },
     };
-    const reached = await reachDaemon(args, request, true);
-    if (!reached.ok) {
-      output.complain(reached.lines);
-      return reached.code;
-    }
-    if (reached.answer.status >= 300) return refuse(args, output, reached.answer);
-    const { data } = answer.parse(reached.answer.body);
+    const asked = await inquire(args, request, answer);
+    if (!asked.ok) return asked.complain(output);
+    const { data } = asked;
     report.imported += data.imported;
     report.unchanged += data.unchanged;
     rejected.push(
@@ -277,8 +263,4 @@ function show(report: Report, { json, dryRun }: ImportOptions, output: Output): 
   if (rejected.length > 0) output.complain(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
   const done = dryRun ? 'would be imported' : 'imported';
   output.print(`${imported} ${done}, ${unchanged} were here already, ${rejected.length} rejected`);
-}
-
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && 'errno' in error;
 }

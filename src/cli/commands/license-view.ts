@@ -13,8 +13,7 @@ export interface License {
   readonly date: string;
 }
 
-/** A license object (specification 2.2). */
-export const license: z.ZodType<License> = z.object({
+const shape = z.object({
   license_key: z.string(),
   enabled: z.boolean(),
   product_link: z.string(),
@@ -23,19 +22,16 @@ export const license: z.ZodType<License> = z.object({
   date: z.string(),
 });
 
+/** A license object (specification 2.2). */
+export const license: z.ZodType<License> = shape;
+
 /** A license as an authority lists it, with what is known of its sale. */
 export interface SoldLicense extends License {
   readonly purchase_id: string | null;
   readonly refunded_at: string | null;
 }
 
-export const soldLicense: z.ZodType<SoldLicense> = z.object({
-  license_key: z.string(),
-  enabled: z.boolean(),
-  product_link: z.string(),
-  buyer_email: z.string(),
-  uses: z.int(),
-  date: z.string(),
+export const soldLicense: z.ZodType<SoldLicense> = shape.extend({
   purchase_id: z.string().nullable(),
   refunded_at: z.string().nullable(),
 });

@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { formatReason } from '../../config/fault.ts';
 import { CsvUnreadable, readCsv } from '../../http/wire/csv.ts';
-import { refuse } from '../client/ask.ts';
-import { reachDaemon } from '../client/reach.ts';
+import { inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
-import { openSource } from './import-source.ts';
+import { withSource } from './csv-source.ts';
 
 interface PreloadOptions extends GlobalOptions {
   readonly file: string;
@@ -15,7 +13,7 @@ interface PreloadOptions extends GlobalOptions {
 
 const keysOfRequest = 5000;
 const column = 'license_key';
-const queued = z.object({ data: z.object({ queued: z.int() }) });
+const queued = z.object({ queued: z.int() });
 
 /** `preload`: queues the license keys of a file; `status` shows how far they are fetched. */
 export const preloadCommand: Command = defineCommand<PreloadOptions>(
@@ -27,9 +25,8 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
       )
       .options({ product: textOption('Product key of all; otherwise each product is asked for them') })
       .example('$0 preload keys.txt', 'so that these keys are answered offline'),
-  async (args, output) => {
-    try {
-      await using source = await openSource(args.file);
+  (args, output) =>
+    withSource(args.file, output, async (source) => {
       let count = 0;
       for await (const keys of batches(licenseKeys(source.bytes))) {
         const code = await send(keys, args, output);
@@ -40,13 +37,7 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
       if (args.json) output.printJson({ queued: count });
       else output.print(`${count} license keys are queued. How far they are fetched: latchkey status`);
       return exitCode.done;
-    } catch (error) {
-      if (!(error instanceof CsvUnreadable) && !(error instanceof Error && 'errno' in error)) throw error;
-      const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
-      output.complain([`latchkey: cannot read ${args.file}: ${reason}`]);
-      return exitCode.failed;
-    }
-  },
+    }),
 );
 
 /** The column `license_key`, or the only column of a file without header. */
@@ -80,12 +71,6 @@ async function* batches(keys: AsyncIterable<string>): AsyncGenerator<readonly st
 
 async function send(keys: readonly string[], args: PreloadOptions, output: Output): Promise<number> {
   const json = { license_keys: keys, product_key: args.product };
-  const reached = await reachDaemon(args, { method: 'POST', path: '/admin/v1/preload', json }, true);
-  if (!reached.ok) {
-    output.complain(reached.lines);
-    return reached.code;
-  }
-  if (reached.answer.status >= 300) return refuse(args, output, reached.answer);
-  queued.parse(reached.answer.body);
-  return exitCode.done;
+  const asked = await inquire(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
+  return asked.ok ? exitCode.done : asked.complain(output);
 }
