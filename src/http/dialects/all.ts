@@ -1,9 +1,7 @@
+import type { DialectName } from '../../domain/dialect.ts';
 import type { Dialect } from './dialect.ts';
 import { payhip } from './payhip.ts';
 import { specification } from './specification.ts';
 
-/** The dialects by their names in the configuration (`listen.dialect`). */
-export const dialects: { readonly specification: Dialect; readonly payhip: Dialect } = {
-  specification,
-  payhip,
-};
+/** Every dialect that callers may be answered in, by its name in the configuration (`listen.dialect`). */
+export const dialects: Readonly<Record<DialectName, Dialect>> = { specification, payhip };

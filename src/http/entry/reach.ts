@@ -88,6 +88,11 @@ export async function productFaults(
   return [{ parameter: 'product_key', code: 'product_not_found', detail }];
 }
 
+/** The only account whose things a credential reaches; null: any account's. */
+export function onlyAccountOf({ isOperator, reach }: Principal): string | null {
+  return isOperator ? null : reach.accountId;
+}
+
 /** The filter by which a list shows only what the credential reaches; `asked`: the account that the caller names. */
 export function withinReach({ isOperator, reach }: Principal, asked?: string): ReachFilter {
   if (!isOperator) return { reach };

@@ -1,7 +1,8 @@
-import { refuse } from '../../domain/problem.ts';
+import type { Principal } from '../../domain/principal.ts';
+import { refuse, type Result } from '../../domain/problem.ts';
 import { couponScopeFaults } from '../../service/authority/coupon.ts';
-import { found } from '../answer.ts';
-import { route, type Route } from '../route.ts';
+import { found, type Answer } from '../answer.ts';
+import { route, type Route, type RouteRequest } from '../route.ts';
 import { couponCreation, couponId, couponObject, presentCoupon } from '../wire/coupon.ts';
 import { enveloped } from '../wire/envelope.ts';
 
@@ -31,25 +32,38 @@ const update = route({
   },
 });
 
-function act(name: 'endCoupon' | 'deleteCoupon', facts: Pick<Route, 'method' | 'path' | 'summary'>): Route {
-  return route({
-    ...facts,
-    access,
-    authorityOnly,
-    answers,
-    async handle({ app, principal, path: named, writeOptions }) {
-      const number = couponId((named as Readonly<Record<string, string>>)['id'] ?? '');
-      if (number === null) return unknown();
-      const command = { accountId: principal.reach.accountId, id: number };
-      const acted = await app.writer.write(name, command, writeOptions);
-      return acted.ok ? found(presentCoupon(acted.value)) : acted;
-    },
-  });
+const end = route({
+  method: 'POST',
+  path: `${path}/end`,
+  summary: 'End a coupon now',
+  access,
+  authorityOnly,
+  answers,
+  handle: (request) => act('endCoupon', request),
+});
+
+const remove = route({
+  method: 'DELETE',
+  path,
+  summary: 'Delete a coupon that was never redeemed',
+  access,
+  authorityOnly,
+  answers,
+  handle: (request) => act('deleteCoupon', request),
+});
+
+type Request = RouteRequest<typeof path, Principal, unknown, unknown>;
+
+async function act(
+  name: 'endCoupon' | 'deleteCoupon',
+  { app, principal, path: { id }, writeOptions }: Request,
+): Promise<Result<Answer>> {
+  const number = couponId(id);
+  if (number === null) return unknown();
+  const command = { accountId: principal.reach.accountId, id: number };
+  const acted = await app.writer.write(name, command, writeOptions);
+  return acted.ok ? found(presentCoupon(acted.value)) : acted;
 }
 
 /** What a seller changes of coupons (src/http/README.md, Admin routes). */
-export const couponChangeRoutes: readonly Route[] = [
-  update,
-  act('endCoupon', { method: 'POST', path: `${path}/end`, summary: 'End a coupon now' }),
-  act('deleteCoupon', { method: 'DELETE', path, summary: 'Delete a coupon that was never redeemed' }),
-];
+export const couponChangeRoutes: readonly Route[] = [update, end, remove];

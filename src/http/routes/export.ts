@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { defaultAccountId } from '../../domain/principal.ts';
 import { done } from '../../domain/problem.ts';
 import type { Awaitable } from '../../service/tables.ts';
 import type { Answer } from '../answer.ts';
@@ -62,8 +61,7 @@ const exportCoupons = route({
   answers,
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   handle({ app: { reader }, principal, query }) {
-    const accountId =
-      query.accountId ?? (principal.isOperator ? defaultAccountId : principal.reach.accountId);
+    const accountId = query.accountId ?? principal.reach.accountId;
     const read = (after: number) => reader.coupons.after(accountId, after, pageLength);
     return csv(
       pages(read, 0, ({ id }) => id),

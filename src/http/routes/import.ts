@@ -1,8 +1,7 @@
-import { defaultAccountId, type Principal } from '../../domain/principal.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { ImportReport } from '../../service/authority/import.ts';
 import { found, type Answer } from '../answer.ts';
-import { accountFaults } from '../entry/reach.ts';
+import { accountFaults, onlyAccountOf } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { importReport, importRows } from '../wire/import.ts';
@@ -36,7 +35,7 @@ const importLicenses = route({
   answers,
   async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
-    const command = { ...rows, accountId: accountOf(principal) };
+    const command = { ...rows, accountId: onlyAccountOf(principal) };
     return present(await app.writer.write('importLicenses', command, writeOptions));
   },
 });
@@ -54,7 +53,7 @@ const importPurchases = route({
   answers,
   async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
-    const command = { ...rows, accountId: accountOf(principal) };
+    const command = { ...rows, accountId: onlyAccountOf(principal) };
     return present(await app.writer.write('importPurchases', command, writeOptions));
   },
 });
@@ -72,16 +71,11 @@ const importCoupons = route({
   answers,
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, body: { coupons }, writeOptions }) {
-    const accountId = query.accountId ?? accountOf(principal) ?? defaultAccountId;
+    const accountId = query.accountId ?? principal.reach.accountId;
     const command = { ...importRows(coupons, query, couponRow), accountId };
     return present(await app.writer.write('importCoupons', command, writeOptions));
   },
 });
-
-/** The only account whose things a credential may import; null: any. */
-function accountOf({ isOperator, reach }: Principal): string | null {
-  return isOperator ? null : reach.accountId;
-}
 
 function present(imported: Result<ImportReport>): Result<Answer> {
   return imported.ok ? found(imported.value) : imported;

@@ -1,9 +1,24 @@
+import type { Principal } from '../../domain/principal.ts';
+import type { ParameterFault } from '../../domain/problem.ts';
+import type { Cart } from '../../domain/quote.ts';
 import { cartFaults } from '../../service/checkout/quote.ts';
 import { found } from '../answer.ts';
+import type { App } from '../app.ts';
 import { provenanceHeaders } from '../provenance.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { cartBytes, cartParameters, presentQuote, quoteObject } from '../wire/quote.ts';
+
+/** The faults of a cart that only the catalogue can tell. */
+export async function catalogueFaults(
+  { role, reader }: App,
+  { reach }: Principal,
+  { cart }: { cart?: Cart },
+): Promise<readonly ParameterFault[]> {
+  // An agent has no catalogue: it takes the products as the cart names them.
+  if (role === 'agent' || cart === undefined) return [];
+  return await cartFaults(reader, reach.accountId, cart.lines);
+}
 
 /** Quotes (src/http/README.md, Coupons at checkout). */
 export const quoteRoutes: readonly Route[] = [
@@ -16,11 +31,7 @@ export const quoteRoutes: readonly Route[] = [
     bodyBytes: cartBytes,
     readsOnly: true,
     answers: { 200: enveloped(quoteObject) },
-    async faults({ role, reader }, { reach }, { cart }) {
-      // An agent has no catalogue: it takes the products as the cart names them.
-      if (role === 'agent' || cart === undefined) return [];
-      return await cartFaults(reader, reach.accountId, cart.lines);
-    },
+    faults: catalogueFaults,
     async handle({ app, principal, body: { cart }, signal }) {
       const quoted = await app.checkout.quote(principal.reach.accountId, cart, signal);
       if (!quoted.ok) return quoted;

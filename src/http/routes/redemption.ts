@@ -1,4 +1,3 @@
-import { cartFaults } from '../../service/checkout/quote.ts';
 import { redemptionNotFound } from '../../service/checkout/redemption.ts';
 import { found, listHeaders, made, nothing } from '../answer.ts';
 import { provenanceHeaders } from '../provenance.ts';
@@ -12,6 +11,7 @@ import {
   redemptionParameters,
   redemptionQuery,
 } from '../wire/redemption.ts';
+import { catalogueFaults } from './quote.ts';
 
 const path = '/agent/v1/redemptions';
 const reading = { credential: 'api_key', scope: 'coupons:read' } as const;
@@ -25,11 +25,7 @@ const redeem = route({
   body: redemptionParameters,
   bodyBytes: cartBytes,
   answers: { 200: enveloped(redemptionObject), 201: enveloped(redemptionObject) },
-  async faults({ role, reader }, { reach }, { cart }) {
-    // An agent has no catalogue: it takes the products as the cart names them.
-    if (role === 'agent' || cart === undefined) return [];
-    return await cartFaults(reader, reach.accountId, cart.lines);
-  },
+  faults: catalogueFaults,
   async handle({ app, principal, body, writeOptions, signal }) {
     const command = { accountId: principal.reach.accountId, ...body };
     const redeemed = await app.checkout.redeem(command, writeOptions, signal);

@@ -2,7 +2,7 @@ import type { Principal } from '../../domain/principal.ts';
 import type { ParameterFault } from '../../domain/problem.ts';
 import type { Scope } from '../../domain/scope.ts';
 import { found, listHeaders, made } from '../answer.ts';
-import { accountFaults, productFaults, withinReach } from '../entry/reach.ts';
+import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
@@ -35,7 +35,7 @@ const issue = route({
   },
   async handle({ app, principal, body, writeOptions }) {
     const { scopes, productKey = null, label = null, expiresAt = null } = body;
-    const accountId = body.accountId ?? (principal.isOperator ? null : principal.reach.accountId);
+    const accountId = body.accountId ?? onlyAccountOf(principal);
     const configuredProducts = app.configuredProducts();
     const command = { scopes, productKey, accountId, label, expiresAt, configuredProducts };
     const issued = await app.writer.write('issueToken', command, writeOptions);

@@ -86,14 +86,14 @@ type CouponCells = { id?: number | undefined; terms: CouponTerms };
 /** Coupons that are created after it are numbered on from the greatest id, and have to have room. */
 const greatestCouponId = 2 ** 52 - 1;
 
-const couponId: ParameterSet<{ id?: number | undefined }> = parameters({
+const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
   id: integer(1, greatestCouponId).optional(),
 });
 
 const couponCells: ParameterSet<CouponCells> = {
-  schema: couponCreation.schema.extend(couponId.schema.shape),
+  schema: couponCreation.schema.extend(couponIdCell.schema.shape),
   read(raw) {
-    const id = couponId.read(raw);
+    const id = couponIdCell.read(raw);
     const terms = couponCreation.read(without(raw, 'id'));
     if (id.ok && terms.ok) return { ok: true, values: { ...id.values, terms: terms.values } };
     const faults = [id, terms].flatMap((read) => (read.ok ? [] : read.faults));

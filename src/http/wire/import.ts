@@ -6,7 +6,7 @@ import { boolean, kind, orDefault, refuse } from './kind.ts';
 import type { ParameterSet, RawParameters } from './parameters.ts';
 
 /** The most rows of one request. */
-export const maximumRows = 10_000;
+const maximumRows = 10_000;
 
 /** Rows that came as CSV; those of JSON come as a list of objects. */
 export class CsvRows {

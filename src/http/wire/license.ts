@@ -44,7 +44,7 @@ export function presentLicense(license: License): LicenseObject {
 /** A license as an authority lists it: the object of the specification, and what is known of its sale. */
 export type SoldLicenseObject = LicenseObject & { purchase_id: string | null; refunded_at: string | null };
 
-export const soldLicenseObject: z.ZodType<SoldLicenseObject> = z.object({
+const soldLicenseObject: z.ZodType<SoldLicenseObject> = z.object({
   ...licenseMembers,
   purchase_id: z.string().nullable(),
   refunded_at: z.iso.datetime({ offset: true }).nullable(),

@@ -4,7 +4,7 @@ import type { HistoryReads, HistoryTable } from '../../service/access/tables.ts'
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
 /** How many changes of one license key are kept: the last ones. */
-export const changesKept = 1_000;
+const changesKept = 1_000;
 
 type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;
