@@ -43,6 +43,7 @@ test('coupon list is a table, and with --json the list object', async () => {
     id: -1,
     redemptions: 12,
     state: 'used_up',
+    scope: 'this_agent',
     usage_limit: null,
     product_key: null,
     percent_off: 12.5,
@@ -55,7 +56,7 @@ test('coupon list is a table, and with --json the list object', async () => {
     [
       'ID  CODE  STATE    OFF    FOR           UNTIL                      REDEEMED',
       '7   FIVE  active   5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
-      '-1  FIVE  used up  12.5%  all products  -                          12',
+      '-1  FIVE  used up  12.5%  all products  -                          12 here',
       '',
     ].join('\n'),
   );
@@ -67,11 +68,20 @@ test('coupon list is a table, and with --json the list object', async () => {
 test('coupon get takes a provisional, negative id', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({
-    body: { data: { ...coupon, id: -5, redemptions: 2, state: 'active', orders: ['A-2', 'A-1'] } },
+    body: {
+      data: {
+        ...coupon,
+        id: -5,
+        redemptions: 2,
+        state: 'active',
+        orders: ['A-2', 'A-1'],
+        scope: 'this_agent',
+      },
+    },
   });
   const shown = await latchkey('coupon', 'get', '-5', '--state-dir', daemon.stateDir);
   expect(shown.code).toBe(0);
-  expect(shown.out).toMatch(/^redeemed +2 of 5$/m);
+  expect(shown.out).toMatch(/^redeemed +2 of 5 here$/m);
   expect(shown.out).toMatch(/^last by +A-2, A-1$/m);
   expect(daemon.received[0]?.line).toBe('GET /agent/v1/coupons/-5');
 });

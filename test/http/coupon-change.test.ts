@@ -171,3 +171,22 @@ test('the coupons of an agent are its upstream’s to change', async () => {
     expect(outcome(await agentServer.inject({ method, url, headers }))).toEqual([409, 'not_the_authority']);
   }
 });
+
+test('an agent says that it counts its own redemptions alone, an authority nothing', async () => {
+  for (const [role, scope] of [
+    ['agent', { scope: 'this_agent' }],
+    ['authority', {}],
+  ] as const) {
+    await using opened = await openApp({ role });
+    const asked = serverOf(opened.app);
+    const headers = { authorization: `Bearer ${adminToken}` };
+    await asked.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload: terms });
+    const listed = await asked.inject({ url: '/agent/v1/coupons', headers });
+    const counted = { ...terms, id: 1, redemptions: 0, state: 'active' };
+    const { coupons } = listed.json<{ data: { coupons: object[] } }>().data;
+    expect(coupons).toMatchObject([{ ...counted, ...scope }]);
+    const shown = await asked.inject({ url: '/agent/v1/coupons/1', headers });
+    expect(shown.json<{ data: object }>().data).toStrictEqual({ ...coupons[0], orders: [] });
+    expect('scope' in (coupons[0] ?? {})).toBe(role === 'agent');
+  }
+});

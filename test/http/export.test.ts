@@ -37,7 +37,7 @@ test.for<readonly [noun: string, rows: readonly object[]]>([
       code: `C${index}`,
       coupon_type: 'multi',
       percent_off: percent,
-      notes: ['a\rb', 'a\nb', ' a ', '0', '"a",'][index],
+      notes: ['a\rb', 'a\nb', ' a ', '"'.repeat(16_384), '"a",'][index],
     })),
   ],
 ])('%s of any content come through an export and an import', async ([noun, rows]) => {

@@ -45,9 +45,14 @@ const shape = z.object({
 
 export const coupon: z.ZodType<Coupon> = shape;
 
-const countedCoupon = shape.extend({ redemptions: z.int(), state: z.string() });
+const countedCoupon = shape.extend({
+  redemptions: z.int(),
+  state: z.string(),
+  scope: z.string().optional(),
+});
 const redeemedCoupon = countedCoupon.extend({ orders: z.array(z.string()) });
 
+type CountedCoupon = z.infer<typeof countedCoupon>;
 type RedeemedCoupon = z.infer<typeof redeemedCoupon>;
 
 /** Shows a coupon. */
@@ -121,7 +126,7 @@ export const listCoupons: Command = defineList({
     off: formatDiscount(each),
     for: formatScope(each),
     until: each.end_date,
-    redeemed: formatCount(each.redemptions, each.usage_limit),
+    redeemed: formatCount(each),
   }),
 });
 
@@ -148,10 +153,10 @@ function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}):
   });
 }
 
-function formatRedeemed({ redemptions, state, orders, ...given }: RedeemedCoupon): string {
+function formatRedeemed({ orders, ...given }: RedeemedCoupon): string {
   return formatCoupon(given, {
-    state: formatState(state),
-    redeemed: formatCount(redemptions, given.usage_limit),
+    state: formatState(given.state),
+    redeemed: formatCount(given),
     'last by': orders.length === 0 ? null : orders.join(', '),
   });
 }
@@ -160,8 +165,9 @@ function formatState(state: string): string {
   return state.replaceAll('_', ' ');
 }
 
-function formatCount(redemptions: number, limit: number | null): string {
-  return limit === null ? String(redemptions) : `${redemptions} of ${limit}`;
+function formatCount({ redemptions, usage_limit: limit, scope }: CountedCoupon): string {
+  const where = scope === 'this_agent' ? ' here' : '';
+  return limit === null ? `${redemptions}${where}` : `${redemptions} of ${limit}${where}`;
 }
 
 function formatDiscount({ percent_off: percent, amount_off: cents }: Coupon): string {

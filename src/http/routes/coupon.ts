@@ -98,7 +98,7 @@ const listCounted = route({
     const counted = [];
     for (const coupon of coupons) {
       const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
-      counted.push(presentCounted(coupon, redemptions, app.now()));
+      counted.push(presentCounted(coupon, redemptions, app));
     }
     const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
     return found({ coupons: counted }, headers);
@@ -118,7 +118,7 @@ const getCounted = route({
     const { redemptions } = app.reader;
     const count = await redemptions.countOf(reach.accountId, coupon.id);
     const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
-    const counted = presentCounted(coupon, count, app.now());
+    const counted = presentCounted(coupon, count, app);
     return found({ ...counted, orders }, provenanceHeaders(provenance));
   },
 });

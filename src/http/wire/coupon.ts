@@ -58,10 +58,19 @@ export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
 /** How many of the orders that redeemed a coupon are shown with it. */
 export const shownOrders = 100;
 
-/** A coupon, how often it is redeemed now, and whether it can be. */
-export type CountedCouponObject = CouponObject & { redemptions: number; state: CouponState };
+/** A coupon, how often it is redeemed now, and whether it can be; `scope` is there on an agent alone. */
+export type CountedCouponObject = CouponObject & {
+  redemptions: number;
+  state: CouponState;
+  scope?: 'this_agent' | undefined;
+};
 
-const countedShape = { ...couponShape, redemptions: z.int(), state: z.enum(couponStates) };
+const countedShape = {
+  ...couponShape,
+  redemptions: z.int(),
+  state: z.enum(couponStates),
+  scope: z.literal('this_agent').optional(),
+};
 
 export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z.object({
   coupons: z.array(z.object(countedShape)),
@@ -72,9 +81,18 @@ export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: str
   .object({ ...countedShape, orders: z.array(z.string()) })
   .meta({ id: 'RedeemedCoupon' });
 
-/** Writes a coupon with how often it is redeemed, and its state at an instant (epoch ms). */
-export function presentCounted(coupon: Coupon, redemptions: number, now: number): CountedCouponObject {
-  return { ...presentCoupon(coupon), redemptions, state: couponState(coupon, redemptions, now) };
+/** Writes a coupon with how often it is redeemed, and its state; an agent says that it counts its own alone. */
+export function presentCounted(
+  coupon: Coupon,
+  redemptions: number,
+  { role, now }: { role: 'authority' | 'agent'; now: () => number },
+): CountedCouponObject {
+  return {
+    ...presentCoupon(coupon),
+    redemptions,
+    state: couponState(coupon, redemptions, now()),
+    ...(role === 'agent' && { scope: 'this_agent' as const }),
+  };
 }
 
 /** Writes a coupon as specification 2.1 shows it. */

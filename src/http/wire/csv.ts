@@ -9,8 +9,11 @@ export class CsvUnreadable extends Error {}
 
 type Parsed = { record: string[]; info: { empty_lines: number } };
 
-/** The most characters of a record: a quote that is never closed must not take a whole file for one cell. */
-const maximumRecordLength = 16_384;
+/**
+ * The most characters of a record: more than any that can be exported, and few, since a quote that is never
+ * closed must not take a whole file for one cell.
+ */
+const maximumRecordLength = 65_536;
 
 const options: Options = {
   record_delimiter: ['\r\n', '\n', '\r'],
