@@ -91,8 +91,8 @@ export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEG
   });
 }
 
-/** What JSON writes for any number: what an answer or an export said is also taken as text. */
-const numberText = /^-?\d{1,24}(?:\.\d{1,24})?(?:e[+-]?\d{1,3})?$/;
+/** Also small numbers as JSON writes them (`1e-7`): what an answer or an export said can be sent as text. */
+const numberText = /^-?\d{1,24}(?:\.\d{1,24})?(?:e-\d{1,3})?$/;
 
 /** A percentage above 0, at most 100 (specification 2.1). */
 export const percentage: z.ZodType<number> = kind(
