@@ -177,8 +177,8 @@ test('an agent says that it counts its own redemptions alone, an authority nothi
     ['agent', { scope: 'this_agent' }],
     ['authority', {}],
   ] as const) {
-    await using opened = await openApp({ role });
-    const asked = serverOf(opened.app);
+    await using agentOrAuthority = await openApp({ role });
+    const asked = serverOf(agentOrAuthority.app);
     const headers = { authorization: `Bearer ${adminToken}` };
     await asked.inject({ method: 'POST', url: '/api/v2/coupons', headers, payload: terms });
     const listed = await asked.inject({ url: '/agent/v1/coupons', headers });
