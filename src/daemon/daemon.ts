@@ -28,7 +28,7 @@ import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { recordCounts, statusOf, type StatusParts } from './status.ts';
-import { startStore } from './start-store.ts';
+import { startStore, warnOfApiKey } from './start-store.ts';
 import { version } from './version.ts';
 import { startWriter, type WriterThread } from './threads/writer-thread.ts';
 
@@ -82,6 +82,8 @@ async function startOn(
   );
   const instance = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
+  if (configuration.role === 'authority')
+    await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
   const integrity = starting.use(new IntegrityCheck(databasePath));
   await daemon.open(options.prepare ?? (() => undefined), starting.move());

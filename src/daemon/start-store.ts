@@ -1,11 +1,13 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
+import { defaultAccountId } from '../domain/principal.ts';
+import type { Log } from '../service/ports.ts';
 import { roleOf } from '../service/lifecycle/role.ts';
 import type { Writer } from '../service/writer.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import { StateDirectoryRefused } from '../store/faults.ts';
 import { sha256 } from './system/random.ts';
-import { keepSecretFile } from './system/secret-files.ts';
+import { keepSecretFile, readSecretFile } from './system/secret-files.ts';
 
 /**
  * Takes a store into use: writes `admin.token`, and on the first start of an authority `api.key`, before
@@ -35,6 +37,17 @@ async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<s
   return (await reader.accounts.count({})) === 0
     ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api'))
     : null;
+}
+
+/**
+ * Warns where the key in `api.key` is no account's: a backup from before it was rolled has been restored, with
+ * the key of that time.
+ */
+export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
+  const kept = readSecretFile(stateDir, 'apiKey') ?? '';
+  if (kept === '' || (await reader.accounts.byKeyDigest(sha256(kept))) !== null) return;
+  const hint = `an older key is in force again: latchkey account roll ${defaultAccountId}`;
+  log.warn({ hint }, 'the key in api.key is of no account: the store is one of before it was rolled');
 }
 
 /**

@@ -5,12 +5,13 @@ import { expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { openStore } from '../../src/store/files/open.ts';
+import type { Log } from '../../src/service/ports.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-async function start(stateDir: string): Promise<void> {
+async function start(stateDir: string, log: Log = silent): Promise<void> {
   const configuration = embeddedConfiguration({ state_dir: stateDir, listen: { tcp: '127.0.0.1:0' } });
-  const daemon = await startDaemon(configuration, { log: silent });
+  const daemon = await startDaemon(configuration, { log });
   await daemon.stop();
 }
 
@@ -57,4 +58,21 @@ test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is re
   writeFileSync(join(state, name), 'sixteen-letters!\n', { mode: 0o600 });
   await start(state);
   expect(readFileSync(join(state, name), 'utf8')).toBe('sixteen-letters!\n');
+});
+
+test('a start with an api.key that a restored store does not know says so, and how to mend it', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  const warnings: string[] = [];
+  const warn = ({ hint }: { hint?: string }, message: string): void => {
+    warnings.push(`${message} (${hint})`);
+  };
+  await start(state, { ...silent, warn });
+  await start(state, { ...silent, warn });
+  expect(warnings).toEqual([]);
+  writeFileSync(join(state, 'api.key'), 'rolled-after-the-backup\n', { mode: 0o600 });
+  await start(state, { ...silent, warn });
+  expect(warnings).toEqual([
+    'the key in api.key is of no account: the store is one of before it was rolled (an older key is in force again: latchkey account roll default)',
+  ]);
 });

@@ -15,7 +15,7 @@ export function keepSecretFile(
   prefix: SecretPrefix,
 ): string {
   const path = join(directory, stateFiles[file]);
-  const kept = readOwnFile(path)?.trim() ?? '';
+  const kept = readSecretFile(directory, file) ?? '';
   if (kept !== '') {
     if (kept.length >= shortestSecret) return kept;
     const reason = `${stateFiles[file]} in it has fewer than ${shortestSecret} characters: write a longer one, or remove it for a new one.`;
@@ -24,6 +24,11 @@ export function keepSecretFile(
   const secret = newSecret(prefix, systemRandom);
   replaceFile(path, `${secret}\n`);
   return secret;
+}
+
+/** The secret in a file of the state directory; null: there is none. */
+export function readSecretFile(directory: string, file: 'adminToken' | 'apiKey'): string | null {
+  return readOwnFile(join(directory, stateFiles[file]))?.trim() ?? null;
 }
 
 /** Writes another secret into a file of the state directory; none is made where it was taken away. */
