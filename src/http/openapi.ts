@@ -74,18 +74,20 @@ function refused(description: string, { mediaType: type, schema }: RefusalForm):
 
 const writeHeaders = z.object({ [idempotencyKeyHeader]: z.string().max(257).optional() });
 
-function requestParts({ method, path, query, body, csvMember }: Route): Partial<ZodOpenApiOperationObject> {
+function requestParts(route: Route): Partial<ZodOpenApiOperationObject> {
+  const { method, path, body, isBodyInQuery = false, csvMember } = route;
+  const query = isBodyInQuery ? body?.schema.partial() : route.query?.schema;
   const names = [...path.matchAll(/:(\w+)/g)].flatMap(([, name]) => name ?? []);
   const pathSchema = z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
   return {
     requestParams: {
       ...(names.length > 0 && { path: pathSchema }),
-      ...(query !== undefined && { query: query.schema }),
+      ...(query !== undefined && { query }),
       ...(method !== 'GET' && { header: writeHeaders }),
     },
     ...(body !== undefined && {
       requestBody: {
-        required: !body.schema.safeParse({}).success,
+        required: !isBodyInQuery && !body.schema.safeParse({}).success,
         content: {
           'application/x-www-form-urlencoded': { schema: body.schema },
           'application/json': { schema: body.schema },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { noParameters } from '../../src/http/wire/parameters.ts';
 
 type Schema = {
@@ -17,7 +17,7 @@ type Operation = {
   operationId: string;
   security: Record<string, string[]>[];
   parameters?: { name: string; in: string; required?: boolean; schema: object }[];
-  requestBody?: { content: Content };
+  requestBody?: { content: Content; required?: boolean };
   responses: Record<string, { content?: Content }>;
 };
 type Description = {
@@ -102,6 +102,22 @@ test.each(named.filter(([, { body }]) => body !== undefined))(
     for (const { schema } of Object.values(parsed)) expect(schema.required ?? []).toEqual(names);
   },
 );
+
+test('a change of the first version is described with its parameters in the body or in the query', () => {
+  const { paths } = describeRoutes(routesOf(dialects.payhip), {
+    version: '1.2.3',
+    dialect: dialects.payhip,
+  }) as Description;
+  for (const change of ['usage', 'decrease', 'disable', 'enable']) {
+    const operation = paths[`/api/v1/license/${change}`]?.['put'];
+    expect(operation?.requestBody?.required ?? false).toBe(false);
+    expect(operation && parametersIn('query', operation)).toEqual([
+      ['product_link', false],
+      ['license_key', false],
+    ]);
+  }
+  expect(operationOf({ method: 'PUT', path: '/api/v2/license/usage' }).requestBody?.required).toBe(true);
+});
 
 test('the parameters of a coupon are described by the schemas that check them', () => {
   const { requestBody } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
