@@ -146,6 +146,12 @@ function firstVersionCalls({ secret, apiKey, verifyToken }: Credentials): readon
       path: `${verifyPath}?license_key=KEY-1`,
       headers: { ...headers, 'product-secret-key': secret },
     },
+    {
+      ...verify('second version ignores the API key under both names', ''),
+      path: `${verifyPath}?license_key=KEY-1`,
+      headers: { ...headers, 'service-api-key': 'another', 'product-secret-key': secret },
+    },
+    verify('verify with an API key under each name', known, { ...headers, 'service-api-key': 'another' }),
   ];
 }
 

@@ -21,13 +21,16 @@ type Rule = Exclude<Access, 'anyone'>;
 export async function authorize(
   { credential, scope }: Rule,
   head: Head,
-  { credentials, rates }: Pick<App, 'credentials' | 'rates'>,
+  { credentials, dialect, rates }: Pick<App, 'credentials' | 'dialect' | 'rates'>,
   socketPrincipal: Principal | null,
 ): Promise<Principal> {
   const [sent, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   if (sent === undefined && socketPrincipal === null) {
-    throw new ProblemError('credentials_missing', `Send ${expected[credential]}, or a token as Bearer.`);
+    throw new ProblemError(
+      'credentials_missing',
+      `Send ${expected(credential, dialect)}, or a token as Bearer.`,
+    );
   }
   const principal = sent === undefined ? socketPrincipal : await credentials.find(sent.kind, sent.secret);
   if (principal === null) throw rates.wrongCredential('credentials_invalid');
@@ -38,11 +41,12 @@ export async function authorize(
   return principal;
 }
 
-const expected: Record<Rule['credential'], string> = {
-  api_key: `the API key as ${credentialHeaders.apiKey}`,
-  product_secret: `the product secret key as ${credentialHeaders.productSecret}`,
-  any: `a credential as ${credentialHeaders.apiKey} or ${credentialHeaders.productSecret}`,
-};
+function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {
+  const { apiKey, productSecret } = credentialHeaders;
+  if (credential === 'api_key') return `the API key as ${[apiKey, ...apiKeyHeaders].join(' or ')}`;
+  if (credential === 'product_secret') return `the product secret key as ${productSecret}`;
+  return `a credential as ${apiKey} or ${productSecret}`;
+}
 
 /** The credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
 function sentCredentials(head: Head, credential: Rule['credential']): Sent[] {

@@ -46,11 +46,9 @@ function checkHost(hosts: readonly string[], { listener, allowedHosts }: ServerS
   throw new ProblemError('host_forbidden', 'This host is neither loopback nor in listen.allowed_hosts.');
 }
 
-function checkDuplicates({ contentType, apiKey, productSecret, authorization }: Head): void {
+function checkDuplicates({ contentType, isCredentialRepeated }: Head): void {
   if (contentType.length > 1) throw malformed('Content-Type is sent twice.');
-  if ([apiKey, productSecret, authorization].some((values) => values.length > 1)) {
-    throw malformed('A credential is sent twice.');
-  }
+  if (isCredentialRepeated) throw malformed('A credential is sent twice.');
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

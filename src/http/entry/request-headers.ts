@@ -16,11 +16,13 @@ export type Head = {
   readonly prefer: readonly string[];
   /** Which agents ask, where agents do. */
   readonly instance: readonly string[];
+  /** Whether one of the headers that carry a credential was sent twice under one name. */
+  readonly isCredentialRepeated: boolean;
   /** How many header lines there were in all. */
   readonly count: number;
 };
 
-type HeaderName = Exclude<keyof Head, 'count'>;
+type HeaderName = Exclude<keyof Head, 'isCredentialRepeated' | 'count'>;
 
 /** Makes the reader of request heads for a listener, which knows the credentials under all their names. */
 export function headReader({
@@ -38,6 +40,7 @@ export function headReader({
     ['prefer', 'prefer'],
     [instanceHeader.toLowerCase(), 'instance'],
   ]);
+  const carriers = new Set([...apiKey, ...productSecret, 'authorization']);
   for (const alias of apiKey) names.set(alias, 'apiKey');
   for (const alias of productSecret) names.set(alias, 'productSecret');
   return ({ rawHeaders }) => {
@@ -54,10 +57,14 @@ export function headReader({
       prefer: [],
       instance: [],
     };
+    const credentials: string[] = [];
     for (let index = 0; index < rawHeaders.length; index += 2) {
-      const name = names.get((rawHeaders[index] ?? '').toLowerCase());
+      const sentName = (rawHeaders[index] ?? '').toLowerCase();
+      const name = names.get(sentName);
       if (name !== undefined) found[name].push(rawHeaders[index + 1] ?? '');
+      if (carriers.has(sentName)) credentials.push(sentName);
     }
-    return { ...found, count: rawHeaders.length / 2 };
+    const isCredentialRepeated = new Set(credentials).size < credentials.length;
+    return { ...found, isCredentialRepeated, count: rawHeaders.length / 2 };
   };
 }
