@@ -1,4 +1,4 @@
-import { checkServerIdentity, getCACertificates } from 'node:tls';
+import { checkServerIdentity, getCACertificates, type SecureContextOptions } from 'node:tls';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 
 /** How the way to the upstream is built. */
@@ -7,6 +7,11 @@ export type ConnectionSettings = {
   timeoutMs: number;
   /** PEM certificates trusted beside the default roots. */
   ca: string | null;
+  /**
+   * The certificate (PEM) of our own listener, which is trusted as well: a request that comes back to its sender
+   * gets the answer that says so (src/sync/README.md, What an answer proves). Null: it speaks no TLS.
+   */
+  own: string | null;
   /** A URL; null: HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide. */
   proxy: string | null;
   /** Where to connect instead of where the name in the base URL leads, and over no proxy. */
@@ -63,11 +68,11 @@ export class Connections implements AsyncDisposable {
 
 /** No HTTP/2, no pipelining, and undici retries nothing by itself unless asked. */
 function makeDispatcher(settings: ConnectionSettings, maxConnections: number): Dispatcher {
-  const { timeoutMs, ca } = settings;
+  const { timeoutMs } = settings;
   // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
   // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
-  const trust = ca === null ? {} : { ca: [...getCACertificates('default'), ca] };
+  const trust = trustOf(settings);
   const proxyUrl = proxyOf(settings);
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
   return new EnvHttpProxyAgent({
@@ -82,6 +87,14 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
   });
+}
+
+/** Whom to trust in TLS; nothing is said where the default roots are all. */
+function trustOf({ ca, own }: ConnectionSettings): SecureContextOptions {
+  const more = [ca, own].filter((each) => each !== null);
+  if (more.length === 0) return {};
+  // Our own was signed by an authority that is not trusted here.
+  return { ca: [...getCACertificates('default'), ...more], allowPartialTrustChain: own !== null };
 }
 
 /** The proxy's URL, empty for none; null: the environment decides. */

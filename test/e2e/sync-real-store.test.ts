@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
@@ -14,7 +13,7 @@ import {
 } from '../support/agent-stage.ts';
 import { latchkey } from '../support/command-line.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
-import { listen } from '../support/listener.ts';
+import { freePort } from '../support/listener.ts';
 import { firewallPage, firstFew, type LedgerEntryDraft, movesCounter } from '../support/plain-upstream.ts';
 import {
   challengePage,
@@ -213,12 +212,6 @@ test.concurrent('software is answered by an agent what the store itself would sa
     product_name: 'The name of product',
   });
 });
-
-/** A port of this machine that nobody listens on. */
-async function freePort(): Promise<number> {
-  await using taken = await listen(createServer());
-  return taken.port;
-}
 
 test('a host that is mapped to the agent’s own machine is told at once, and passed by connect_to', async () => {
   await using stage = await setStage(before('bad request', { licenses: ['KEY'] }));

@@ -12,6 +12,7 @@ import { makeCertificate } from '../../src/cli/local/certificate-maker.ts';
 import { runProcess } from '../support/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { hasProgram } from '../support/installed.ts';
+import { freePort } from '../support/listener.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -246,6 +247,38 @@ test('commands reach a daemon over TLS alone, and trust its own certificate and 
     const refused = await runProcess(['status', '--state-dir', state]);
     expect(refused).toMatchObject({ code: 69, out: '', err: expect.stringMatching(/certificate/) as string });
   }
+});
+
+test('an agent that speaks TLS and reaches itself says so, also where nobody trusts its certificate', async () => {
+  await using directory = temporaryDirectory();
+  const port = await freePort();
+  const tcp = `127.0.0.1:${port}`;
+  const { configuration } = await secure(directory.path, { tcp });
+  const upstream = { base_url: `https://localhost:${port}`, probe: '1s' };
+  const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
+  await using daemon = await startDaemonProcess(directory.path, { ...configuration, upstream, products });
+  const config = ['--config', join(directory.path, 'config.yaml')];
+  const { error } = await daemon.said('the upstream is away: answering from local state');
+  expect(error).toMatch(/this agent has reached itself.*connect_to/);
+  expect((await runProcess(['status', ...config])).out).toMatch(/this agent has reached itself/);
+  for (const command of [['doctor'], ['config', 'check', '--connect']]) {
+    expect((await runProcess([...command, ...config])).out).toMatch(
+      /^fail .* leads to this agent itself {2}→ {2}set upstream\.connect_to/m,
+    );
+  }
+});
+
+test('an upstream is trusted for its own certificate, not for that of the agent’s listener', async () => {
+  await using directory = temporaryDirectory();
+  const { configuration } = await secure(directory.path);
+  await using other = temporaryDirectory();
+  const stranger = await secure(other.path);
+  await using store = await startDaemonProcess(other.path, stranger.configuration);
+  const upstream = { base_url: `https://localhost:${portOf(store)}`, probe: '1s' };
+  const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
+  await using daemon = await startDaemonProcess(directory.path, { ...configuration, upstream, products });
+  const { error } = await daemon.said('the upstream is away: answering from local state');
+  expect(error).toMatch(/unable to get local issuer certificate/);
 });
 
 test('doctor tells a certificate that is well, that ends, that has ended, for other hosts, and not yet in force', async () => {

@@ -30,6 +30,7 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       timeoutMs: 5_000,
       ca: null,
       proxy: null,
+      own: null,
       connectTo: null,
       maxConnections: () => 4,
       ...settings,

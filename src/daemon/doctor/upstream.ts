@@ -30,7 +30,10 @@ export async function examineUpstream(configuration: Configuration, self: string
   const { pem, areUsable, findings } = readCertificates(upstream);
   const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
   if (!areUsable) return way;
-  const settings = connectionSettings(upstream, { ca: pem, maxConnections: () => 1 });
+  const settings = connectionSettings(upstream, configuration.listen, {
+    ca: pem,
+    maxConnections: () => 1,
+  });
   const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
   const answer = examineAnswer(came, upstream, self);
   if (answer.level === 'fail') return [...way, answer];

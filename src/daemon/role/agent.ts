@@ -93,7 +93,7 @@ function connect({ instance, current, clock }: RoleParts): ReturnType<typeof pla
   const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
   return plainUpstream(
     {
-      ...connectionSettings(upstream, { ca, maxConnections }),
+      ...connectionSettings(upstream, current.configuration.listen, { ca, maxConnections }),
       ...speechSettings(upstream),
       self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
