@@ -29,12 +29,12 @@ const product = z.object({
 
 type Product = z.infer<typeof product>;
 
-const view: AnswerView<Product> = { schema: product, show: (shown) => formatFields(listProduct(shown)) };
+const view: AnswerView<Product> = { schema: product, show: (shown) => formatFields(productFields(shown)) };
 
 const withNewSecret: AnswerView<Product> = {
   schema: product,
   show: (made) =>
-    `${formatFields({ ...listProduct(made), secret: made.secret, 'old one until': made.old_secret_until })}\n\nThe secret is shown only this once.`,
+    `${formatFields({ ...productFields(made), secret: made.secret, 'old one until': made.old_secret_until })}\n\nThe secret is shown only this once.`,
 };
 
 /** `product add`. */
@@ -75,7 +75,7 @@ export const rollSecret: Command = defineRequest(
 
 /** `product list`. */
 export const listProducts: Command = defineFilteredList(
-  { path, member: 'products', item: product, row: listProduct },
+  { path, member: 'products', item: product, row: productFields },
   {
     options: (yargs) =>
       yargs.options({
@@ -144,7 +144,7 @@ function pathOf(key: string): string {
   return `${path}/${encodeURIComponent(key)}`;
 }
 
-function listProduct(shown: Product): Record<'product' | 'name' | 'price' | 'state' | 'account', string> {
+function productFields(shown: Product): Record<'product' | 'name' | 'price' | 'state' | 'account', string> {
   return {
     product: shown.product_key,
     name: shown.name,

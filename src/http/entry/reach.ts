@@ -1,6 +1,6 @@
+import { notFound } from '../../domain/not-found.ts';
 import { reaches, type Principal, type ReachFilter } from '../../domain/principal.ts';
-import { refuse, type ParameterFault } from '../../domain/problem.ts';
-import type { ProblemCode } from '../../domain/problem-table.ts';
+import type { ParameterFault } from '../../domain/problem.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 
@@ -10,43 +10,22 @@ export type Owned = 'account' | 'collection' | 'product' | 'purchase' | 'token';
 /** Whose something is; null: there is no such thing. */
 type Owner = { accountId: string | null; productKey: string | null } | null;
 
-type Kind = {
-  find(reader: AuthorityReader, id: string): Awaitable<Owner>;
-  /** What the use case refuses with when there is no such thing. */
-  missing: readonly [code: ProblemCode, detail: string];
-};
-
-const kinds: Record<Owned, Kind> = {
-  account: {
-    find: async ({ accounts }, id) => {
-      const account = await accounts.get(id);
-      return account === null ? null : { ...account, productKey: null };
-    },
-    missing: ['account_not_found', 'There is no such account.'],
+const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<Owner>> = {
+  account: async ({ accounts }, id) => {
+    const account = await accounts.get(id);
+    return account === null ? null : { ...account, productKey: null };
   },
-  collection: {
-    find: async ({ collections }, id) => {
-      const collection = await collections.get(id);
-      return collection === null ? null : { ...collection, productKey: null };
-    },
-    missing: ['collection_not_found', 'There is no such collection.'],
+  collection: async ({ collections }, id) => {
+    const collection = await collections.get(id);
+    return collection === null ? null : { ...collection, productKey: null };
   },
-  product: {
-    find: ({ products }, id) => products.get(id),
-    missing: ['product_not_found', 'There is no such product.'],
+  product: ({ products }, id) => products.get(id),
+  purchase: async ({ purchases, licenses, products }, id) => {
+    const purchase = await purchases.get(id);
+    const license = purchase === null ? null : await licenses.get(purchase.licenseKey);
+    return license === null ? null : await products.get(license.productKey);
   },
-  purchase: {
-    find: async ({ purchases, licenses, products }, id) => {
-      const purchase = await purchases.get(id);
-      const license = purchase === null ? null : await licenses.get(purchase.licenseKey);
-      return license === null ? null : await products.get(license.productKey);
-    },
-    missing: ['purchase_not_found', 'There is no such purchase.'],
-  },
-  token: {
-    find: ({ tokens }, id) => tokens.get(id),
-    missing: ['token_not_found', 'There is no token with this id.'],
-  },
+  token: ({ tokens }, id) => tokens.get(id),
 };
 
 /**
@@ -58,11 +37,10 @@ export async function reachRefusal(
   principal: Principal,
   owned: Owned,
   id: string,
-): Promise<ReturnType<typeof refuse> | null> {
+): Promise<ReturnType<typeof notFound> | null> {
   if (principal.isOperator) return null;
-  const kind = kinds[owned];
-  const owner = await kind.find(reader, id);
-  return owner === null || reaches(principal, owner) ? null : refuse(...kind.missing);
+  const owner = await owners[owned](reader, id);
+  return owner === null || reaches(principal, owner) ? null : notFound(owned);
 }
 
 /** The fault of a parameter that names an account which the credential does not reach. */

@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { found, listHeaders, made } from '../answer.ts';
 import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
@@ -59,7 +59,7 @@ export const collectionRoutes: readonly Route[] = [
     answers: { 200: enveloped(collectionObject) },
     async handle({ app: { reader }, path: { id } }) {
       const collection = await reader.collections.get(id);
-      if (collection === null) return refuse('collection_not_found', 'There is no such collection.');
+      if (collection === null) return notFound('collection');
       return found(presentCollection(collection));
     },
   }),

@@ -1,5 +1,6 @@
 import type { Principal } from '../../domain/principal.ts';
-import { refuse, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
+import type { Result } from '../../domain/problem.ts';
 import { couponScopeFaults } from '../../service/authority/coupon.ts';
 import { found, type Answer } from '../answer.ts';
 import { route, type Route, type RouteRequest } from '../route.ts';
@@ -10,7 +11,6 @@ const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 const path = '/admin/v1/coupons/:id';
 const answers = { 200: enveloped(couponObject) };
-const unknown = () => refuse('coupon_not_found', 'There is no coupon with this id.');
 
 const update = route({
   method: 'PUT',
@@ -25,7 +25,7 @@ const update = route({
   },
   async handle({ app, principal, path: { id }, body: terms, writeOptions }) {
     const number = couponId(id);
-    if (number === null) return unknown();
+    if (number === null) return notFound('coupon');
     const command = { accountId: principal.reach.accountId, id: number, terms };
     const changed = await app.writer.write('updateCoupon', command, writeOptions);
     return changed.ok ? found(presentCoupon(changed.value)) : changed;
@@ -59,7 +59,7 @@ async function act(
   { app, principal, path: { id }, writeOptions }: Request,
 ): Promise<Result<Answer>> {
   const number = couponId(id);
-  if (number === null) return unknown();
+  if (number === null) return notFound('coupon');
   const command = { accountId: principal.reach.accountId, id: number };
   const acted = await app.writer.write(name, command, writeOptions);
   return acted.ok ? found(presentCoupon(acted.value)) : acted;

@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { found, listHeaders, made } from '../answer.ts';
 import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
@@ -69,7 +69,7 @@ export const productRoutes: readonly Route[] = [
     answers: { 200: enveloped(productObject) },
     async handle({ app: { reader }, path: { id } }) {
       const product = await reader.products.get(id);
-      if (product === null) return refuse('product_not_found', 'There is no such product.');
+      if (product === null) return notFound('product');
       return found(presentProduct(product));
     },
   }),

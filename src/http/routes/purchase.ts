@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { found, listHeaders, made } from '../answer.ts';
 import { accountFaults, productFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
@@ -67,7 +67,7 @@ export const purchaseRoutes: readonly Route[] = [
       const purchase = await reader.purchases.get(id);
       const license = purchase === null ? null : await reader.licenses.get(purchase.licenseKey);
       if (purchase === null || license === null) {
-        return refuse('purchase_not_found', 'There is no such purchase.');
+        return notFound('purchase');
       }
       return found(presentPurchase({ purchase, license }));
     },

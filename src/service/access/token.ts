@@ -1,6 +1,7 @@
 import type { Token } from '../../domain/token.ts';
 import { adminTokenId, defaultAccountId } from '../../domain/principal.ts';
 import { scopesOfOneProduct, type Scope } from '../../domain/scope.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newCredential } from './secret.ts';
@@ -68,7 +69,7 @@ export async function revokeToken(
   { tokenId }: { tokenId: string },
 ): Promise<Result<Token>> {
   const token = await transaction.tokens.get(tokenId);
-  if (token === null) return refuse('token_not_found', 'There is no token with this id.');
+  if (token === null) return notFound('token');
   if (tokenId === adminTokenId) {
     // The next start would accept it again, because the file is still there.
     return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');

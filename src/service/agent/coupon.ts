@@ -1,5 +1,6 @@
 import type { CouponTerms } from '../../domain/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outcome.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
@@ -122,7 +123,7 @@ async function get(
   const fetched = reader.mirror.get(id);
   if (fetched !== null) return done(answer(parts, fetched, 'miss'));
   if (found.found === 'unreachable') return couponsUnreachable(found);
-  return refuse('coupon_not_found', 'There is no coupon with this id.');
+  return notFound('coupon');
 }
 
 function answer(

@@ -1,5 +1,6 @@
 import type { Account } from '../../domain/account.ts';
-import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
+import { done, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { keepOldCredential } from '../access/old-credential.ts';
 import { newCredential, newSecret } from '../access/secret.ts';
@@ -41,7 +42,7 @@ export async function rollApiKey(
   const { accounts } = transaction;
   const account = await accounts.get(accountId);
   const oldDigest = await accounts.keyDigest(accountId);
-  if (account === null || oldDigest === null) return refuse('account_not_found', 'There is no such account.');
+  if (account === null || oldDigest === null) return notFound('account');
   const { secret: apiKey, digest } = newCredential('lk_api', context);
   await accounts.setKeyDigest(accountId, digest);
   await keepOldCredential(transaction, { kind: 'api_key', id: accountId }, oldDigest, oldUntil);

@@ -1,5 +1,6 @@
 import type { License } from '../../domain/license.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
+import { done, type Result } from '../../domain/problem.ts';
 import type {
   CouponAnswer,
   Couponing,
@@ -61,7 +62,7 @@ export function authorityCouponing(reader: AuthorityReader, writer: Writer): Cou
     },
     async get(accountId, id): Promise<Result<CouponAnswer>> {
       const coupon = await reader.coupons.get(accountId, id);
-      if (coupon === null) return refuse('coupon_not_found', 'There is no coupon with this id.');
+      if (coupon === null) return notFound('coupon');
       return done({ coupon, provenance });
     },
   };

@@ -1,4 +1,5 @@
 import type { Collection } from '../../domain/collection.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { newIdentifier } from '../access/secret.ts';
@@ -43,7 +44,7 @@ export async function updateCollection(
   { collectionId, name, productKeys }: CollectionChange,
 ): Promise<Result<Collection>> {
   const collection = await transaction.collections.get(collectionId);
-  if (collection === null) return refuse('collection_not_found', 'There is no such collection.');
+  if (collection === null) return notFound('collection');
   const changed = { ...collection, name, productKeys: [...new Set(productKeys)] };
   const faults = await memberFaults(transaction, collection.accountId, changed.productKeys);
   if (faults.length > 0) return refuseParameters(faults);

@@ -1,6 +1,7 @@
 import type { Coupon, CouponTerms } from '../../domain/coupon.ts';
 import { foldCouponCode } from '../../domain/coupon.ts';
-import { refuse, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/not-found.ts';
+import type { Result } from '../../domain/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import { createCoupon } from './coupon.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
@@ -17,7 +18,7 @@ export async function importCoupons(
 ): Promise<Result<ImportReport>> {
   const { accountId } = command;
   if ((await transaction.accounts.get(accountId)) === null) {
-    return refuse('account_not_found', 'There is no such account.');
+    return notFound('account');
   }
   const coupons = command.isDryRun ? rehearsed(transaction.coupons) : transaction.coupons;
   return await importEach(command, (row) => importCoupon({ ...transaction, coupons }, row, accountId));

@@ -5,6 +5,7 @@ import {
   type CouponScope,
   type CouponTerms,
 } from '../../domain/coupon.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
@@ -48,7 +49,7 @@ export async function updateCoupon(
 ): Promise<Result<Coupon>> {
   const { coupons, redemptions } = transaction;
   const coupon = await coupons.get(accountId, id);
-  if (coupon === null) return couponNotFound();
+  if (coupon === null) return notFound('coupon');
   const broken = brokenPromises(coupon, terms);
   if (broken.length > 0 && (await redemptions.countOf(accountId, id)) > 0) {
     const detail = 'It was redeemed: its code, scope and discount stay as they are.';
@@ -73,7 +74,7 @@ export async function endCoupon(
   { now }: Context,
 ): Promise<Result<Coupon>> {
   const coupon = await coupons.get(accountId, id);
-  if (coupon === null) return couponNotFound();
+  if (coupon === null) return notFound('coupon');
   if (coupon.endAt !== null && coupon.endAt < now) return { ...done(coupon), unchanged: true };
   const startAt = coupon.startAt !== null && coupon.startAt >= now ? null : coupon.startAt;
   const ended = { ...coupon, startAt, endAt: now };
@@ -87,7 +88,7 @@ export async function deleteCoupon(
   { accountId, id }: NamedCoupon,
 ): Promise<Result<Coupon>> {
   const coupon = await coupons.get(accountId, id);
-  if (coupon === null) return couponNotFound();
+  if (coupon === null) return notFound('coupon');
   if ((await redemptions.countOf(accountId, id)) > 0) {
     return refuse('coupon_redeemed', 'It was redeemed: end it instead.');
   }
@@ -129,8 +130,4 @@ async function scopeRefusal(
 
 function codeTaken(): Result<never> {
   return refuse('coupon_code_taken', 'The account already has a coupon with this code.');
-}
-
-function couponNotFound(): Result<never> {
-  return refuse('coupon_not_found', 'There is no coupon with this id.');
 }

@@ -1,4 +1,5 @@
 import type { Product } from '../../domain/product.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
 import { keepOldCredential } from '../access/old-credential.ts';
@@ -55,7 +56,7 @@ export async function rollProductSecret(
 ): Promise<Result<ProductWithSecret>> {
   const product = await transaction.products.get(productKey);
   const oldDigest = await transaction.products.secretDigest(productKey);
-  if (product === null || oldDigest === null) return refuse('product_not_found', 'There is no such product.');
+  if (product === null || oldDigest === null) return notFound('product');
   const { secret, digest } = newCredential('lk_prod', context);
   await transaction.products.setSecretDigest(productKey, digest);
   await keepOldCredential(transaction, { kind: 'product_secret', id: productKey }, oldDigest, oldUntil);
@@ -71,7 +72,7 @@ export async function updateProduct(
   { now }: Context,
 ): Promise<Result<Product>> {
   const product = await products.get(productKey);
-  if (product === null) return refuse('product_not_found', 'There is no such product.');
+  if (product === null) return notFound('product');
   const archivedAt = archived ? (product.archivedAt ?? now) : null;
   const changed = { ...product, name, recurring, archivedAt };
   await products.put(changed);

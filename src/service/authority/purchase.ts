@@ -1,6 +1,7 @@
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
 import { changeLicense } from '../../domain/license.ts';
+import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
 import { recordChange } from '../access/history.ts';
 import type { Context } from '../ports.ts';
@@ -54,7 +55,7 @@ export async function refundPurchase(
   const purchase = await transaction.purchases.get(purchaseId);
   const license = purchase === null ? null : await transaction.licenses.get(purchase.licenseKey);
   if (purchase === null || license === null) {
-    return refuse('purchase_not_found', 'There is no such purchase.');
+    return notFound('purchase');
   }
   if (purchase.refundedAt !== null) return done({ purchase, license });
   const refunded = {
