@@ -41,7 +41,7 @@ test('what is before a quote that is never closed is read, and then it is told w
   const reading = (async () => {
     for await (const row of readCsv(source)) rows.push(row);
   })();
-  await expect(reading).rejects.toThrow('A quote that opens behind line 3 is not closed.');
+  await expect(reading).rejects.toThrow('Behind line 3 a quote is not closed');
   expect(rows.map(cellsOf)).toEqual([
     { a: '1', b: '2' },
     { a: '3', b: '4' },

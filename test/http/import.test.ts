@@ -156,7 +156,10 @@ test('CSV is taken as stores export it, each row named by its line', async () =>
 test.for<readonly [csv: string, detail: string]>([
   ['', 'There is no header: the first line must name the columns.'],
   ['license_key,license_key\n', 'The header names the column "license_key" twice.'],
-  ['license_key,buyer_email\nA,"a@example.com\n', 'A quote that opens behind line 1 is not closed.'],
+  [
+    'license_key,buyer_email\nA,"a@example.com\n',
+    'Behind line 1 a quote is not closed, or a row has more than 65536 characters.',
+  ],
 ])('CSV that cannot be read is refused with the reason: %j', async ([csv, detail]) => {
   const answer = await postCsv('licenses/import?product_key=press', csv);
   expect([answer.statusCode, answer.json()]).toMatchObject([400, { code: 'malformed_body', detail }]);

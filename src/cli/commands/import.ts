@@ -175,16 +175,22 @@ function splitAt(text: string, separator: string): [string, string] {
   return [first, rest.join(separator)];
 }
 
+/** Gathers rows for a request each; also those before a fault of the file, which then follows. */
 async function* batches(rows: AsyncIterable<CsvRow>): AsyncGenerator<readonly CsvRow[]> {
   let batch: CsvRow[] = [];
   let characters = 0;
-  for await (const row of rows) {
-    batch.push(row);
-    characters += lengthOf(row);
-    if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
-    yield batch;
-    batch = [];
-    characters = 0;
+  try {
+    for await (const row of rows) {
+      batch.push(row);
+      characters += lengthOf(row);
+      if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
+      yield batch;
+      batch = [];
+      characters = 0;
+    }
+  } catch (error) {
+    if (batch.length > 0) yield batch;
+    throw error;
   }
   if (batch.length > 0) yield batch;
 }
@@ -196,16 +202,21 @@ function lengthOf(row: CsvRow): number {
   return characters;
 }
 
-/** Begins with the next item while one is worked on; yields the results in order. */
+/** Begins with the next item while one is worked on; yields the results in order, all before a fault of the items. */
 async function* overlapped<Item, Value>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Value>,
 ): AsyncGenerator<Value> {
   let current: Promise<Value> | null = null;
-  for await (const item of items) {
-    const next = work(item);
+  try {
+    for await (const item of items) {
+      const next = work(item);
+      if (current !== null) yield await current;
+      current = next;
+    }
+  } catch (error) {
     if (current !== null) yield await current;
-    current = next;
+    throw error;
   }
   if (current !== null) yield await current;
 }

@@ -27,8 +27,8 @@ const options: Options = {
 /**
  * Reads CSV (RFC 4180) in UTF-8 as a stream: with or without byte order mark, any line ends, quoted cells,
  * empty lines passed over, a quote within a cell taken as it is. An empty cell counts as not given. Throws
- * `CsvUnreadable` when it is not UTF-8, has no header or one that names a column twice, and where a quote is
- * never closed.
+ * `CsvUnreadable` when it is not UTF-8, has no header or one that names a column twice, and behind the
+ * last row before a quote that is never closed, or a row that is too long.
  */
 export async function* readCsv(
   source: AsyncIterable<Uint8Array>,
@@ -37,13 +37,13 @@ export async function* readCsv(
   let header: readonly string[] | null = null;
   let lines = 0;
   let line = 0;
-  let isQuoteOpen = false;
+  let isCutOff = false;
   const parser = parse({
     ...options,
     // An error would also drop the records that were read and not yet taken.
     skip_records_with_error: true,
     on_skip: () => {
-      isQuoteOpen = true;
+      isCutOff = true;
     },
   });
   const text = Readable.from(decode(source)).once('error', (error) => parser.destroy(error));
@@ -54,7 +54,10 @@ export async function* readCsv(
     if (header === null) header = toColumns(readHeader(record));
     else yield readRow(header, record, line);
   }
-  if (isQuoteOpen) throw new CsvUnreadable(`A quote that opens behind line ${line} is not closed.`);
+  if (isCutOff) {
+    const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;
+    throw new CsvUnreadable(`Behind line ${line} ${fault}.`);
+  }
   if (header === null) throw new CsvUnreadable('There is no header: the first line must name the columns.');
 }
 

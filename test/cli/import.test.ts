@@ -1,0 +1,22 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { latchkey } from '../support/command-line.ts';
+import { startFakeDaemon } from '../support/fake-daemon.ts';
+
+test('where a file cannot be read any further, what is before is in, and both are said', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  const rows = ['license_key,buyer_email,note', 'A,a@example.com,', `B,b@example.com,${'x'.repeat(70_000)}`];
+  await writeFile(file, rows.join('\n'));
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
+  expect(outcome).toEqual({
+    code: 1,
+    out: '1 imported, 0 were here already, 0 rejected\n',
+    err: `latchkey: cannot read ${file}: Behind line 2 a quote is not closed, or a row has more than 65536 characters.\n`,
+  });
+  expect(daemon.received).toMatchObject([
+    { body: '{"licenses":[{"license_key":"A","buyer_email":"a@example.com"}]}' },
+  ]);
+});
