@@ -1,39 +1,38 @@
+import type { Values } from '../client/call.ts';
 import { saveAnswer } from '../client/save.ts';
-import { type Command, defineCommand, operand, textOption } from '../command.ts';
+import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
+import type { Output } from '../output.ts';
 
 const newFile = operand('New CSV file; a file that is there is never overwritten');
+const ofProduct = { product: textOption('Only of this product') };
 
 /** `license export`. */
 export const exportLicenses: Command = defineCommand(
   (yargs) =>
     yargs
       .positional('file', newFile)
-      .options({ product: textOption('Only of this product') })
+      .options(ofProduct)
       .example('$0 license export licenses.csv', 'to be put in by: latchkey license import licenses.csv'),
-  ({ product, ...args }, output) =>
-    saveAnswer(
-      args.file,
-      { path: '/admin/v1/licenses/export', query: { product_key: product } },
-      args,
-      output,
-    ),
+  (args, output) => save('licenses', { product_key: args.product }, args, output),
 );
 
 /** `purchase export`. */
 export const exportPurchases: Command = defineCommand(
-  (yargs) => yargs.positional('file', newFile).options({ product: textOption('Only of this product') }),
-  ({ product, ...args }, output) =>
-    saveAnswer(
-      args.file,
-      { path: '/admin/v1/purchases/export', query: { product_key: product } },
-      args,
-      output,
-    ),
+  (yargs) => yargs.positional('file', newFile).options(ofProduct),
+  (args, output) => save('purchases', { product_key: args.product }, args, output),
 );
 
 /** `coupon export`. */
 export const exportCoupons: Command = defineCommand(
   (yargs) => yargs.positional('file', newFile).options({ account: textOption('Account whose they are') }),
-  ({ account, ...args }, output) =>
-    saveAnswer(args.file, { path: '/admin/v1/coupons/export', query: { account_id: account } }, args, output),
+  (args, output) => save('coupons', { account_id: args.account }, args, output),
 );
+
+function save(
+  noun: string,
+  query: Values,
+  args: GlobalOptions & { readonly file: string },
+  output: Output,
+): Promise<number> {
+  return saveAnswer(args.file, { path: `/admin/v1/${noun}/export`, query }, args, output);
+}

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
 import type { Cell } from '../format.ts';
+import { licensesPath } from './license-view.ts';
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() });
 
@@ -30,7 +31,7 @@ export const change: z.ZodType<Change> = z.object({
 /** `license history`. */
 export const licenseHistory: Command = defineFilteredList(
   {
-    path: '/admin/v1/licenses',
+    path: licensesPath,
     member: 'changes',
     item: change,
     row: changeRow,

@@ -8,7 +8,7 @@ import {
   presentAccount,
   presentAccountKey,
 } from '../wire/account.ts';
-import { rollParameters } from '../wire/roll.ts';
+import { endOfOld, rollParameters } from '../wire/roll.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
 
@@ -59,8 +59,8 @@ export const accountRoutes: readonly Route[] = [
     answersSecret,
     body: rollParameters,
     answers: { 200: enveloped(accountObject) },
-    async handle({ app, path: { id }, body: { keepOldS }, writeOptions }) {
-      const oldUntil = keepOldS === undefined ? null : app.believedNow() + keepOldS * 1000;
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const oldUntil = endOfOld(body, app.believedNow());
       const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
       if (!rolled.ok) return rolled;
       app.keepApiKey(id, rolled.value.apiKey);

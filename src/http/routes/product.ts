@@ -3,7 +3,7 @@ import { found, listHeaders, made } from '../answer.ts';
 import { accountFaults, withinReach } from '../entry/reach.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
-import { rollParameters } from '../wire/roll.ts';
+import { endOfOld, rollParameters } from '../wire/roll.ts';
 import {
   presentProduct,
   presentProductSecret,
@@ -97,8 +97,8 @@ export const productRoutes: readonly Route[] = [
     answersSecret,
     body: rollParameters,
     answers: { 200: enveloped(productObject) },
-    async handle({ app, path: { id }, body: { keepOldS }, writeOptions }) {
-      const oldUntil = keepOldS === undefined ? null : app.believedNow() + keepOldS * 1000;
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const oldUntil = endOfOld(body, app.believedNow());
       const command = { productKey: id, oldUntil };
       const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
       return rolled.ok ? found(presentProductSecret(rolled.value)) : rolled;

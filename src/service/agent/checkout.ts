@@ -2,21 +2,15 @@ import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
 import { quoteMirroredCoupon } from '../checkout/quote.ts';
-import type { Clock, CouponPull } from '../ports.ts';
-import type { Reader } from '../tables.ts';
-import type { Writer } from '../writer.ts';
-import { couponsNotConfigured, couponsUnreachable } from './coupon.ts';
+import { couponsNotConfigured, couponsUnreachable, type AgentCouponingParts } from './coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf, type Source } from './provenance.ts';
 
 /** What coupons at an agent's checkout depend on; the functions return the configuration in force. */
-export type AgentCheckoutParts = {
-  reader: Reader;
-  writer: Writer;
-  clock: Clock;
-  pull: CouponPull;
-  /** Whether the upstream's API key is configured. */
-  isConfigured: () => boolean;
+export type AgentCheckoutParts = Pick<
+  AgentCouponingParts,
+  'reader' | 'writer' | 'clock' | 'pull' | 'isConfigured'
+> & {
   /** `unknownMs`: for how long a code that the upstream did not have is not asked for again. */
   settings: () => { freshness: FreshnessPolicy; unknownMs: number };
 };
