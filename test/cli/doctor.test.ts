@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { certificate } from '../support/certificate.ts';
 import { startDaemonProcess } from '../support/daemon-process.ts';
 import {
   every,
@@ -13,6 +14,7 @@ import {
   startPlainUpstream,
   type PlainUpstream,
 } from '../support/plain-upstream.ts';
+import { listenSecurely } from '../support/listener.ts';
 import { challengePage, startRealStore } from '../support/real-store.ts';
 import { openStore } from '../../src/store/files/open.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -228,6 +230,23 @@ test('certificates that are none are told', async () => {
   writeFileSync(file, 'not a certificate');
   const found = await examine(directory.path, { base_url: 'https://127.0.0.1:9', ca_file: file });
   expect(linesOf(found, 'fail').join('\n')).toContain(`${file} is no certificate`);
+});
+
+test('a server in the upstream’s place that shows a certificate of other names is told as such', async () => {
+  await using directory = temporaryDirectory();
+  await using other = await listenSecurely();
+  const file = join(directory.path, 'ca.pem');
+  writeFileSync(file, certificate);
+  const found = await examine(directory.path, {
+    base_url: 'https://store.invalid',
+    connect_to: `127.0.0.1:${other.port}`,
+    ca_file: file,
+  });
+  expect(linesOf(found, 'fail')).toEqual([
+    expect.stringMatching(
+      /^https:\/\/store\.invalid cannot be reached: .*altnames.* {2}→ {2}another server answers there: check upstream\.base_url and upstream\.connect_to$/,
+    ),
+  ]);
 });
 
 test('each fault of a configuration is a finding', async () => {

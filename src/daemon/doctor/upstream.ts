@@ -133,6 +133,9 @@ function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
 }
 
 function reachAdvice(detail: string): string {
+  if (detail.includes('altnames')) {
+    return 'another server answers there: check upstream.base_url and upstream.connect_to';
+  }
   return /certificate|TLS|SSL|self.signed/i.test(detail)
     ? 'set upstream.ca_file to the certificate of the authority that signed the upstream’s'
     : 'check upstream.base_url, upstream.proxy, and the firewall of this machine';
