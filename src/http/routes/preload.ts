@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem.ts';
+import { refuse, refuseParameters } from '../../domain/problem.ts';
 import { found } from '../answer.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
@@ -15,6 +15,10 @@ const preload = route({
   answers: { 200: enveloped(queuedObject) },
   async handle({ app, body: { licenseKeys, productKey = null }, writeOptions }) {
     if (app.sync === null) return refuse('not_an_agent', 'An authority has every license key.');
+    if (productKey !== null && app.configuredProducts()?.includes(productKey) === false) {
+      const detail = 'This agent has no such product.';
+      return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
+    }
     const queued = await app.sync.preload({ licenseKeys, productKey }, writeOptions);
     return queued.ok ? found(queued.value) : queued;
   },
