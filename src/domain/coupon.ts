@@ -37,6 +37,16 @@ export function couponState(
   return startAt !== null && now < startAt ? 'scheduled' : 'active';
 }
 
+/** Restricts a list of coupons; undefined members do not. */
+export type CouponFilter = {
+  /** Compared without case. */
+  code?: string | undefined;
+  /** Of a coupon for one product. */
+  productKey?: string | undefined;
+  /** The state at an instant (epoch ms). */
+  state?: { is: CouponState; at: number } | undefined;
+};
+
 export const maximumCouponCodeLength = 64;
 /** White space and control characters are not allowed in a code. */
 export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;

@@ -1,4 +1,4 @@
-import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { Coupon, CouponTerms, CouponFilter } from '../domain/coupon.ts';
 import type { HistoryEntry } from '../domain/history.ts';
 import type { Reach } from '../domain/principal.ts';
 import type { Cart, Quote } from '../domain/quote.ts';
@@ -69,7 +69,7 @@ export interface Couponing {
     idempotency: Idempotency | null,
     signal: AbortSignal,
   ): Promise<Result<CouponAnswer>>;
-  list(accountId: string, page: Page, signal: AbortSignal): Promise<Result<CouponList>>;
+  list(accountId: string, query: Page & CouponFilter, signal: AbortSignal): Promise<Result<CouponList>>;
   get(accountId: string, id: number, signal: AbortSignal): Promise<Result<CouponAnswer>>;
 }
 

@@ -1,6 +1,6 @@
 import type { Page } from '../domain/page.ts';
 import type { PreloadKey, PreloadProgress } from '../domain/preload.ts';
-import type { Coupon } from '../domain/coupon.ts';
+import type { Coupon, CouponFilter } from '../domain/coupon.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
@@ -40,8 +40,8 @@ export interface MirrorReads {
   /** A provisional id keeps finding the coupon after the upstream has given the real one. */
   get(id: number): MirroredCoupon | null;
   byCode(code: string): MirroredCoupon | null;
-  list(page: Page): MirroredCoupon[];
-  count(): number;
+  list(page: Page, filter?: CouponFilter): MirroredCoupon[];
+  count(filter?: CouponFilter): number;
 }
 export interface MirrorTable extends MirrorReads {
   put(mirrored: MirroredCoupon): void;

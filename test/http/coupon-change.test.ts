@@ -190,3 +190,66 @@ test('an agent says that it counts its own redemptions alone, an authority nothi
     expect('scope' in (coupons[0] ?? {})).toBe(role === 'agent');
   }
 });
+
+const noTerms = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
+
+test('coupons are listed by code, product and state, in the mirror of an agent, too', async () => {
+  await using app = await openApp();
+  const asked = serverOf(app.app);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const { transaction } = app;
+  const base = {
+    ...noTerms,
+    scope: { type: 'multi' as const },
+    discount: { type: 'amount' as const, amountOff: 5 },
+  };
+  const known = [
+    { ...base, code: 'Active' },
+    { ...base, code: 'LATER', startAt: Date.UTC(2090, 0) },
+    { ...base, code: 'OVER', endAt: Date.UTC(2020, 0), usageLimit: 1 },
+    { ...base, code: 'USED', usageLimit: 1 },
+    { ...base, code: 'ONE', scope: { type: 'single' as const, productKey: 'ONE' } },
+  ];
+  transaction.products.add(
+    {
+      productKey: 'ONE',
+      accountId: 'default',
+      name: 'One',
+      recurring: false,
+      createdAt: 0,
+      archivedAt: null,
+    },
+    'digest',
+  );
+  for (const terms_ of known) transaction.coupons.add('default', terms_);
+  const payload = { code: 'USED', order: 'A-1', items: [{ product_key: 'ONE', amount: 100 }] };
+  await asked.inject({ method: 'POST', url: '/agent/v1/redemptions', headers, payload });
+  const codes = async (query: string): Promise<[string | undefined, string[]]> => {
+    const answer = await asked.inject({ url: `/agent/v1/coupons?${query}`, headers });
+    const { coupons } = answer.json<{ data: { coupons: { code: string }[] } }>().data;
+    return [answer.headers['x-total-count']?.toString(), coupons.map(({ code }) => code)];
+  };
+  expect(await codes('state=active')).toEqual(['2', ['Active', 'ONE']]);
+  expect(await codes('state=active&limit=1&offset=1')).toEqual(['2', ['ONE']]);
+  expect(await codes('state=scheduled')).toEqual(['1', ['LATER']]);
+  expect(await codes('state=ended')).toEqual(['1', ['OVER']]);
+  expect(await codes('state=used_up')).toEqual(['1', ['USED']]);
+  expect(await codes('code=active')).toEqual(['1', ['Active']]);
+  expect(await codes('product_key=ONE')).toEqual(['1', ['ONE']]);
+  expect((await asked.inject({ url: '/agent/v1/coupons?state=none', headers })).statusCode).toBe(422);
+
+  for (const [index, each] of known.entries()) {
+    transaction.mirror.put({ coupon: { ...each, id: index + 1 }, confirmedAt: 0 });
+  }
+  const page = { limit: 10, offset: 0 };
+  for (const [is, expected] of [
+    ['active', ['Active', 'ONE']],
+    ['scheduled', ['LATER']],
+    ['ended', ['OVER']],
+    ['used_up', ['USED']],
+  ] as const) {
+    const filter = { state: { is, at: Date.now() } };
+    expect(transaction.mirror.list(page, filter).map(({ coupon }) => coupon.code)).toEqual(expected);
+    expect(transaction.mirror.count(filter)).toBe(expected.length);
+  }
+});

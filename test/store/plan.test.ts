@@ -22,7 +22,7 @@ const walks: readonly RegExp[] = [
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
   /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
-  /^SELECT count\(\*\) AS count FROM mirrored_coupon$/,
+  /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
   // A product was given another key.
   /^UPDATE \w+ SET product_key = :to WHERE product_key = :from$/,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
-import { defineList } from '../client/list.ts';
+import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Cell, formatCents, formatFields } from '../format.ts';
@@ -115,20 +115,31 @@ export function warnOfPast({ end_date: end }: Coupon, output: Output): number {
 }
 
 /** `coupon list`. */
-export const listCoupons: Command = defineList({
-  path: countedPath,
-  member: 'coupons',
-  item: countedCoupon,
-  row: (each) => ({
-    id: each.id,
-    code: each.code,
-    state: formatState(each.state),
-    off: formatDiscount(each),
-    for: formatScope(each),
-    until: each.end_date,
-    redeemed: formatCount(each),
-  }),
-});
+export const listCoupons: Command = defineFilteredList(
+  {
+    path: countedPath,
+    member: 'coupons',
+    item: countedCoupon,
+    row: (each) => ({
+      id: each.id,
+      code: each.code,
+      state: formatState(each.state),
+      off: formatDiscount(each),
+      for: formatScope(each),
+      until: each.end_date,
+      redeemed: formatCount(each),
+    }),
+  },
+  {
+    options: (yargs) =>
+      yargs.options({
+        code: textOption('Only the one with this code'),
+        product: textOption('Only of this product'),
+        state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
+      }),
+    query: ({ code, product, state }) => ({ code, product_key: product, state }),
+  },
+);
 
 /** `coupon get`. */
 export const getCoupon: Command = defineRequest(

@@ -15,6 +15,7 @@ import {
   presentCoupon,
   redeemedCouponObject,
   shownOrders,
+  countedCouponQuery,
 } from '../wire/coupon.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { pageQuery } from '../wire/page.ts';
@@ -89,10 +90,11 @@ const listCounted = route({
   path: checkoutPath,
   summary: 'List coupons with their state and how often each is redeemed',
   access: { credential: 'api_key', scope: 'coupons:read' },
-  query: pageQuery,
+  query: countedCouponQuery,
   answers: { 200: enveloped(countedCouponList) },
-  async handle({ app, principal: { reach }, query, sentTo, signal }) {
-    const listed = await app.couponing.list(reach.accountId, query, signal);
+  async handle({ app, principal: { reach }, query: { state, ...query }, sentTo, signal }) {
+    const filter = state === undefined ? {} : { state: { is: state, at: app.now() } };
+    const listed = await app.couponing.list(reach.accountId, { ...query, ...filter }, signal);
     if (!listed.ok) return listed;
     const { coupons, total, provenance } = listed.value;
     const counted = [];

@@ -13,7 +13,9 @@ import {
   type CouponTerms,
 } from '../../domain/coupon.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { datetime, integer, oneOf, percentage, text, textLike } from './kind.ts';
+import type { Page } from '../../domain/page.ts';
+import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './kind.ts';
+import { pageShape } from './page.ts';
 import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
@@ -80,6 +82,16 @@ export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = 
 export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
   .object({ ...countedShape, orders: z.array(z.string()) })
   .meta({ id: 'RedeemedCoupon' });
+
+/** `GET /agent/v1/coupons`. */
+export const countedCouponQuery: ParameterSet<
+  Page & { code?: string | undefined; productKey?: string | undefined; state?: CouponState | undefined }
+> = parameters({
+  code: text().optional(),
+  product_key: identifier.optional(),
+  state: oneOf(couponStates).optional(),
+  ...pageShape,
+});
 
 /** Writes a coupon with how often it is redeemed, and its state; an agent says that it counts its own alone. */
 export function presentCounted(

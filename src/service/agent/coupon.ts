@@ -1,4 +1,4 @@
-import type { CouponTerms } from '../../domain/coupon.ts';
+import type { CouponFilter, CouponTerms } from '../../domain/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outcome.ts';
 import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
@@ -28,7 +28,7 @@ export type AgentCouponingParts = {
 export function agentCouponing(parts: AgentCouponingParts): Couponing {
   return {
     create: (_, terms, idempotency, signal) => create(parts, terms, idempotency, signal),
-    list: (_, page, signal) => list(parts, page, signal),
+    list: (_, query, signal) => list(parts, query, signal),
     get: (_, id, signal) => get(parts, id, signal),
   };
 }
@@ -82,7 +82,7 @@ function keyNotAccepted(detail: string): Result<never> {
 
 async function list(
   parts: AgentCouponingParts,
-  page: Page,
+  query: Page & CouponFilter,
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
@@ -97,13 +97,13 @@ async function list(
   } else if (clock.now() - since > settings().freshness.freshMs) {
     pull.refresh();
   }
-  const coupons = reader.mirror.list(page).map(({ coupon }) => coupon);
+  const coupons = reader.mirror.list(query, query).map(({ coupon }) => coupon);
   const provenance = provenanceOf(
     { confirmedAt: since, pending: 0, cache },
     parts.settings().freshness,
     parts.clock.now(),
   );
-  return done({ coupons, total: reader.mirror.count(), provenance });
+  return done({ coupons, total: reader.mirror.count(query), provenance });
 }
 
 async function get(

@@ -56,9 +56,9 @@ export function authorityCouponing(reader: AuthorityReader, writer: Writer): Cou
       const created = await writer.write('createCoupon', { accountId, terms }, { idempotency });
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
-    async list(accountId, page): Promise<Result<CouponList>> {
-      const coupons = await reader.coupons.list(accountId, page);
-      return done({ coupons, total: await reader.coupons.count(accountId), provenance });
+    async list(accountId, query): Promise<Result<CouponList>> {
+      const coupons = await reader.coupons.list(accountId, query, query);
+      return done({ coupons, total: await reader.coupons.count(accountId, query), provenance });
     },
     async get(accountId, id): Promise<Result<CouponAnswer>> {
       const coupon = await reader.coupons.get(accountId, id);

@@ -1,6 +1,6 @@
 import type { Account } from '../../domain/account.ts';
 import type { Collection } from '../../domain/collection.ts';
-import type { Coupon, CouponTerms } from '../../domain/coupon.ts';
+import type { Coupon, CouponFilter, CouponTerms } from '../../domain/coupon.ts';
 import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
 import type { ReachFilter } from '../../domain/principal.ts';
@@ -94,8 +94,8 @@ export interface CouponReads {
   after(accountId: string, id: number, limit: number): Coupon[];
   get(accountId: string, id: number): Coupon | null;
   byCode(accountId: string, code: string): Coupon | null;
-  list(accountId: string, page: Page): Coupon[];
-  count(accountId: string): number;
+  list(accountId: string, page: Page, filter?: CouponFilter): Coupon[];
+  count(accountId: string, filter?: CouponFilter): number;
 }
 export interface CouponTable extends CouponReads {
   /** `id`: the one that it is to have; without, a new one. */

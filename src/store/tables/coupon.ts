@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode } from '../../domain/coupon.ts';
 import type { CouponReads, CouponTable } from '../../service/authority/tables.ts';
-import { couponColumns, couponFrom, termsColumns } from './coupon-row.ts';
+import { couponColumns, couponFrom, filteredCoupons, filterParameters, termsColumns } from './coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 const select = `SELECT ${couponColumns} FROM coupon`;
@@ -12,7 +12,7 @@ export function couponReads(database: DatabaseSync): CouponReads {
   const byCode = prepareQuery(database, `${select} WHERE account_id = ? AND folded_code = ?`, couponFrom);
   const list = prepareQuery(
     database,
-    `${select} WHERE account_id = ? ORDER BY id LIMIT ? OFFSET ?`,
+    `${select} WHERE account_id = ?1 AND ${filteredCoupons('coupon')} ORDER BY id LIMIT ?6 OFFSET ?7`,
     couponFrom,
   );
   const after = prepareQuery(
@@ -20,13 +20,17 @@ export function couponReads(database: DatabaseSync): CouponReads {
     `${select} WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
     couponFrom,
   );
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM coupon WHERE account_id = ?');
+  const count = prepareCount(
+    database,
+    `SELECT count(*) AS count FROM coupon WHERE account_id = ?1 AND ${filteredCoupons('coupon')}`,
+  );
   return {
     get: (accountId, id) => get.first(accountId, id),
     after: (accountId, id, limit) => after.all(accountId, id, limit),
     byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
-    list: (accountId, { limit, offset }) => list.all(accountId, limit, offset),
-    count: (accountId) => count(accountId),
+    list: (accountId, { limit, offset }, filter = {}) =>
+      list.all(...filterParameters(accountId, filter), limit, offset),
+    count: (accountId, filter = {}) => count(...filterParameters(accountId, filter)),
   };
 }
 

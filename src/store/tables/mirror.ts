@@ -1,7 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode } from '../../domain/coupon.ts';
+import { defaultAccountId } from '../../domain/principal.ts';
 import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../service/tables.ts';
-import { couponColumns, couponFrom, termsColumns, type CouponRow } from './coupon-row.ts';
+import {
+  couponColumns,
+  couponFrom,
+  filteredCoupons,
+  filterParameters,
+  termsColumns,
+  type CouponRow,
+} from './coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
@@ -25,13 +33,15 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     fromRow,
   );
   const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ORDER BY id LIMIT 1`, fromRow);
-  const list = prepareQuery(database, `${select} ORDER BY id LIMIT ? OFFSET ?`, fromRow);
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM mirrored_coupon');
+  const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
+  const list = prepareQuery(database, `${select} ${where} ORDER BY id LIMIT ?6 OFFSET ?7`, fromRow);
+  const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
   return {
     get: (id) => get.first(id),
     byCode: (code) => byExactCode.first(foldCouponCode(code), code) ?? byCode.first(foldCouponCode(code)),
-    list: ({ limit, offset }) => list.all(limit, offset),
-    count: () => count(),
+    list: ({ limit, offset }, filter = {}) =>
+      list.all(...filterParameters(defaultAccountId, filter), limit, offset),
+    count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
   };
 }
 
