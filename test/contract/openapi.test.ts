@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import type { App } from '../../src/http/app.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { routesOf } from '../../src/http/routes/all.ts';
 import { adminToken } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
+import { serveApp } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 import { valuesOf, type Schema } from '../support/schema-arbitrary.ts';
 
@@ -20,17 +22,20 @@ type Description = { paths: Record<string, Record<string, Operation>> };
 
 const admin = { authorization: `Bearer ${adminToken}` };
 
-let served: Served;
-let http: HttpClient;
-let description: Description;
 /** What is in the store, and some that is not: texts by which something is found. */
 const words = ['default', 'nothing', 'EDITOR', 'TOOLS', 'KEY-1', 'KEY-2', 'SPRING', '1', '2'];
 
-beforeAll(async () => {
-  served = await serveApp({
-    backup: () => Promise.resolve(done({ sizeBytes: 4, content: Readable.from(['copy']) })),
-  });
-  http = httpClient(served.listeners.tcp);
+type Shop = AsyncDisposable & { readonly http: HttpClient; readonly description: Description };
+
+const dialectNames = ['specification', 'payhip'] as const;
+
+/** An authority with something of everything in it. */
+async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
+  const opened = new AsyncDisposableStack();
+  const backup: App['backup'] = () =>
+    Promise.resolve(done({ sizeBytes: 4, content: Readable.from(['copy']) }));
+  const served = opened.use(await serveApp({ dialect: dialects[dialect], backup }));
+  const http = opened.use(httpClient(served.listeners.tcp));
   const post = (path: string, json: object): Promise<HttpAnswer> => http.post(path, { headers: admin, json });
   await post('/admin/v1/products', { name: 'Editor', product_key: 'EDITOR' });
   await post('/admin/v1/collections', { name: 'Tools', collection_id: 'TOOLS', product_keys: ['EDITOR'] });
@@ -47,22 +52,25 @@ beforeAll(async () => {
     data: { token_id: string };
   };
   words.push(token.data.token_id);
-  description = (await http.get('/openapi.json')).body as Description;
-});
-afterAll(async () => {
-  await http[Symbol.asyncDispose]();
-  await served[Symbol.asyncDispose]();
-});
+  const description = (await http.get('/openapi.json')).body as Description;
+  return { http, description, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
 
-test('the description passes the strict rules of a linter for OpenAPI', async () => {
-  const config = await createConfig({ extends: ['recommended-strict'] });
-  const problems = await lintFromString({ source: JSON.stringify(description), config });
-  expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
-});
+test.each(dialectNames)(
+  'the description in the dialect %s passes the strict rules of a linter',
+  async (dialect) => {
+    await using shop = await openShop(dialect);
+    const { description } = shop;
+    const config = await createConfig({ extends: ['recommended-strict'] });
+    const problems = await lintFromString({ source: JSON.stringify(description), config });
+    expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
+  },
+);
 
 test('the linter finds what is wrong', async () => {
+  await using shop = await openShop('specification');
   const config = await createConfig({ extends: ['recommended-strict'] });
-  const source = JSON.stringify(description)
+  const source = JSON.stringify(shop.description)
     .replace('"operationId":"getLivez",', '')
     .replace('"4XX"', '"999"');
   expect((await lintFromString({ source, config })).length).toBeGreaterThan(0);
@@ -135,26 +143,39 @@ function requestsOf(
     });
 }
 
-test('whatever is sent as described, or nearly so, is answered as described, and never by a failure', async () => {
-  const all = Object.entries(description.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) =>
-      requestsOf(path, method as Request['method'], operation),
-    ),
-  );
-  expect(all).toHaveLength(routes.length);
-  const seen = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(fc.oneof(...all), async ({ operation, method, path, ...request }) => {
-      const answer = await http[method](path, request);
-      seen.add(`${operation.operationId} ${answer.status < 300 ? 'done' : 'refused'}`);
-      expect(answer.status).toBeLessThan(500);
-      const { content } = operation.responses[answer.status < 400 ? answer.status : '4XX'] ?? {};
-      const type = answer.headers['content-type']?.split(';', 1)[0];
-      expect(Object.keys(content ?? {})).toEqual(type === undefined ? [] : [type]);
-    }),
-    { numRuns: 75 * routes.length },
-  );
-  // It got past the first checks of most routes.
-  const successes = [...seen].filter((each) => each.endsWith(' done'));
-  expect(successes.length).toBeGreaterThan(routes.length / 3);
-});
+/** What no dialect changes is sent in one of them. */
+const sentIn = [
+  { dialect: 'specification', under: '/' },
+  { dialect: 'payhip', under: '/api/' },
+] as const;
+
+test.each(sentIn)(
+  'whatever is sent as described, or nearly so, is answered as described, and never by a failure: $dialect',
+  async ({ dialect, under }) => {
+    await using shop = await openShop(dialect);
+    const { http, description } = shop;
+    const routes = routesOf(dialects[dialect]).filter(({ path }) => path.startsWith(under));
+    const paths = Object.entries(description.paths).filter(([path]) => path.startsWith(under));
+    const all = paths.flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) =>
+        requestsOf(path, method as Request['method'], operation),
+      ),
+    );
+    expect(all).toHaveLength(routes.length);
+    const seen = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(...all), async ({ operation, method, path, ...request }) => {
+        const answer = await http[method](path, request);
+        seen.add(`${operation.operationId} ${answer.status < 300 ? 'done' : 'refused'}`);
+        expect(answer.status).toBeLessThan(500);
+        const { content } = operation.responses[answer.status < 400 ? answer.status : '4XX'] ?? {};
+        const type = answer.headers['content-type']?.split(';', 1)[0];
+        expect(Object.keys(content ?? {})).toEqual(type === undefined ? [] : [type]);
+      }),
+      { numRuns: 75 * routes.length },
+    );
+    // It got past the first checks of most routes.
+    const successes = [...seen].filter((each) => each.endsWith(' done'));
+    expect(successes.length).toBeGreaterThan(routes.length / 3);
+  },
+);
