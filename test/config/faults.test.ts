@@ -77,6 +77,10 @@ test.each([
     'listen: { header_aliases: { api_key: [x], product_secret: [X] } }',
     'listen.header_aliases.api_key: names a header that already has a meaning',
   ],
+  [
+    'listen: { dialect: payhip, header_aliases: { product_secret: [Payhip-Api-Key] } }',
+    'listen.header_aliases: gives the secret of a product the header that carries the API key in this dialect',
+  ],
   ...['*', 'https://*.x', 'https://x/path', 'https://a@x', 'x.example', 'null ', 'https://'].map(
     (origin): [string, string] => [
       `listen: { allowed_origins: ["${origin}"] }`,

@@ -1,5 +1,5 @@
 import { dialectNames } from '../../domain/dialect.ts';
-import { credentialHeaders } from '../../domain/header-names.ts';
+import { apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
 import { isLoopback } from '../address.ts';
 import type { Rule, SectionOf, Written } from '../description.ts';
 import { isDistinct } from '../tree.ts';
@@ -155,6 +155,11 @@ export const listenKeys = {
 } as const;
 
 export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
+  {
+    about: ['header_aliases', 'dialect'],
+    text: 'gives the secret of a product the header that carries the API key in this dialect',
+    holds: ({ dialect, header_aliases }) => !header_aliases.productSecret.includes(apiKeyHeaders[dialect]),
+  },
   {
     about: ['tcp', 'allow_remote'],
     text: 'is not a loopback address: set listen.allow_remote to true to be reached from other machines',
