@@ -139,6 +139,21 @@ describe('a disable on an agent', () => {
     expect(agent.local).toEqual({ uses: 6, enabled: false, pending: 0 });
   });
 
+  it('that the answer to a use beside it shows holds also when a person gives it up, until a read says otherwise', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const operationId = await agent.record('disable');
+    const use = await agent.send('counter');
+    const disable = await agent.send('state');
+    await agent.answer(use, agent.says(6, off), { overlapped: true });
+    await agent.answer(disable, lost, { overlapped: true });
+    await agent.writer.write('decideOperation', { operationId, decision: 'drop' });
+    expect(agent.local.enabled).toBe(false);
+    expect(agent.observation.refreshAt).toBeLessThanOrEqual(agent.now);
+    await agent.read(agent.says(6));
+    expect(agent.local.enabled).toBe(true);
+  });
+
   it('sticks through any outage and restart, until the upstream says otherwise', async () => {
     await using agent = await givenAgent({ enabled: false });
     agent.pass(20 * 24 * hour);

@@ -84,6 +84,9 @@ function recordApplied(
   const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
   const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
   const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
+  // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
+  const isStateUnsure =
+    overlapped && lane === 'counter' && outcome.value.enabled !== observation.license.enabled;
   putObservation(transaction, {
     ...observation,
     license: {
@@ -92,7 +95,7 @@ function recordApplied(
       ...outcome.value,
       licenseKey: operation.subject,
       uses: isCounted ? outcome.value.uses : observation.license.uses,
-      enabled: overlapped && lane === 'counter' ? observation.license.enabled : outcome.value.enabled,
+      enabled: !isStateUnsure && outcome.value.enabled,
     },
     confirmedAt: outcome.confirmedAt,
     boot: isCounted ? currentBoot(transaction) : observation.boot,
@@ -100,7 +103,7 @@ function recordApplied(
     missingSince: null,
     readFirst: false,
     gone: false,
-    refreshAt: nextRefreshAt(observation, policy, at),
+    refreshAt: isStateUnsure ? steady : nextRefreshAt(observation, policy, at),
   });
   return { operation: delivered, unexpected };
 }
