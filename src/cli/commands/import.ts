@@ -76,6 +76,8 @@ export const importCoupons: Command = importCommand({
 
 /** Small enough that the daemon goes on answering others while it reads one. */
 const rowsOfRequest = 2000;
+/** While the daemon commits some rows and reads others, the next are parsed here. */
+const requestsAtOnce = 4;
 const charactersOfRequest = 1_000_000;
 /** With so many rejected it is the wrong file, or a column is mapped wrongly. */
 const maximumRejected = 10_000;
@@ -202,23 +204,23 @@ function lengthOf(row: CsvRow): number {
   return characters;
 }
 
-/** Begins with the next item while one is worked on; yields the results in order, all before a fault of the items. */
+/** Works on a few items at once; yields the results in order, all before a fault of the items. */
 async function* overlapped<Item, Value>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Value>,
 ): AsyncGenerator<Value> {
-  let current: Promise<Value> | null = null;
+  const underWay: Promise<Value>[] = [];
   try {
     for await (const item of items) {
-      const next = work(item);
-      if (current !== null) yield await current;
-      current = next;
+      underWay.push(work(item));
+      if (underWay.length < requestsAtOnce) continue;
+      for (const first of underWay.splice(0, 1)) yield await first;
     }
   } catch (error) {
-    if (current !== null) yield await current;
+    for (const each of underWay) yield await each;
     throw error;
   }
-  if (current !== null) yield await current;
+  for (const each of underWay) yield await each;
 }
 
 interface Batch {
