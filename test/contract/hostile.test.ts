@@ -107,8 +107,6 @@ const paths = all(404, 'route_not_found', {
   ...forEach(
     [
       '/',
-      '//livez',
-      '/livez/',
       '/LIVEZ',
       '/livez;a=b',
       '/livez%00',
