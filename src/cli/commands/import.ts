@@ -75,9 +75,9 @@ export const importCoupons: Command = importCommand({
 });
 
 /** Small enough that the daemon goes on answering others while it reads one. */
-const rowsOfRequest = 2000;
-/** While the daemon commits some rows and reads others, the next are parsed here. */
-const requestsAtOnce = 4;
+const rowsOfRequest = 8000;
+/** While the daemon commits one, it reads the next; more would be committed together, which writes more. */
+const requestsAtOnce = 2;
 const charactersOfRequest = 1_000_000;
 /** With so many rejected it is the wrong file, or a column is mapped wrongly. */
 const maximumRejected = 10_000;
