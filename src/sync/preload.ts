@@ -2,6 +2,7 @@ import type { PreloadKey, PreloadOutcome } from '../domain/preload.ts';
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
+import { persist } from './persist.ts';
 import type { LicensePull } from './pull.ts';
 import type { Uplink } from './uplink.ts';
 import type { Wake } from './wake.ts';
@@ -25,12 +26,19 @@ export type PreloadParts = {
 
 /** Fetches the license keys that an operator has named, as fast as the rate's share for refreshes allows. */
 export async function preload(parts: PreloadParts, signal: AbortSignal): Promise<void> {
-  const { reader, writer, uplink, wake } = parts;
+  const { reader, writer, clock, uplink, wake } = parts;
   let restMs = shortestRestMs;
   while (!signal.aborted) {
     const left = uplink.admission().admitted ? reader.preload.left(batch) : [];
     const outcomes = await Promise.all(left.map((key) => fetchKey(parts, key)));
-    if (outcomes.length > 0) await writer.write('recordPreload', { outcomes });
+    if (outcomes.length > 0) {
+      // A full disk must not end the loops; one that is full at the end only loses what can be asked again.
+      await persist(clock, signal, () => writer.write('recordPreload', { outcomes })).catch(
+        (error: unknown) => {
+          if (!signal.aborted) throw error;
+        },
+      );
+    }
     if (outcomes.some(({ found }) => found !== 'unreachable')) {
       restMs = shortestRestMs;
     } else {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { StorageError } from '../../src/service/ports.ts';
 import type { Outcome } from '../../src/domain/outcome.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
 
@@ -86,4 +87,21 @@ test('more keys than can be kept are refused, and nothing of them is queued', as
   const refused = await stage.writer.write('queuePreload', { licenseKeys: keys(2), productKey: null });
   expect(refused).toMatchObject({ ok: false, problem: { code: 'storage_full' } });
   expect(stage.store.preload.progress().left).toBe(99_999);
+});
+
+test('a full disk ends nothing: what was fetched is recorded when there is room again', async () => {
+  using stage = await startSyncStage(['A']);
+  const { writer } = stage;
+  const write = writer.write.bind(writer);
+  let isFull = true;
+  writer.write = (name, ...rest) =>
+    isFull && name === 'recordPreload'
+      ? Promise.reject(new StorageError('full', null))
+      : write(name, ...rest);
+  await preload(stage, ['A']);
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress().left).toBe(1);
+  isFull = false;
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress()).toEqual({ done: 1, failed: 0, left: 0 });
 });

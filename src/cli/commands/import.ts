@@ -146,7 +146,7 @@ async function importFile(
   });
 }
 
-/** Names the columns of a file as the interface does; what it does not know keeps its name and is not sent. */
+/** Names the columns of a file as the interface does; what it does not know is not sent. */
 function mapColumns(
   header: readonly string[],
   { required, optional }: Importable,
