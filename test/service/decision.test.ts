@@ -194,6 +194,20 @@ describe('a change that a person says was applied', () => {
     expect(agent.observation.license.uses).toBe(6);
   });
 
+  it('is not taken for another one that is in doubt, which is sent', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const [first, confirmed] = [await agent.record('usage'), await agent.record('usage')];
+    valueOf(await agent.writer.write('restore', {}));
+    await agent.restart();
+    await decide(agent, confirmed, 'confirm');
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(await agent.send('counter', { justRead: true })).toMatchObject({
+      id: first,
+      progress: { baseUses: 6 },
+    });
+  });
+
   it('moves no count when it is a disable', async () => {
     await using agent = await givenAgent({ uses: 5 });
     const refused = await agent.record('disable');

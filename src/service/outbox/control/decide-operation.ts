@@ -73,13 +73,23 @@ function eventOf({ kind, progress }: Operation, decision: Decision, at: number):
 }
 
 /**
- * The count last confirmed moves along with a counter operation that a person says was applied, or the
- * next answer would look like another writer's. Where it is held, a read has shown it already.
+ * The count last confirmed moves along with a counter operation that a person says was applied, or the next
+ * answer would look like another writer's; so do the counts that others in doubt are read back against, or it
+ * would be taken for one of them. Where it is held, a read has shown it already.
  */
-function countConfirmed({ observations }: Transaction, { kind, subject, progress }: Operation): void {
-  const observation = observations.get(subject);
-  if (observation === null || (kind !== 'usage' && kind !== 'decrease')) return;
+function countConfirmed(
+  { observations, operations }: Transaction,
+  { kind, subject, progress }: Operation,
+): void {
+  if (kind !== 'usage' && kind !== 'decrease') return;
   if (progress.state === 'uncertain' && progress.held) return;
+  for (const other of operations.uncertain(subject, 'counter')) {
+    if (other.progress.state !== 'uncertain' || other.progress.baseUses === null) continue;
+    const baseUses = countAfter(other.progress.baseUses, kind);
+    operations.put({ ...other, progress: { ...other.progress, baseUses } });
+  }
+  const observation = observations.get(subject);
+  if (observation === null) return;
   const { license } = observation;
   observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
