@@ -17,8 +17,11 @@ export class Callers {
   }
 
   verify(key: string): void {
-    const { agent } = this.#world;
-    void agent.licensing.verify(this.#reach(key), this.#spelling(key), this.#forEver);
+    const { agent, history } = this.#world;
+    agent.licensing.verify(this.#reach(key), this.#spelling(key), this.#forEver).catch((error: unknown) => {
+      // Of a process that is gone nothing is heard, also where its store is gone with it.
+      if (!agent.isDead) history.broken.push(`a verify failed: ${String(error)}`);
+    });
   }
 
   change(key: string, trigger: LicenseOperationKind): void {
