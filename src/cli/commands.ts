@@ -134,6 +134,11 @@ export const commands: readonly CommandEntry[] = [
     'Find what is wrong, and say what to do',
     async () => (await import('./local/doctor.ts')).doctorCommand,
   ),
+  command(
+    'explain [code]',
+    'Say what an error code, a state or an exit code means',
+    async () => (await import('./local/explain.ts')).explainCommand,
+  ),
   group('service', 'Run the daemon by systemd', [
     command(
       'print',

@@ -1,6 +1,6 @@
 /*
  * The table of problems: code → HTTP status, title (RFC 9457) and what a caller or operator can do about it.
- * Answers are made from it, and so is src/http/PROBLEMS.md.
+ * Answers are made from it, and so are src/http/PROBLEMS.md and `latchkey explain`, with problem-causes.ts.
  */
 const table = {
   malformed_body: {
@@ -51,7 +51,7 @@ const table = {
   origin_forbidden: {
     status: 403,
     title: 'Web pages may not call this interface',
-    remedy: 'Call from a server or a native program: no browser page is ever answered.',
+    remedy: 'Call from a server or a native program. A page of yours is let in by listen.allowed_origins.',
   },
   host_forbidden: {
     status: 403,

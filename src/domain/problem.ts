@@ -1,5 +1,8 @@
 import type { ProblemCode } from './problem-table.ts';
 
+/** What stands before the code in the `type` of a problem (RFC 9457). */
+export const problemTypePrefix = 'urn:latchkey:problem:';
+
 /** One fault of one parameter, as listed in `errors` of a problem answer. */
 export type ParameterFault = { parameter: string; code: string; detail: string };
 

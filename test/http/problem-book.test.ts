@@ -2,25 +2,32 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { expect, test } from 'vitest';
+import { settingsOf } from '../../src/config/description.ts';
+import { root } from '../../src/config/settings/root.ts';
 import { exitCode } from '../../src/cli/exit-code.ts';
-import { problems } from '../../src/domain/problem-table.ts';
+import { problemCauses } from '../../src/domain/problem-causes.ts';
+import { type ProblemCode, problems } from '../../src/domain/problem-table.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = join(source, 'http/PROBLEMS.md');
 
-/** The book of problems, made from the table; `npm run docs` writes it. */
+/** The book of problems, made from the table and the causes; `npm run docs` writes it. */
 async function problemBook(): Promise<string> {
-  const rows = Object.entries(problems).map(
-    ([code, { status, title, remedy }]) => `| ${status} | \`${code}\` | ${title} | ${remedy} |`,
+  const all = Object.entries(problems) as [ProblemCode, (typeof problems)[ProblemCode]][];
+  const rows = all.map(([code, { status, title }]) => `| ${status} | [\`${code}\`](#${code}) | ${title} |`);
+  const chapters = all.map(
+    ([code, { status, title, remedy }]) =>
+      `## ${code}\n\n${status}: ${title}.\n\n- Why: ${problemCauses[code]}\n- What to do: ${remedy}\n`,
   );
   const text = `# Problems
 
-Every refusal is one of these, as an RFC 9457 body (README.md, Problems). A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem-table.ts by \`npm run docs\`.
+Every refusal is one of these, as an RFC 9457 body (README.md, Problems). \`latchkey explain CODE\` says the same at the keyboard. A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem-table.ts and problem-causes.ts by \`npm run docs\`.
 
-| status | code | title | what to do |
-|---|---|---|---|
+| status | code | title |
+|---|---|---|
 ${rows.join('\n')}
-`;
+
+${chapters.join('\n')}`;
   return await format(text, { ...(await resolveConfig(book)), parser: 'markdown' });
 }
 
@@ -38,4 +45,21 @@ test('every problem of the table is refused with somewhere', () => {
     (code) => code !== 'parameters_invalid' && !text.includes(`'${code}'`),
   );
   expect(unused).toEqual([]);
+});
+
+test('the causes and cures are sentences', () => {
+  for (const text of [
+    ...Object.values(problemCauses),
+    ...Object.values(problems).map(({ remedy }) => remedy),
+  ]) {
+    expect(text).toMatch(/^[A-Z][^\n]{15,}\.$/);
+  }
+});
+
+test('what they name of the configuration exists', () => {
+  const keys = new Set(settingsOf(root).map(({ path }) => path.filter((step) => step !== '[]').join('.')));
+  const texts = [...Object.values(problemCauses), ...Object.values(problems).map(({ remedy }) => remedy)];
+  const named = texts.join('\n').match(/\b(?:limits|sync|listen|freshness|upstream)\.[a-z_]+/g) ?? [];
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((key) => !keys.has(key))).toEqual([]);
 });

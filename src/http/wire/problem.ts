@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ParameterFault, Problem } from '../../domain/problem.ts';
+import { type ParameterFault, type Problem, problemTypePrefix } from '../../domain/problem.ts';
 import { problems } from '../../domain/problem-table.ts';
 
 /** An RFC 9457 problem. */
@@ -34,7 +34,7 @@ export const problemObject: z.ZodType<ProblemObject> = z
 export function presentProblem(problem: Problem, requestId: string): ProblemObject {
   const { title, status } = problems[problem.code];
   return {
-    type: `urn:latchkey:problem:${problem.code}`,
+    type: `${problemTypePrefix}${problem.code}`,
     title,
     status: problem.status ?? status,
     detail: problem.detail,

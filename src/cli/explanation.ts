@@ -1,0 +1,100 @@
+import type { OperationState } from '../domain/operation.ts';
+import { problemCauses } from '../domain/problem-causes.ts';
+import { problems } from '../domain/problem-table.ts';
+import { problemTypePrefix } from '../domain/problem.ts';
+import { exitCode } from './exit-code.ts';
+
+/** What a word that Latchkey says means, for people; `cause` and `remedy` are null where there is nothing to tell. */
+export interface Explanation {
+  readonly kind: 'problem' | 'state' | 'exit_code';
+  readonly name: string;
+  /** The HTTP status and the `type` of a problem. */
+  readonly status: number | null;
+  readonly type: string | null;
+  readonly title: string;
+  readonly cause: string | null;
+  readonly remedy: string | null;
+}
+
+type Words = { title: string; remedy: string | null };
+
+const states: Readonly<Record<OperationState, Words>> = {
+  pending: { title: 'The change waits for its turn to be sent', remedy: null },
+  in_flight: { title: 'The change is being sent right now', remedy: null },
+  uncertain: {
+    title: 'The change may have been applied: its answer was lost',
+    remedy:
+      'Wait: it is read back when its fence has passed. One that is held waits for you: look at the key in your store, then outbox confirm ID if it was applied there, outbox retry ID if it was not, or outbox drop ID to give it up.',
+  },
+  delivered: { title: 'The change was applied, for certain', remedy: null },
+  inferred: {
+    title: 'The change was applied, as far as can be told: something else could explain the count as well',
+    remedy: 'Nothing. Compare the count with your store where one use more or less matters.',
+  },
+  conflicted: {
+    title: 'The change was not applied, because the upstream moved on',
+    remedy: 'Look at the key in your store, then outbox retry ID to send it all the same, or outbox drop ID.',
+  },
+  dead: {
+    title: 'The change was not applied: the upstream refused it, or does not know its license key',
+    remedy:
+      'See why: outbox show ID. When the reason is gone, outbox retry ID, else outbox drop ID. One whose key is known again goes on by itself.',
+  },
+  cancelled: {
+    title: 'The change was undone here, or overtaken by a later one: it was not sent',
+    remedy: null,
+  },
+  dropped: { title: 'The change was given up by a person', remedy: null },
+};
+
+const exitCodes: Readonly<Record<number, Words>> = {
+  [exitCode.done]: { title: 'Done, and the answer is yes', remedy: null },
+  [exitCode.failed]: {
+    title: 'Refused by the daemon, failed, or the answer is no',
+    remedy: 'Read the line on standard error; a code in it is explained by latchkey explain CODE.',
+  },
+  [exitCode.usage]: {
+    title: 'The command line was not understood',
+    remedy: 'See the --help of the command.',
+  },
+  [exitCode.unreachable]: {
+    title: 'No daemon of this state directory answers',
+    remedy:
+      'Start it (latchkey serve, systemctl start latchkey), or name the one that runs by --config or --state-dir.',
+  },
+  74: {
+    title: 'The daemon ended, because its disk failed',
+    remedy:
+      'Look at the disk and its file system. systemd starts the daemon again; nothing answered is lost.',
+  },
+  [exitCode.configuration]: {
+    title: 'The configuration has faults',
+    remedy: 'latchkey config check names each of them. systemd does not try again before it is mended.',
+  },
+};
+
+/** Everything that can be explained: problems, states of a change, exit codes. */
+export const explanations: readonly Explanation[] = [
+  ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({
+    kind: 'problem',
+    name,
+    status,
+    type: `${problemTypePrefix}${name}`,
+    title,
+    cause: problemCauses[name as keyof typeof problems],
+    remedy,
+  })),
+  ...explain('state', states),
+  ...explain('exit_code', exitCodes),
+];
+
+function explain(kind: 'state' | 'exit_code', words: Readonly<Record<string, Words>>): Explanation[] {
+  return Object.entries(words).map(([name, said]) => ({
+    kind,
+    name,
+    status: null,
+    type: null,
+    cause: null,
+    ...said,
+  }));
+}

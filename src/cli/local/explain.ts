@@ -1,0 +1,74 @@
+import { problemTypePrefix } from '../../domain/problem.ts';
+import { suggest } from '../../config/suggestion.ts';
+import { type Command, defineCommand, UsageError } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { type Explanation, explanations } from '../explanation.ts';
+import { formatTable } from '../format.ts';
+import type { Output } from '../output.ts';
+
+/** `explain`: what a code, an HTTP status, a state of a change or an exit code means; works without a daemon. */
+export const explainCommand: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .positional('code', { type: 'string', describe: 'what was said; left out, all are listed' })
+      .example('$0 explain storage_full', 'a code, or the whole type of a problem')
+      .example('$0 explain 503', 'all problems with this HTTP status')
+      .example('$0 explain uncertain', 'a state of a change, as in outbox list')
+      .example('$0 explain 78', 'an exit code'),
+  ({ code, json }, output) => {
+    const found = code === undefined ? explanations : find(code);
+    const [first] = found;
+    if (first === undefined) throw new UsageError(unknown(code ?? ''));
+    show(found.length === 1 ? first : found, { output, json: json === true });
+    return Promise.resolve(exitCode.done);
+  },
+);
+
+function find(said: string): readonly Explanation[] {
+  const word = nameIn(said);
+  return explanations.filter(({ name, status }) => name === word || String(status) === word);
+}
+
+/** The name in a code as people copy it: of the whole `type`, in capitals, with hyphens. */
+function nameIn(said: string): string {
+  const word = said.trim().toLowerCase().replaceAll('-', '_');
+  return word.startsWith(problemTypePrefix) ? word.slice(problemTypePrefix.length) : word;
+}
+
+function unknown(said: string): string {
+  const word = nameIn(said);
+  const names = explanations.map(({ name }) => name);
+  const near = suggest(word, names);
+  const like = near === undefined ? names.filter((name) => word !== '' && name.includes(word)) : [near];
+  const hint = like.length > 0 ? `Did you mean ${like.join(' or ')}?` : 'All: latchkey explain';
+  return `Nothing here is called ${said}. ${hint}`;
+}
+
+function show(
+  found: Explanation | readonly Explanation[],
+  { output, json }: { output: Output; json: boolean },
+): void {
+  if ('kind' in found) {
+    if (json) output.printJson(found);
+    else output.print(formatExplanation(found));
+    return;
+  }
+  if (json) output.printJson({ explanations: found });
+  else
+    output.print(formatTable(found.map((each) => ({ code: each.name, of: kindOf(each), is: each.title }))));
+}
+
+function formatExplanation(explanation: Explanation): string {
+  const { name, title, cause, remedy } = explanation;
+  return [
+    `${name} (${kindOf(explanation)}): ${title}`,
+    ...(cause === null ? [] : [`Why: ${cause}`]),
+    ...(remedy === null ? [] : [`What to do: ${remedy}`]),
+  ].join('\n\n');
+}
+
+function kindOf({ kind, status }: Explanation): string {
+  return kind === 'problem' ? `HTTP ${status}` : ofWhat[kind];
+}
+
+const ofWhat = { state: 'a change', exit_code: 'exit code' } as const;

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { exitCode } from '../../src/cli/exit-code.ts';
+import { operationStates } from '../../src/domain/operation.ts';
+import { problemCauses } from '../../src/domain/problem-causes.ts';
+import { problems } from '../../src/domain/problem-table.ts';
+import { latchkey } from '../support/command-line.ts';
+
+test('a code is explained: what it means, why, and what to do', async () => {
+  const { code, out } = await latchkey('explain', 'storage_full');
+  const { title, remedy } = problems.storage_full;
+  expect([code, out]).toEqual([
+    0,
+    `storage_full (HTTP 507): ${title}\n\nWhy: ${problemCauses.storage_full}\n\nWhat to do: ${remedy}\n`,
+  ]);
+});
+
+test.each(['urn:latchkey:problem:license_not_found', 'LICENSE_NOT_FOUND', ' license-not-found '])(
+  'a code is found as people copy it: %s',
+  async (said) => {
+    const { code, out } = await latchkey('explain', said);
+    expect([code, out.split(' ', 1)]).toEqual([0, ['license_not_found']]);
+  },
+);
+
+test('an HTTP status lists the problems that have it', async () => {
+  const { out } = await latchkey('explain', '503', '--json');
+  const { explanations } = JSON.parse(out) as { explanations: { name: string; status: number }[] };
+  const expected = Object.entries(problems).filter(([, { status }]) => status === 503);
+  expect(explanations.map(({ name }) => name)).toEqual(expected.map(([name]) => name));
+});
+
+test('without a word all are listed: each problem, state of a change and exit code', async () => {
+  const { out } = await latchkey('explain', '--json');
+  const { explanations } = JSON.parse(out) as { explanations: { kind: string; name: string }[] };
+  const of = (kind: string): string[] =>
+    explanations.filter((each) => each.kind === kind).map(({ name }) => name);
+  expect(of('problem')).toEqual(Object.keys(problems));
+  expect(of('state').toSorted()).toEqual([...operationStates].toSorted());
+  expect(of('exit_code').map(Number)).toEqual(expect.arrayContaining(Object.values(exitCode)));
+  const shown = await latchkey('explain');
+  expect(shown.out.split('\n').filter((line) => line !== '')).toHaveLength(explanations.length + 1);
+});
+
+test.each([
+  ['uncertain', /^uncertain \(a change\): .*\n\nWhat to do: /],
+  ['78', /^78 \(exit code\): .*\n\nWhat to do: /],
+  ['0', /^0 \(exit code\): .*\n$/],
+])('%s is explained, too', async (word, text) => {
+  expect(await latchkey('explain', word)).toMatchObject({ code: 0, out: expect.stringMatching(text) });
+});
+
+test('the JSON of one is that one', async () => {
+  const { out } = await latchkey('explain', 'rate_limited', '--json');
+  expect(JSON.parse(out)).toEqual({
+    kind: 'problem',
+    name: 'rate_limited',
+    status: 429,
+    type: 'urn:latchkey:problem:rate_limited',
+    title: problems.rate_limited.title,
+    cause: problemCauses.rate_limited,
+    remedy: problems.rate_limited.remedy,
+  });
+});
+
+test.each([
+  ['storage_ful', 'Did you mean storage_full?'],
+  ['urn:latchkey:problem:licence_not_found', 'Did you mean license_not_found?'],
+  ['expired', 'Did you mean token_expired or verdict_expired?'],
+  ['xyzzy', 'All: latchkey explain'],
+])('a mistake in %s is told with what is near', async (word, hint) => {
+  const { code, out, err } = await latchkey('explain', word);
+  expect([code, out]).toEqual([exitCode.usage, '']);
+  expect(err).toContain(`Nothing here is called ${word}. ${hint}`);
+});
