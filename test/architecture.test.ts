@@ -99,8 +99,7 @@ const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
   'store/files/open.ts process': 'which SQLite is built in, only Node can say',
   'http/listen.ts node:process': 'a socket must never be there with a wider mode',
-  'http/server.ts randomUUID': 'names requests that come without a name',
-  'http/entry/broken-request.ts randomUUID': 'names requests that cannot be read',
+  'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
   'upstream/transport.ts AbortSignal.timeout': 'the bound of a real request, which has to end by real time',
 };
 

@@ -20,6 +20,9 @@ export const apiKeyHeaders: Readonly<Record<DialectName, string>> = {
 /** Makes a write repeatable (draft-ietf-httpapi-idempotency-key-header). */
 export const idempotencyKeyHeader = 'Idempotency-Key';
 
+/** Names a request, in its answer, in the log and on the way up (src/http/README.md, The id of a request). */
+export const requestIdHeader = 'X-Request-Id';
+
 /** Tell how current an answer is (src/http/README.md, What an agent adds). */
 export const provenanceHeaderNames = {
   freshness: 'Latchkey-Freshness',

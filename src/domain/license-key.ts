@@ -1,5 +1,6 @@
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
+const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
 export const maximumLicenseKeyLength = 100;
 
 /** How many random bytes make a license key. */
@@ -22,4 +23,9 @@ export function parseLicenseKey(text: string): string | null {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed.length > maximumLicenseKeyLength) return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
+}
+
+/** Whether a key of the generated format stands anywhere in a text, which must not be logged then. */
+export function containsLicenseKey(text: string): boolean {
+  return containsGenerated.test(text);
 }

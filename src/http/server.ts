@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { credentialHeaders, instanceHeader } from '../domain/header-names.ts';
+import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
@@ -10,6 +9,7 @@ import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
+import { requestIdOf } from './entry/request-id.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
 import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
@@ -30,7 +30,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const broken = new BrokenRequests(app, connections);
   const server = fastify({
     ...serverOptions(settings),
-    genReqId: () => randomUUID().slice(0, 13),
+    genReqId: requestIdOf,
     // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
     // The gate parses the query, more strictly than the router would.
@@ -43,7 +43,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
-      nameInstance(app, reply);
+      nameAnswer(app, request, reply);
       sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
@@ -62,7 +62,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   readBodies(server, settings.limits);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
   server.addHook('onRequest', (request, reply, done) => {
-    nameInstance(app, reply);
+    nameAnswer(app, request, reply);
     done(
       errorOf(() => {
         arrive(request, reply);
@@ -78,9 +78,9 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   return server;
 }
 
-/** By this the command line and an agent's own upstream client tell who answered. */
-function nameInstance({ instance }: App, reply: FastifyReply): void {
-  reply.header(instanceHeader, instance);
+/** Says which instance answers, by which the command line and an agent know each other, and to which request. */
+function nameAnswer({ instance }: App, { id }: FastifyRequest, reply: FastifyReply): void {
+  reply.header(instanceHeader, instance).header(requestIdHeader, id);
 }
 
 function serverOptions({ limits, tls }: ServerSettings): object {

@@ -12,7 +12,6 @@ const folder = join(import.meta.dirname, 'answers');
 /** What differs from run to run, and what stands for it. */
 const varying: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uuid>'],
-  [/"[0-9a-f]{8}-[0-9a-f]{4}"/g, '"<request>"'],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)/g, '<datetime>'],
   [/lk_[a-z]+_[\w-]{20,}/g, '<secret>'],
   [/"last_used_at":(?:null|"<datetime>")/g, '"last_used_at":"<varies>"'],

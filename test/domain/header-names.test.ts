@@ -6,6 +6,7 @@ import {
   idempotencyKeyHeader,
   instanceHeader,
   provenanceHeaderNames,
+  requestIdHeader,
 } from '../../src/domain/header-names.ts';
 
 const source = join(import.meta.dirname, '../../src');
@@ -13,7 +14,7 @@ const withoutComments = (text: string): string => text.replaceAll(/\/\*[^]*?\*\/
 
 test('the name of a header is written in one place', () => {
   const tables = [credentialHeaders, provenanceHeaderNames].flatMap((table) => Object.values(table));
-  const names = [...tables, idempotencyKeyHeader, instanceHeader];
+  const names = [...tables, idempotencyKeyHeader, instanceHeader, requestIdHeader];
   const written = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .flatMap((path) => {

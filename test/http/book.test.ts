@@ -7,6 +7,7 @@ import {
   idempotencyKeyHeader,
   instanceHeader,
   provenanceHeaderNames,
+  requestIdHeader,
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/scope.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
@@ -74,6 +75,7 @@ test('every header that is read or sent is in the book', () => {
     ...Object.values(credentialHeaders),
     idempotencyKeyHeader,
     instanceHeader,
+    requestIdHeader,
     ...Object.values(provenanceHeaderNames),
   ];
   const files = readdirSync(join(source, 'http'), { recursive: true, encoding: 'utf8' });

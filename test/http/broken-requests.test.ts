@@ -35,6 +35,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const answer = await sendRaw(served.listeners[listener], bytes);
     expect(answer.status).toBe(status);
     const { request_id } = JSON.parse(answer.body) as { request_id: string };
+    expect(answer.headers['x-request-id']).toBe(request_id);
     expect(served.lines).toEqual([
       {
         level: 'info',
@@ -57,6 +58,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const answer = await sendRaw(served.listeners[listener], bytes);
     expect([answer.status, answer.headers['connection'], answer.ending]).toEqual([status, 'close', 'closed']);
     const { request_id } = JSON.parse(answer.body) as { request_id: string };
+    expect(answer.headers['x-request-id']).toBe(request_id);
     expect(served.lines).toMatchObject([
       { message: 'refused', method: 'POST', route: '/admin/v1/accounts', status, code, request_id },
     ]);

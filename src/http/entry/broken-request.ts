@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { requestIdHeader } from '../../domain/header-names.ts';
 import { refuse } from '../../domain/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem-table.ts';
 import type { App } from '../app.ts';
@@ -8,6 +8,7 @@ import { ProblemError } from '../problem-error.ts';
 import { logRequest } from '../request-log.ts';
 import { presentProblem } from '../wire/problem.ts';
 import type { Connections } from './connections.ts';
+import { newRequestId } from './request-id.ts';
 
 type Refused = { code: ProblemCode; detail: string };
 
@@ -67,7 +68,7 @@ export class BrokenRequests {
 
   #refuse(socket: Duplex, { code, detail }: Refused): void {
     const { status } = problems[code];
-    const requestId = randomUUID().slice(0, 13);
+    const requestId = newRequestId();
     logRequest(this.#app.log, { method: null, route: null, status, code, requestId, durationMs: 0 });
     this.#app.metrics.countUnrouted(status);
     const body = JSON.stringify(presentProblem(refuse(code, detail).problem, requestId));
@@ -75,6 +76,7 @@ export class BrokenRequests {
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
+      `${requestIdHeader}: ${requestId}`,
       'Connection: close',
     ];
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -1,5 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { idempotencyKeyHeader, instanceHeader, provenanceHeaderNames } from '../../domain/header-names.ts';
+import {
+  idempotencyKeyHeader,
+  instanceHeader,
+  provenanceHeaderNames,
+  requestIdHeader,
+} from '../../domain/header-names.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
 import type { Head } from './request-headers.ts';
@@ -10,6 +15,7 @@ const openToPages = /^\/(?:api|agent)\//;
 /** The answer's headers that a page may read. */
 const readable = [
   instanceHeader,
+  requestIdHeader,
   ...Object.values(provenanceHeaderNames),
   'Age',
   'Cache-Status',
@@ -57,7 +63,13 @@ export class Origins {
   ): void {
     if (this.#allowed.length === 0) return;
     const paths = new Set(routes.map(({ path }) => path).filter((path) => openToPages.test(path)));
-    const headers = ['Content-Type', idempotencyKeyHeader, 'Prefer', ...credentialNames].join(', ');
+    const headers = [
+      'Content-Type',
+      idempotencyKeyHeader,
+      requestIdHeader,
+      'Prefer',
+      ...credentialNames,
+    ].join(', ');
     for (const path of paths) {
       const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
       server.options(path, (request, reply) => {
