@@ -701,6 +701,11 @@ describe('a read that a cache on the way answered', () => {
       confirmedAt: agent.now - hour,
       local: { uses: 5, enabled: true },
     });
+    await agent.read(agent.cacheSays(9, 2 * minute));
+    expect(agent.observation).toMatchObject({
+      confirmedAt: agent.now - 2 * minute,
+      local: { uses: 5, enabled: true },
+    });
     await agent.read(agent.cacheSays(9, minute, { enabled: false }));
     expect(agent.observation).toMatchObject({ confirmedAt: agent.now - minute, local: { enabled: false } });
     // The count is still that of the upstream's own last answer: the next use goes up on it.

@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { AgentStage, day, givenAgent, lost, minute, no, second, valueOf } from '../support/service-stage.ts';
+import {
+  AgentStage,
+  day,
+  givenAgent,
+  hour,
+  lost,
+  minute,
+  no,
+  second,
+  valueOf,
+} from '../support/service-stage.ts';
 
 describe('after a restore nothing is certain, whoever else writes', () => {
   it('a use that the lost past may have delivered and taken back is sent, and ends inferred', async () => {
@@ -197,6 +207,16 @@ describe('what a lost past had under way is waited for', () => {
     await using agent = await givenRestored();
     agent.pass(minute);
     await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    await agent.restart();
+    await agent.record('usage');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+  });
+
+  it('but no longer, also where the clock was turned back before the next start', async () => {
+    await using agent = await givenRestored();
+    agent.pass(minute);
+    await agent.writer.write('markTime', { mark: { at: agent.now, isConfirmed: true } });
+    agent.steady -= hour;
     await agent.restart();
     await agent.record('usage');
     expect(await agent.plan('counter')).toEqual({ step: 'read' });

@@ -41,12 +41,16 @@ describe('one key, one lane, however it is spelled', () => {
     await readAs(agent, 'Key-1', answer);
     const { operationId } = valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
     const other = await agent.record('usage');
+    await agent.record('disable');
     await readAs(agent, 'KEY-1', answer);
     const { operations, observations } = agent.store;
+    for (const lane of ['counter', 'state'] as const) {
+      expect(operations.head('Key-1', lane)?.nextAt).toBe(agent.steady);
+    }
     expect(operations.lane('Key-1', 'counter').map(({ id }) => id)).toEqual([operationId, other]);
     expect(observations.get('KEY-1')).toMatchObject({
       license: { licenseKey: 'Key-1', uses: 3 },
-      local: { uses: 5, pending: 2 },
+      local: { uses: 5, pending: 3, enabled: false },
     });
   });
 

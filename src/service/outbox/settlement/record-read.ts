@@ -31,7 +31,6 @@ export type RecordRead = {
 };
 
 export type RecordedRead = {
-  observation: Observation | null;
   /** A count that neither the last answer nor this agent's doubtful operations explain. */
   unexpected: UnexpectedCount | null;
 };
@@ -51,19 +50,19 @@ export function recordRead(
   const { licenseKey, productKey, outcome, sentAt, policy } = command;
   if (outcome.outcome !== 'applied') {
     recordFailure(transaction, { ...command, outcome }, context);
-    return done({ observation: transaction.observations.get(licenseKey), unexpected: null });
+    return done({ unexpected: null });
   }
   confirmTime(transaction, context.now);
   if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
     // The lanes of the key itself were not held by this read: it shows only under which name the key is known.
-    return done({ observation: transaction.observations.get(read.licenseKey), unexpected: null });
+    return done({ unexpected: null });
   }
   const before = transaction.observations.get(read.licenseKey);
   if (before !== null && outcome.isCached) {
-    const observation = recordCached(transaction, before, { ...command, outcome }, context);
-    return done({ observation, unexpected: null });
+    recordCached(transaction, before, { ...command, outcome }, context);
+    return done({ unexpected: null });
   }
   const askedAt = before?.askedAt ?? context.now;
   const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
@@ -80,19 +79,22 @@ export function recordRead(
     askedAt,
     refreshAt: nextRefreshAt({ askedAt }, policy, at),
   };
-  if (before === null) return done({ observation: putObservation(transaction, seen), unexpected: null });
+  if (before === null) {
+    putObservation(transaction, seen);
+    return done({ unexpected: null });
+  }
   if (before.gone) reviveOperations(transaction, read.licenseKey, context);
   const settling = { observation: before, read, sentAt, policy };
   const counted = settleCounter(transaction, settling, context);
   settleState(transaction, settling, context);
-  const observation = putObservation(transaction, {
+  putObservation(transaction, {
     ...seen,
     license: counted.settled ? read : { ...read, uses: before.license.uses },
     boot: counted.settled ? seen.boot : before.boot,
     readFirst: counted.settled ? false : before.readFirst,
     manyWriters: seen.manyWriters || counted.unexpected !== null,
   });
-  return done({ observation, unexpected: counted.unexpected });
+  return done({ unexpected: counted.unexpected });
 }
 
 /**
@@ -104,7 +106,7 @@ function recordCached(
   before: Observation,
   command: RecordRead & { outcome: Applied<License> },
   context: Context,
-): Observation {
+): void {
   const { outcome, policy } = command;
   const { licenseKey, uses } = before.license;
   // How old it is, is told by clocks that may be wrong: it can revoke a key, and never bring one back.
@@ -118,7 +120,7 @@ function recordCached(
   const detail = 'a cache on the way answered, not the upstream';
   const failure = { detail, retryAfterMs: null, outage: false };
   postponeDueLanes(transaction, licenseKey, { ...command, failure }, context);
-  return putObservation(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
+  putObservation(transaction, { ...before, ...seen, refreshAt: nextRefreshAt(before, policy, at) });
 }
 
 type FailedRead = RecordRead & { outcome: Exclude<Outcome<License>, { outcome: 'applied' }> };
