@@ -47,6 +47,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   daemon: { folders: belowDaemon, modules: true },
   // One reader of CSV, for files that are imported here or sent to the server as they are.
   cli: { folders: ['domain', 'config'], files: ['http/wire/csv.ts'], modules: true },
+  // Scripts of their own, which build what is shipped.
+  packaging: { folders: [], modules: true },
   '': { folders: [...belowDaemon, 'daemon'], modules: false },
 };
 

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import yargs, { type Argv } from 'yargs';
+import { version } from '../config/version.ts';
 import { markOperands, readArguments, unmark } from './arguments.ts';
 import { type Command, type CommandEntry, type GlobalOptions, nameOf, UsageError } from './command.ts';
 import { commands } from './commands.ts';
@@ -36,7 +36,7 @@ function buildProgram(run: Run): Argv<GlobalOptions> {
     .option('config', { type: 'string', requiresArg: true, describe: 'Configuration file' })
     .option('state-dir', { type: 'string', requiresArg: true, describe: 'Directory of the state' })
     .option('json', { type: 'boolean', describe: 'Print the answer as JSON' })
-    .version(readVersion())
+    .version(version)
     .help()
     .strict()
     .strictCommands()
@@ -92,10 +92,4 @@ function explain(error: unknown, output: Output): number {
 /** Usage errors are ours, or those that yargs throws itself. */
 function isMisuse(error: unknown): boolean {
   return error instanceof UsageError || (error instanceof Error && error.name === 'YError');
-}
-
-/** `package.json` is two levels up, from `src/cli` and from `dist/cli`. */
-function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

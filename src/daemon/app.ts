@@ -1,3 +1,4 @@
+import { version } from '../config/version.ts';
 import { defaultAccountId } from '../domain/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
@@ -10,7 +11,6 @@ import type { Role, RoleParts } from './role/role.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
 import type { WriterThread } from './threads/writer-thread.ts';
-import { version } from './version.ts';
 
 /** What the routes depend on, of a process that runs. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'clock' | 'log'> &

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
+import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { TokenUses } from '../service/access/token-use.ts';
@@ -29,7 +30,6 @@ import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { recordCounts, statusOf, type StatusParts } from './status.ts';
 import { startStore, warnOfApiKey } from './start-store.ts';
-import { version } from './version.ts';
 import { startWriter, type WriterThread } from './threads/writer-thread.ts';
 
 /** How long a stop waits for what is in flight, in ms. */

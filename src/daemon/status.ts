@@ -1,9 +1,9 @@
+import { version } from '../config/version.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Role } from './role/role.ts';
-import { version } from './version.ts';
 
 export type StatusParts = {
   instance: string;

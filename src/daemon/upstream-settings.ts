@@ -6,7 +6,7 @@ import type { ConnectionSettings } from '../upstream/connections.ts';
 import { dialects } from '../upstream/dialects/all.ts';
 import type { PlainUpstreamSettings } from '../upstream/plain-upstream.ts';
 import { readFiles } from './certificate.ts';
-import { version } from './version.ts';
+import { version } from '../config/version.ts';
 
 /** How the configured upstream is connected to; `ca`: the content of `upstream.ca_file`. */
 export function connectionSettings(

@@ -22,16 +22,24 @@ export async function latchkey(...argv: string[]): Promise<Outcome> {
   return { code, out, err };
 }
 
-const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** What is started, with its first arguments. */
+export type Program = readonly [file: string, ...argv: string[]];
+
+/** The program as it is in this repository. */
+export const fromSource: Program = [
+  process.execPath,
+  fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url)),
+];
 
 /** Runs a command line as people do: a process of its own, ended after 15 seconds. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
+  [file, ...first]: Program = fromSource,
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const env = { ...process.env, ...environment };
-  const child = execFile(process.execPath, [main, ...argv], { env, timeout: 15_000 }, (_error, out, err) => {
+  const child = execFile(file, [...first, ...argv], { env, timeout: 15_000 }, (_error, out, err) => {
     resolve({ code: child.exitCode ?? -1, out, err });
   });
   return promise;

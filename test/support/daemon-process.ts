@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { fromSource, type Program } from './command-line.ts';
 
-const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const startMs = 30_000;
 
 export type LogLine = Record<string, unknown> & { msg?: string };
@@ -34,8 +33,9 @@ export async function startDaemonProcess(
   directory: string,
   configuration: object,
   environment: Record<string, string> = {},
+  program: Program = fromSource,
 ): Promise<DaemonProcess> {
-  const process_ = spawnDaemon(directory, configuration, environment);
+  const process_ = spawnDaemon(directory, configuration, environment, program);
   const ready = await Promise.race([
     process_.said('ready'),
     process_.ended.then((code) => {
@@ -56,11 +56,12 @@ export function spawnDaemon(
   directory: string,
   configuration: object,
   environment: Record<string, string> = {},
+  [file, ...argv]: Program = fromSource,
 ): DaemonProcess {
-  const file = join(directory, 'config.yaml');
+  const config = join(directory, 'config.yaml');
   const text = JSON.stringify({ state_dir: join(directory, 'state'), ...configuration });
-  writeFileSync(file, text, { mode: 0o600 });
-  const child = spawn(process.execPath, [program, 'serve', '--config', file], {
+  writeFileSync(config, text, { mode: 0o600 });
+  const child = spawn(file, [...argv, 'serve', '--config', config], {
     env: { PATH: process.env['PATH'], HOME: directory, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

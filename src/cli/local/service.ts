@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { formatReason } from '../../config/fault.ts';
@@ -96,6 +97,7 @@ function unitOf({ user, program, config }: Args): string {
 
 /** The full path of this program, since a service does not have this user's PATH. */
 function thisProgram(): readonly string[] {
+  if (isSea()) return [process.execPath];
   return [
     process.execPath,
     join(import.meta.dirname, `../main${import.meta.filename.endsWith('.ts') ? '.ts' : '.js'}`),

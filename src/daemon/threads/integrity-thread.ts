@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { workerFile } from './worker-file.ts';
 
 /** What is wrong with a store; null: nothing. */
 export type DamageMessage = { damage: string | null };
@@ -12,8 +12,10 @@ export class IntegrityCheck implements AsyncDisposable {
   readonly damage: Promise<string | null>;
 
   constructor(databasePath: string) {
-    const file = new URL(`./integrity-worker${extname(import.meta.filename)}`, import.meta.url);
-    this.#worker = new Worker(file, { workerData: { databasePath }, name: 'integrity' });
+    this.#worker = new Worker(workerFile('integrity-worker'), {
+      workerData: { databasePath },
+      name: 'integrity',
+    });
     const found = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
     const ended = once(this.#worker, 'exit').then(() => null);
     this.damage = Promise.race([found, ended]).catch((error: unknown) => String(error));

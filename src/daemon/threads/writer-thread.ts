@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
@@ -11,6 +10,7 @@ import {
   type DiskSpaceMessage,
   type WriterMessage,
 } from './writer-message.ts';
+import { workerFile } from './worker-file.ts';
 
 /** A write that takes longer than this, in ms, means that the disk hangs. */
 const stuckMs = 60_000;
@@ -30,9 +30,7 @@ export async function startWriter(
   clock: Clock,
   options: WriterOptions,
 ): Promise<WriterThread> {
-  // The build has the same name with another extension.
-  const file = new URL(`./writer-worker${extname(import.meta.filename)}`, import.meta.url);
-  const worker = new Worker(file, { workerData: { databasePath }, name: 'writer' });
+  const worker = new Worker(workerFile('writer-worker'), { workerData: { databasePath }, name: 'writer' });
   const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];
   const writer = new WriterThread(worker, clock, options);
   if (isFull) writer.setFull(isFull);

@@ -1,0 +1,68 @@
+/**
+ * Builds `dist/executable/latchkey`: Latchkey and the Node that runs this script in one file, by Node's own
+ * single-executable build (https://nodejs.org/api/single-executable-applications.html). It needs neither Node
+ * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
+ *
+ * What the program reads beside itself lies in the file as an asset, by its name: the code of each thread
+ * (`daemon/threads/worker-file.ts`) and package.json (`config/version.ts`). Whatever else is to be read beside
+ * the program has to be added to these.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { build } from 'rolldown';
+
+const root = join(import.meta.dirname, '../..');
+const output = join(root, 'dist/executable/latchkey');
+
+/** The entry points of threads; each becomes an asset. */
+const workers = ['backup-worker', 'integrity-worker', 'writer-worker'];
+
+const workshop = mkdtempSync(join(tmpdir(), 'latchkey-executable-'));
+try {
+  const main = await bundle('src/cli/main.ts');
+  const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
+  for (const worker of workers) assets[`${worker}.js`] = await bundle(`src/daemon/threads/${worker}.ts`);
+  mkdirSync(dirname(output), { recursive: true });
+  combine({ main, assets, executable: strippedNode() });
+} finally {
+  rmSync(workshop, { recursive: true });
+}
+
+/** Puts an entry point and all that it imports into one file; gives its path. Names stay, for stack traces. */
+async function bundle(entry: string): Promise<string> {
+  const file = join(workshop, basename(entry).replace('.ts', '.js'));
+  await build({
+    input: join(root, entry),
+    platform: 'node',
+    // A warning would be of something that is missing at run time.
+    onLog: (_level, { message }) => {
+      throw new Error(message);
+    },
+    output: { file, format: 'esm', codeSplitting: false, comments: false },
+  });
+  return file;
+}
+
+/** A copy of this Node without its symbols, which are a quarter of it; as it is where nothing can strip it. */
+function strippedNode(): string {
+  const copy = join(workshop, 'node');
+  copyFileSync(process.execPath, copy);
+  const { error } = spawnSync('strip', [copy], { stdio: 'inherit' });
+  if (error !== undefined) process.stderr.write('There is no strip (binutils): the executable is larger.\n');
+  return copy;
+}
+
+type Parts = { main: string; assets: Record<string, string>; executable: string };
+
+function combine(parts: Parts): void {
+  const file = join(workshop, 'configuration.json');
+  const settings = { mainFormat: 'module', useCodeCache: true, disableExperimentalSEAWarning: true };
+  // The one that is there may be running.
+  const built = `${output}.new`;
+  writeFileSync(file, JSON.stringify({ ...parts, ...settings, output: built }));
+  const { status } = spawnSync(process.execPath, ['--build-sea', file], { stdio: 'inherit' });
+  if (status !== 0) throw new Error(`node --build-sea ended with ${status}`);
+  renameSync(built, output);
+}

@@ -1,0 +1,82 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { runProcess, type Outcome } from '../support/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { buildExecutable, isBuildable } from '../support/executable.ts';
+import { startPlainUpstream } from '../support/plain-upstream.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
+
+describe.skipIf(!isBuildable)('one executable, without Node and npm (built and tried on Linux)', () => {
+  let built = '';
+  beforeAll(() => {
+    built = buildExecutable();
+  });
+
+  /** A machine on which there is nothing else: no PATH, an empty home, the executable away from the sources. */
+  function machine(home: string): {
+    program: string;
+    run: (...argv: string[]) => Promise<Outcome>;
+  } {
+    const program = join(home, 'latchkey');
+    copyFileSync(built, program);
+    const run = (...argv: string[]): Promise<Outcome> =>
+      runProcess(argv, { HOME: home, PATH: '' }, [program]);
+    return { program, run };
+  }
+
+  test('plays the demo', async () => {
+    await using home = temporaryDirectory();
+    const { code, out, err } = await machine(home.path).run('demo');
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('Every step held.');
+  });
+
+  test('is the agent that keeps a use through kill -9, and steers it', async () => {
+    await using home = temporaryDirectory();
+    const { program, run } = machine(home.path);
+    await using store = await startPlainUpstream({
+      apiKey: 'api-key',
+      products: [{ productKey, secret }],
+      licenses: [{ licenseKey, productKey, buyerEmail: 'buyer@example.com' }],
+    });
+    const configuration = {
+      listen: { tcp: '127.0.0.1:0' },
+      upstream: { base_url: store.url },
+      products: [{ key: productKey, secret }],
+    };
+    const start = (): Promise<DaemonProcess> =>
+      startDaemonProcess(home.path, configuration, { PATH: '' }, [program]);
+    const config = join(home.path, 'config.yaml');
+    const ask = async (...argv: string[]): Promise<unknown> => {
+      const { code, out, err } = await run(...argv, '--json', '--config', config);
+      expect([code, err], argv.join(' ')).toEqual([0, '']);
+      return JSON.parse(out);
+    };
+
+    await using killed = await start();
+    expect(await ask('verify', licenseKey)).toMatchObject({ uses: 0, enabled: true });
+    await store.stop();
+    expect(await ask('use', licenseKey)).toMatchObject({ uses: 1 });
+    await killed.kill();
+
+    await using agent = await start();
+    expect(await ask('verify', licenseKey)).toMatchObject({ uses: 1 });
+    const version = (await run('--version')).out.trim();
+    expect(await ask('status')).toMatchObject({ role: 'agent', version, outbox: { pending: 1 } });
+    await ask('backup', join(home.path, 'copy.db'));
+    const description = await fetch(new URL('/openapi.json', agent.tcp));
+    expect(await description.json()).toMatchObject({ info: { version } });
+    agent.signal('SIGTERM');
+    expect(await agent.ended).toBe(0);
+    expect(agent.complaints).toBe('');
+  });
+
+  test('is what its own service unit starts', async () => {
+    await using home = temporaryDirectory();
+    const { program, run } = machine(home.path);
+    expect((await run('service', 'print')).out).toContain(`\nExecStart=${program} serve\n`);
+  });
+});
