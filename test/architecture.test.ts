@@ -58,7 +58,7 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set(
-  ['serve', 'sandbox', 'demo', 'restore', 'doctor', 'config'].map((name) => `cli/local/${name}.ts`),
+  ['serve', 'sandbox', 'demo', 'restore', 'state', 'doctor', 'config'].map((name) => `cli/local/${name}.ts`),
 );
 
 const climbing: Rule = (tree) =>

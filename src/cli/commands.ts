@@ -129,6 +129,13 @@ export const commands: readonly CommandEntry[] = [
     'Put a backup back, while no daemon runs',
     async () => (await import('./local/restore.ts')).restoreCommand,
   ),
+  group('state', 'See what the state directory holds', [
+    command(
+      'show',
+      'Show what would be lost with it; asks no daemon',
+      async () => (await import('./local/state.ts')).showState,
+    ),
+  ]),
   command(
     'doctor',
     'Find what is wrong, and say what to do',

@@ -16,7 +16,9 @@ import {
 } from '../support/plain-upstream.ts';
 import { listenSecurely } from '../support/listener.ts';
 import { challengePage, startRealStore } from '../support/real-store.ts';
+import { openWriting } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/files/open.ts';
+import { givenOperation } from '../support/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
 
@@ -282,6 +284,20 @@ test('a damaged store is told while no daemon runs', async () => {
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(
     /it is not an SQLite database.* → {2}restore a backup: latchkey restore FILE/,
+  );
+});
+
+test('changes that a stopped agent has not sent are told', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  {
+    using store = openStore({ directory: join(directory.path, 'state') });
+    using connection = openWriting(store.databasePath);
+    connection.transaction.operations.add(givenOperation());
+  }
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(linesOf(found, 'warn')).toContain(
+    '1 changes in it have not reached the upstream  →  start it: latchkey serve',
   );
 });
 

@@ -1,5 +1,6 @@
-import { fail, ok, type Finding } from '../../config/finding.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { DatabaseRefused, restoreAdvice } from '../../store/faults.ts';
+import { readContents } from '../../store/files/contents.ts';
 import { findDamage } from '../../store/files/damage.ts';
 import { findDatabase } from '../../store/files/database-file.ts';
 import { findNewerSchema } from '../../store/files/migrations.ts';
@@ -9,7 +10,9 @@ import { databaseIn } from '../../store/files/state-directory.ts';
 export function examineStore(stateDir: string): Finding[] {
   const path = databaseIn(stateDir);
   try {
-    return findDatabase(path) ? [examineDatabase(path)] : [];
+    if (!findDatabase(path)) return [];
+    const found = examineDatabase(path);
+    return found.level === 'ok' ? [found, ...examineOutbox(stateDir)] : [found];
   } catch (error) {
     if (!(error instanceof DatabaseRefused)) throw error;
     return [fail(error.message, restoreAdvice)];
@@ -23,4 +26,12 @@ function examineDatabase(path: string): Finding {
   return newer === null
     ? ok(`the store ${path} is sound`)
     : fail(`the store ${path} cannot be used: ${newer}`, 'start it with the newer Latchkey');
+}
+
+function examineOutbox(stateDir: string): Finding[] {
+  const { unfinished } = readContents(stateDir);
+  const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
+  return count === 0
+    ? []
+    : [warn(`${count} changes in it have not reached the upstream`, 'start it: latchkey serve')];
 }

@@ -1,11 +1,21 @@
-import { chmodSync, constants, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { findDatabase, syncDirectory } from './database-file.ts';
 import { checkpoint } from '../connection.ts';
 import { DatabaseRefused } from '../faults.ts';
 import { findDamage } from './damage.ts';
 import { migrate } from './migrations.ts';
-import { databaseIn } from './state-directory.ts';
+import { databaseIn, stateFiles } from './state-directory.ts';
 
 /** A backup on its way into a state directory: removed when disposed before it was put in place. */
 export interface Draft extends Disposable {
@@ -58,6 +68,15 @@ export function putInPlace({ path: draft }: Draft, directory: string): string | 
 function copyPrivately(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_EXCL);
   chmodSync(to, 0o600);
+}
+
+/** The databases of a directory that were kept when a backup was put in their place. */
+export function findReplaced(directory: string): readonly string[] {
+  if (!existsSync(directory)) return [];
+  const kept = new RegExp(String.raw`^${RegExp.escape(stateFiles.database)}\.replaced(-\d+)?$`);
+  return readdirSync(directory)
+    .filter((name) => kept.test(name))
+    .map((name) => join(directory, name));
 }
 
 /** Changes that were answered may be in an earlier one alone, so none is ever overwritten. */

@@ -1,0 +1,49 @@
+import { locateDaemon } from '../../config/load.ts';
+import { reportFaults, toLoadOptions } from '../configuration.ts';
+import { type Command, defineCommand } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+
+/** `state show`: what would be lost with a state directory; asks no daemon, and none need run. */
+export const showState: Command = defineCommand(
+  (yargs) =>
+    yargs
+      .option('check', {
+        type: 'boolean',
+        default: false,
+        describe: 'Exit 1 when something would be lost with it',
+      })
+      .example('$0 state show --check', 'before it is removed'),
+  async (args, output) => {
+    const found = locateDaemon(toLoadOptions(args));
+    if (!found.ok) return reportFaults(found.faults, output);
+    const { stateDir } = found.location;
+    const { examineContents } = await import('../../daemon/doctor/contents.ts');
+    const examined = examineContents(stateDir);
+    if (!examined.ok) {
+      output.complain([`latchkey: what ${stateDir} holds cannot be told: ${examined.reason}`]);
+      return exitCode.failed;
+    }
+    const { role, unfinished, products, replaced } = examined.contents;
+    const losses = listLosses(examined.contents);
+    if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, products, replaced });
+    else if (losses.length === 0) output.print(`Nothing would be lost with ${stateDir}.`);
+    else output.print([`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n'));
+    return args.check && losses.length > 0 ? exitCode.failed : exitCode.done;
+  },
+);
+
+interface Holdings {
+  readonly unfinished: Readonly<Record<string, number>>;
+  readonly products: number;
+  readonly replaced: readonly string[];
+}
+
+function listLosses({ unfinished, products, replaced }: Holdings): readonly string[] {
+  const waiting = Object.entries(unfinished).filter(([, count]) => count > 0);
+  const states = waiting.map(([state, count]) => `${count} ${state}`).join(', ');
+  return [
+    ...(waiting.length > 0 ? [`changes that the upstream has not taken: ${states}`] : []),
+    ...(products > 0 ? [`the license keys of products that it sells: ${products}`] : []),
+    ...replaced.map((path) => `what a restore has put aside: ${path}`),
+  ];
+}

@@ -1,0 +1,81 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openWriting } from '../../src/store/connection.ts';
+import { openStore } from '../../src/store/files/open.ts';
+import type { Transaction } from '../../src/service/tables.ts';
+import { latchkey } from '../support/command-line.ts';
+import { account, givenOperation, product } from '../support/store-given.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** Leaves a state directory behind as a daemon that was stopped does. */
+function leave(directory: string, fill: (transaction: Transaction) => void): void {
+  using store = openStore({ directory });
+  using connection = openWriting(store.databasePath);
+  fill(connection.transaction);
+}
+
+test('a stopped agent’s changes that were not sent are told, and a check of it fails', async () => {
+  await using directory = temporaryDirectory();
+  leave(directory.path, ({ settings, operations }) => {
+    settings.set('role', 'agent');
+    operations.add(givenOperation());
+    operations.add(givenOperation());
+    operations.add(givenOperation({ progress: { state: 'dead', cause: 'refused' } }));
+    operations.add(givenOperation({ progress: { state: 'delivered', finishedAt: 1 } }));
+  });
+  const shown = await latchkey('state', 'show', '--state-dir', directory.path);
+  expect(shown).toEqual({
+    code: 0,
+    out: `With ${directory.path} would be lost:\n  changes that the upstream has not taken: 2 pending, 1 dead\n`,
+    err: '',
+  });
+  expect(await latchkey('state', 'show', '--check', '--state-dir', directory.path)).toEqual({
+    ...shown,
+    code: 1,
+  });
+  const json = await latchkey('state', 'show', '--json', '--state-dir', directory.path);
+  expect(JSON.parse(json.out)).toEqual({
+    state_dir: directory.path,
+    role: 'agent',
+    unfinished: { pending: 2, in_flight: 0, uncertain: 0, conflicted: 0, dead: 1 },
+    products: 0,
+    replaced: [],
+  });
+});
+
+test('of an authority its products are told, and what a restore has put aside', async () => {
+  await using directory = temporaryDirectory();
+  leave(directory.path, ({ accounts, products }) => {
+    accounts.add(account, 'digest');
+    products.add(product, 'digest');
+  });
+  const aside = join(directory.path, 'latchkey.db.replaced-2');
+  writeFileSync(aside, '');
+  writeFileSync(`${aside}-wal`, '');
+  const { code, out } = await latchkey('state', 'show', '--check', '--state-dir', directory.path);
+  expect({ code, lines: out.split('\n').slice(1, -1) }).toEqual({
+    code: 1,
+    lines: ['  the license keys of products that it sells: 1', `  what a restore has put aside: ${aside}`],
+  });
+});
+
+test('with a directory that holds nothing, or is not there, nothing would be lost', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  for (const make of [() => undefined, () => mkdirSync(state), () => leave(state, () => undefined)]) {
+    make();
+    expect(await latchkey('state', 'show', '--check', '--state-dir', state)).toMatchObject({
+      code: 0,
+      out: `Nothing would be lost with ${state}.\n`,
+    });
+  }
+});
+
+test('a directory that cannot be read through is not called empty', async () => {
+  await using directory = temporaryDirectory();
+  writeFileSync(join(directory.path, 'latchkey.db'), 'SQLite is something else');
+  const { code, err } = await latchkey('state', 'show', '--state-dir', directory.path);
+  expect(code).toBe(1);
+  expect(err).toContain('cannot be told');
+});
