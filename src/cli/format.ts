@@ -1,20 +1,64 @@
-/** A value as it may come in an answer; `null` and `undefined` have nothing to show. */
-export type Cell = string | number | boolean | null | undefined;
+/** How a part of a text stands out where there are colours; the words alone say the same. */
+export type Tone = 'good' | 'warning' | 'bad' | 'faint';
 
-/** Writes names and values in two columns, leaving out what has no value. */
-export function formatFields(fields: Readonly<Record<string, Cell>>): string {
-  const rows = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
-  return align(rows);
+/** A part of a text: `isWhole`: never cut, because somebody will type it again. */
+export interface Marked {
+  readonly text: string;
+  readonly tone?: Tone;
+  readonly isWhole?: boolean;
 }
 
-/** Writes records as a table under their column names. */
-export function formatTable(rows: readonly Readonly<Record<string, Cell>>[]): string {
-  const [first] = rows;
-  if (first === undefined) return 'none';
-  return align([
-    Object.keys(first).map((name) => name.toUpperCase()),
-    ...rows.map((row) => Object.values(row)),
-  ]);
+/** An instant (RFC 3339). `isBrief`: said only as how long ago, or in how long, it is. */
+export interface Instant {
+  readonly time: string;
+  readonly isBrief: boolean;
+}
+
+type Part = string | Marked | Instant;
+
+/** A value as it may come in an answer; `null` and `undefined` have nothing to show. */
+export type Cell = string | number | boolean | null | undefined | Marked | Instant | readonly Part[];
+
+/** What a person reads, laid out when it is known where: a terminal of some width, or a pipe. */
+export type Block =
+  | { readonly kind: 'fields'; readonly fields: Readonly<Record<string, Cell>> }
+  | { readonly kind: 'table'; readonly rows: readonly Readonly<Record<string, Cell>>[] };
+
+/** Blocks and plain texts, an empty line between two. */
+export type Shown = string | Block | readonly (string | Block)[];
+
+/** Shows names and values in two columns, leaving out what has no value. */
+export function formatFields(fields: Readonly<Record<string, Cell>>): Block {
+  return { kind: 'fields', fields };
+}
+
+/** Shows records as a table under their column names. */
+export function formatTable(rows: readonly Readonly<Record<string, Cell>>[]): Block {
+  return { kind: 'table', rows };
+}
+
+/** An instant as the daemon wrote it, shown by how far it is from now and, where there is room, as it is. */
+export function instant(at: string): Instant;
+export function instant(at: string | null | undefined): Instant | null;
+export function instant(at: string | null | undefined): Instant | null {
+  return at === null || at === undefined ? null : { time: at, isBrief: false };
+}
+
+/** An instant that is shown only by how far it is from now. */
+export function brief(at: string): Instant {
+  return { time: at, isBrief: true };
+}
+
+/** A text that stands out. */
+export function toned(text: string, tone: Tone): Marked {
+  return { text, tone };
+}
+
+/** A text that is never cut, such as an id. */
+export function whole(text: string): Marked;
+export function whole(text: string | null): Marked | null;
+export function whole(text: string | null): Marked | null {
+  return text === null ? null : { text, isWhole: true };
 }
 
 /** Writes seconds in the two largest units that they fill. */
@@ -35,19 +79,4 @@ export function formatAge(seconds: number): string {
 /** Writes cents with a decimal point; the currency is the seller's. */
 export function formatCents(cents: number): string {
   return (cents / 100).toFixed(2);
-}
-
-function align(rows: readonly (readonly Cell[])[]): string {
-  const texts = rows.map((row) => row.map((cell) => String(cell ?? '-')));
-  const widths = (texts[0] ?? []).map((_, column) =>
-    Math.max(...texts.map((row) => row[column]?.length ?? 0)),
-  );
-  return texts
-    .map((row) =>
-      row
-        .map((text, column) => text.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

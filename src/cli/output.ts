@@ -1,6 +1,15 @@
+import { styleText } from 'node:util';
+import type { Shown } from './format.ts';
+import { layOut, type Line } from './screen/layout.ts';
+import type { Span } from './screen/span.ts';
+import { toVisible, toVisibleLines } from './screen/visible.ts';
+
 /** Where a command writes: results to standard output, errors to standard error. */
 export interface Output {
+  /** Lines as they are. */
   readonly print: (text: string) => void;
+  /** What a person reads, laid out for the terminal; `now` (epoch ms) is the clock of whoever wrote its instants. */
+  readonly show: (shown: Shown, now?: number) => Promise<void>;
   /** Machine output: one JSON value. */
   readonly printJson: (value: unknown) => void;
   readonly complain: (lines: readonly string[]) => void;
@@ -9,12 +18,27 @@ export interface Output {
 /** Writes text to a stream. */
 export type Write = (text: string) => void;
 
+/** What standard output is: the width of a terminal, or null; and whether it takes colours. */
+export interface Screen {
+  readonly columns: number | null;
+  readonly hasColour: boolean;
+}
+
 /** Makes an output of two streams; every text ends with a newline. */
-export function createOutput(writeResult: Write, writeError: Write): Output {
+export function createOutput(
+  writeResult: Write,
+  writeError: Write,
+  screen: () => Screen = () => ({ columns: null, hasColour: false }),
+): Output {
   return {
-    print: (text) => writeResult(`${toVisible(text)}\n`),
+    print: (text) => writeResult(`${toVisibleLines(text)}\n`),
+    show: async (shown, now = Date.now()) => {
+      const { columns, hasColour } = screen();
+      const lines = await layOut(shown, { columns, now });
+      writeResult(lines.map((line) => `${formatLine(line, hasColour)}\n`).join(''));
+    },
     printJson: (value) => writeResult(`${toSafeJson(value)}\n`),
-    complain: (lines) => writeError(`${toVisible(lines.join('\n'))}\n`),
+    complain: (lines) => writeError(`${toVisibleLines(lines.join('\n'))}\n`),
   };
 }
 
@@ -22,11 +46,40 @@ export function createOutput(writeResult: Write, writeError: Write): Output {
 export const processOutput: Output = createOutput(
   (text) => void process.stdout.write(text),
   (text) => void process.stderr.write(text),
+  () => ({
+    columns: process.stdout.isTTY ? process.stdout.columns || widthOfOldTerminals : null,
+    // Knows NO_COLOR, FORCE_COLOR, TERM and whether it is a terminal at all.
+    hasColour: styleText('bold', '.', { stream: process.stdout }) !== '.',
+  }),
 );
 
-/** Replaces control characters: a text that a buyer wrote must not control the terminal. */
-function toVisible(text: string): string {
-  return text.replaceAll(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, '\u{FFFD}');
+/** A terminal that does not tell its width has this one. */
+const widthOfOldTerminals = 80;
+
+const styles = {
+  heading: 'bold',
+  good: 'green',
+  warning: 'yellow',
+  bad: 'red',
+  faint: 'dim',
+} as const;
+
+/** Writes a line without spaces at its end. No control character is in it but those of the colours. */
+export function formatLine(line: Line, hasColour: boolean): string {
+  const last = line.findLastIndex(({ text }) => text.trimEnd() !== '');
+  return line
+    .slice(0, last + 1)
+    .map((span, index) =>
+      formatSpan(index === last ? { ...span, text: span.text.trimEnd() } : span, hasColour),
+    )
+    .join('');
+}
+
+function formatSpan({ text, tone }: Span, hasColour: boolean): string {
+  const visible = toVisible(text);
+  return hasColour && tone !== undefined
+    ? styleText(styles[tone], visible, { validateStream: false })
+    : visible;
 }
 
 /** Also escapes U+007F to U+009F, which `JSON.stringify` leaves as they are. */

@@ -74,7 +74,9 @@ test('coupon redeem names the order, and shows when', async () => {
   const argv = ['coupon', 'redeem', 'SPRING', 'A-1', 'RGsF=1999x2', '--currency', 'EUR'];
   const outcome = await latchkey(...argv, '--state-dir', daemon.stateDir);
   expect(outcome).toMatchObject({ code: 0, err: '' });
-  expect(outcome.out).toMatch(/^order +A-1\nredeemed +2026-02-22T11:23:05\+00:00\ncode +SPRING$/m);
+  expect(outcome.out).toMatch(
+    /^order +A-1\nredeemed +2026-02-22T11:23:05\+00:00 \(7 days ago\)\ncode +SPRING$/m,
+  );
   expect(daemon.received[0]?.line).toBe('POST /agent/v1/redemptions');
   expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
     order: 'A-1',

@@ -16,7 +16,7 @@ test('verify says that an enabled key is valid, and how fresh that is', async ()
       'uses       3',
       'product    RGsF',
       'buyer      buyer@example.com',
-      'created    2024-02-22T11:23:05+00:00',
+      'created    2024-02-22T11:23:05+00:00 (2 yr ago)',
       'freshness  stale',
       'pending    2',
       '',
@@ -123,7 +123,7 @@ test('license issue records a purchase', async () => {
   const { code, out } = await latchkey(...argv, '--state-dir', daemon.stateDir);
   expect(code).toBe(0);
   expect(out).toMatch(
-    /^purchase {2}p1\nsold {6}2024-02-22T11:23:05\+00:00\nrefunded {2}no\nvalid {5}ABCDE-FGHJK-LMNPQ-RSTUV\n/,
+    /^purchase {2}p1\nsold {6}2024-02-22T11:23:05\+00:00 \(2 yr ago\)\nrefunded {2}no\nvalid {5}ABCDE-FGHJK-LMNPQ-RSTUV\n/,
   );
   const [received] = daemon.received;
   expect(received?.line).toBe('POST /admin/v1/purchases');

@@ -7,7 +7,7 @@ test('account roll --keep-old 24h says until when the old key goes on', async ()
   const until = '2026-01-02T00:00:00+00:00';
   daemon.answer({ body: { data: { account_id: 'a', name: 'A', api_key: 'new', old_key_until: until } } });
   const { out } = await latchkey('account', 'roll', 'a', '--keep-old', '24h', '--state-dir', daemon.stateDir);
-  expect(out).toContain(`api key        new\nold one until  ${until}\n`);
+  expect(out).toContain(`api key        new\nold one until  ${until} (58 days ago)\n`);
   expect(daemon.received[0]).toMatchObject({
     line: 'POST /admin/v1/accounts/a/roll-key',
     body: '{"keep_old_s":86400}',

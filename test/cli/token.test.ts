@@ -27,8 +27,8 @@ test('token issue shows the token once, and sends what was given', async () => {
       'product  RGsF',
       'account  default',
       'label    till',
-      'created  2026-01-01T00:00:00+00:00',
-      'expires  2026-04-01T00:00:00+00:00',
+      'created  2026-01-01T00:00:00+00:00 (59 days ago)',
+      'expires  2026-04-01T00:00:00+00:00 (in 30 days)',
       '',
       'The token is shown only this once.',
       '',
@@ -92,6 +92,6 @@ test('token revoke names what has stopped', async () => {
   daemon.answer({ body: { data: token } });
   const { code, out } = await latchkey('token', 'revoke', 'a/b', '--state-dir', daemon.stateDir);
   expect(code).toBe(0);
-  expect(out).toMatch(/^revoked\nid +t1\n/);
+  expect(out).toMatch(/^revoked\n\nid +t1\n/);
   expect(daemon.received[0]?.line).toBe('DELETE /admin/v1/tokens/a%2Fb');
 });

@@ -44,6 +44,9 @@ export interface FakeDaemon extends AsyncDisposable {
   readonly become: (instance: string | null) => void;
 }
 
+/** What the daemon's clock shows with every answer. */
+export const fakeNow = '2026-03-01T12:00:00+00:00';
+
 const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 
 /** Starts what looks like a daemon on a socket and a port, with its state directory. */
@@ -61,6 +64,7 @@ export async function startFakeDaemon(): Promise<FakeDaemon> {
         const isProbe = line === 'GET /livez';
         (isProbe ? probes : received).push({ line, listener, headers: request.headers, body });
         response.setHeader('content-type', 'application/json');
+        response.setHeader('date', new Date(fakeNow).toUTCString());
         if (instance !== null) response.setHeader('latchkey-instance', instance);
         if (isProbe) return response.end('{"status":"ok","reasons":[]}');
         if (reply === undefined) return request.socket.destroy();

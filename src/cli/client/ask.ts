@@ -2,6 +2,7 @@ import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import type { Shown } from '../format.ts';
 import type { Output } from '../output.ts';
 import type { Answer, Call } from './call.ts';
 import { reachDaemon } from './reach.ts';
@@ -9,7 +10,7 @@ import { reachDaemon } from './reach.ts';
 /** How an answer is read and shown. */
 export interface AnswerView<Shape> {
   readonly schema: z.ZodType<Shape>;
-  readonly show: (data: Shape, answer: Answer) => string;
+  readonly show: (data: Shape, answer: Answer) => Shown;
   /** The exit code for the answer; default: done. */
   readonly judge?: (data: Shape) => number;
 }
@@ -32,7 +33,7 @@ export async function ask<Shape>(
 ): Promise<number> {
   const asked = await inquire(options, request, view.schema);
   if (!asked.ok) return asked.complain(output);
-  return show(options, output, asked, view);
+  return await show(options, output, asked, view);
 }
 
 /** What the daemon said to a request that a command goes on from; `problem`: the code of its refusal. */
@@ -66,14 +67,14 @@ export async function inquire<Shape>(
 }
 
 /** Prints a 2xx answer, as JSON or in words, and gives the exit code. */
-export function report<Shape>(
+export async function report<Shape>(
   options: GlobalOptions,
   output: Output,
   answer: Answer,
   view: AnswerView<Shape>,
-): number {
+): Promise<number> {
   const understood = understand(answer, view.schema);
-  return understood.ok ? show(options, output, understood, view) : understood.complain(output);
+  return understood.ok ? await show(options, output, understood, view) : understood.complain(output);
 }
 
 function understand<Shape>(answer: Answer, schema: z.ZodType<Shape>): Asked<Shape> {
@@ -88,15 +89,21 @@ function understand<Shape>(answer: Answer, schema: z.ZodType<Shape>): Asked<Shap
   return { ok: false, problem: null, complain };
 }
 
-function show<Shape>(
+async function show<Shape>(
   options: GlobalOptions,
   output: Output,
   { data, raw, answer }: { data: Shape; raw: unknown; answer: Answer },
   view: AnswerView<Shape>,
-): number {
+): Promise<number> {
   if (options.json) output.printJson(raw);
-  else output.print(view.show(data, answer));
+  else await output.show(view.show(data, answer), toldAt(answer));
   return view.judge?.(data) ?? exitCode.done;
+}
+
+/** When the daemon answered, by its own clock, in epoch ms. */
+export function toldAt({ headers }: Answer): number {
+  const date = Date.parse(headers.date ?? '');
+  return Number.isNaN(date) ? Date.now() : date;
 }
 
 /** An error's body (src/http/README.md, Problems). */

@@ -1,10 +1,10 @@
 import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
-import { type Cell, formatTable } from '../format.ts';
+import { type Cell, formatTable, type Shown } from '../format.ts';
 import { exitCode } from '../exit-code.ts';
-import { type Asked, inquire } from './ask.ts';
-import type { Values } from './call.ts';
+import { type Asked, inquire, toldAt } from './ask.ts';
+import type { Answer, Values } from './call.ts';
 
 /** What every list takes. */
 export interface PageOptions extends GlobalOptions {
@@ -53,18 +53,25 @@ export function defineFilteredList<Item, Options extends PageOptions>(
         member,
       );
       if (!read.ok) return read.complain(output);
-      const { items, raw, total } = read;
+      const { items, raw, total, answer } = read;
       const end = args.offset + items.length;
       const next = items.length > 0 && end < total ? end : null;
       if (args.json) output.printJson({ [member]: raw, total, next });
-      else output.print(formatPage(items.map(row), { total, next }));
+      else await output.show(formatPage(items.map(row), { total, next }), toldAt(answer));
       return exitCode.done;
     },
   );
 }
 
 type Pages<Item> =
-  | { readonly ok: true; readonly items: Item[]; readonly raw: unknown[]; readonly total: number }
+  | {
+      readonly ok: true;
+      readonly items: Item[];
+      readonly raw: unknown[];
+      readonly total: number;
+      /** The last one. */
+      readonly answer: Answer;
+    }
   | (Asked<never> & { readonly ok: false });
 
 /** Reads one page of a list, or with `--all` one after the other to its end. */
@@ -81,8 +88,10 @@ async function readPages<Item>(
     const got = page.data[member] ?? [];
     items.push(...got);
     raw.push(...((page.raw as Record<string, unknown[]>)[member] ?? []));
-    const total = Number(page.answer.headers['x-total-count'] ?? items.length);
-    if (!all || got.length === 0 || offset + items.length >= total) return { ok: true, items, raw, total };
+    const { answer } = page;
+    const total = Number(answer.headers['x-total-count'] ?? items.length);
+    if (!all || got.length === 0 || offset + items.length >= total)
+      return { ok: true, items, raw, total, answer };
   }
 }
 
@@ -99,8 +108,8 @@ function takePage(yargs: Argv<GlobalOptions>): Argv<PageOptions> {
 function formatPage(
   rows: readonly Readonly<Record<string, Cell>>[],
   { total, next }: { readonly total: number; readonly next: number | null },
-): string {
-  const more =
-    next === null ? '' : `\n\n${next} of ${total}; go on with --offset ${next}, or see --all of them`;
-  return `${formatTable(rows)}${more}`;
+): Shown {
+  const table = formatTable(rows);
+  if (next === null) return table;
+  return [table, `${next} of ${total}; go on with --offset ${next}, or see --all of them`];
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
-import { formatFields } from '../format.ts';
+import { formatFields, instant, whole } from '../format.ts';
 import { keepOldOption, readKeepOld } from '../keep-old.ts';
 import { withSecretOf } from '../secret-option.ts';
 
@@ -19,8 +19,13 @@ const account = z.object({
 const withNewKey: AnswerView<z.infer<typeof account>> = {
   schema: account,
   show({ account_id, name, api_key, old_key_until: until }) {
-    const fields = formatFields({ account: account_id, name, 'api key': api_key, 'old one until': until });
-    return `${fields}\n\nThe API key is shown only this once.`;
+    const fields = {
+      account: whole(account_id),
+      name,
+      'api key': api_key,
+      'old one until': instant(until),
+    };
+    return [formatFields(fields), 'The API key is shown only this once.'];
   },
 };
 
@@ -59,5 +64,5 @@ export const listAccounts: Command = defineList({
   path,
   member: 'accounts',
   item: account,
-  row: ({ account_id, name }) => ({ account: account_id, name }),
+  row: ({ account_id, name }) => ({ account: whole(account_id), name }),
 });

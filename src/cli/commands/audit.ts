@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRequest } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand, textOption } from '../command.ts';
-import { formatFields } from '../format.ts';
+import { type Cell, formatFields, instant, whole } from '../format.ts';
 import { readInstant } from '../instant.ts';
 
 const path = '/admin/v1/audit';
@@ -18,7 +18,7 @@ const act = z.object({
 
 /** `audit list`. */
 export const listAudit: Command = defineFilteredList(
-  { path, member: 'acts', item: act, row: (each) => ({ ...each, detail: each.detail || null }) },
+  { path, member: 'acts', item: act, row: actFields },
   {
     options: (yargs) =>
       yargs
@@ -44,5 +44,9 @@ export const listAudit: Command = defineFilteredList(
 export const showAct: Command = defineRequest(
   (yargs) => yargs.positional('id', operand('Number of the act, as in audit list')),
   ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
-  { schema: act, show: (shown) => formatFields({ ...shown, detail: shown.detail || null }) },
+  { schema: act, show: (shown) => formatFields(actFields(shown)) },
 );
+
+function actFields({ id, at, actor, act: what, subject, detail }: z.infer<typeof act>): Record<string, Cell> {
+  return { id, at: instant(at), actor, act: what, subject: whole(subject), detail: detail || null };
+}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatCents, formatFields, formatTable } from '../format.ts';
+import { type Cell, formatCents, formatFields, formatTable, instant, type Shown } from '../format.ts';
 import { itemUsage, readItem } from './cart-item.ts';
 
 const redemptions = '/agent/v1/redemptions';
@@ -52,7 +52,7 @@ type Redemption = z.infer<typeof redemption>;
 
 const redemptionView: AnswerView<Redemption> = {
   schema: redemption,
-  show: ({ order, redeemed_at: at, ...given }) => formatQuote(given, { order, redeemed: at }),
+  show: ({ order, redeemed_at: at, ...given }) => formatQuote(given, { order, redeemed: instant(at) }),
 };
 
 /** `coupon redeem`. */
@@ -86,8 +86,8 @@ export const voidRedemption: Command = defineCommand(
 /** Writes a quote, after `first`. */
 function formatQuote(
   { code, redeemable, reasons, subtotal, discount, total, lines, scope }: Quote,
-  first: Readonly<Record<string, string>> = {},
-): string {
+  first: Readonly<Record<string, Cell>> = {},
+): Shown {
   const fields = formatFields({
     ...first,
     code,
@@ -100,5 +100,5 @@ function formatQuote(
   const rows = lines.map(({ product_key: product, amount, quantity, discount: off }) => {
     return { product, price: formatCents(amount), pieces: quantity, off: formatCents(off) };
   });
-  return `${fields}\n\n${formatTable(rows)}`;
+  return [fields, formatTable(rows)];
 }

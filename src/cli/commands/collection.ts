@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnswerView, ask, defineRequest, inquire } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption, UsageError } from '../command.ts';
-import { formatFields } from '../format.ts';
+import { type Cell, formatFields, whole } from '../format.ts';
 
 const path = '/admin/v1/collections';
 
@@ -86,11 +86,11 @@ function pathOf(id: string): string {
   return `${path}/${encodeURIComponent(id)}`;
 }
 
-function collectionFields(shown: Collection): Record<'collection' | 'name' | 'products' | 'account', string> {
+function collectionFields(shown: Collection): Record<string, Cell> {
   return {
-    collection: shown.collection_id,
+    collection: whole(shown.collection_id),
     name: shown.name,
     products: shown.product_keys.join(', '),
-    account: shown.account_id,
+    account: whole(shown.account_id),
   };
 }

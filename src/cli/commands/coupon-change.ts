@@ -1,7 +1,7 @@
 import { ask, defineRequest, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, operand, textOption, UsageError } from '../command.ts';
 import { readDates, sayDates } from '../instant.ts';
-import { coupon, couponPath, couponView, warnOfPast, type Coupon } from './coupon.ts';
+import { coupon, couponPath, formatCoupon, couponView, warnOfPast, type Coupon } from './coupon.ts';
 
 /** Takes away what an option of `coupon update` sets. */
 const nothing = 'none';
@@ -63,7 +63,7 @@ export const endCoupon: Command = defineRequest(
 export const deleteCoupon: Command = defineRequest(
   (yargs) => yargs.positional('id', operand('Coupon id')),
   ({ id }) => ({ method: 'DELETE', path: pathOf(id) }),
-  { ...couponView, show: (deleted, answer) => `deleted\n${couponView.show(deleted, answer)}` },
+  { ...couponView, show: (deleted) => ['deleted', formatCoupon(deleted)] },
 );
 
 function pathOf(id: string): string {

@@ -3,7 +3,7 @@ import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { type Cell, formatCents, formatFields } from '../format.ts';
+import { type Block, type Cell, formatCents, formatFields, instant } from '../format.ts';
 import { readDates, sayDates } from '../instant.ts';
 import type { Output } from '../output.ts';
 
@@ -126,7 +126,7 @@ export const listCoupons: Command = defineFilteredList(
       state: formatState(each.state),
       off: formatDiscount(each),
       for: formatScope(each),
-      until: each.end_date,
+      until: instant(each.end_date),
       redeemed: formatCount(each),
     }),
   },
@@ -148,15 +148,16 @@ export const getCoupon: Command = defineRequest(
   { schema: redeemedCoupon, show: formatRedeemed },
 );
 
-function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}): string {
+/** Shows a coupon, and what more is known of it. */
+export function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}): Block {
   const minimum = given.minimum_purchase_amount;
   return formatFields({
     coupon: given.id,
     code: given.code,
     off: formatDiscount(given),
     for: formatScope(given),
-    from: given.start_date,
-    until: given.end_date,
+    from: instant(given.start_date),
+    until: instant(given.end_date),
     minimum: minimum === null ? null : formatCents(minimum),
     'usage limit': given.usage_limit,
     notes: given.notes,
@@ -164,7 +165,7 @@ function formatCoupon(given: Coupon, more: Readonly<Record<string, Cell>> = {}):
   });
 }
 
-function formatRedeemed({ orders, ...given }: RedeemedCoupon): string {
+function formatRedeemed({ orders, ...given }: RedeemedCoupon): Block {
   return formatCoupon(given, {
     state: formatState(given.state),
     redeemed: formatCount(given),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
-import type { Cell } from '../format.ts';
+import { type Cell, instant } from '../format.ts';
 import { licensesPath } from './license-view.ts';
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() });
@@ -52,7 +52,7 @@ export function changeRow({
   after,
 }: Change): Readonly<Record<string, Cell>> {
   return {
-    at,
+    at: instant(at),
     change: what,
     'by credential': credential,
     uses: formatStep(before.uses, after.uses),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ask, inquire } from '../client/ask.ts';
+import { ask, inquire, toldAt } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields, formatTable } from '../format.ts';
+import { formatFields, formatTable, instant, type Shown } from '../format.ts';
 import { change, changeRow, type Change } from './history.ts';
 import { licenseFields, licensesPath, licenseView, soldLicenses, type SoldLicense } from './license-view.ts';
 
@@ -22,16 +22,15 @@ export const showLicense: Command = defineCommand(
     const found = await inquire(args, { path: licensesPath, query: { license_key: args.key } }, soldLicenses);
     // An agent has no list, and an authority's answer to an unknown key is the same either way.
     const [license] = found.ok ? found.data.licenses : [];
-    const isKnown = license !== undefined;
     if (!found.ok && found.problem !== 'not_the_authority') return found.complain(output);
-    if (!isKnown) {
+    if (!found.ok || license === undefined) {
       const request = { path: '/api/v2/license/verify', query: { license_key: args.key } };
       return await ask(args, output, request, licenseView);
     }
     const name = await nameOfProduct(args, license.product_link);
     const history = await lastChanges(args, license.license_key);
     if (args.json) output.printJson({ license, product_name: name, changes: history });
-    else output.print(formatLicense(license, name, history));
+    else await output.show(formatLicense(license, name, history), toldAt(found.answer));
     return exitCode.done;
   },
 );
@@ -47,12 +46,12 @@ async function lastChanges(options: GlobalOptions, key: string): Promise<readonl
   return asked.ok ? asked.data.changes : [];
 }
 
-function formatLicense(license: SoldLicense, name: string | null, history: readonly Change[]): string {
+function formatLicense(license: SoldLicense, name: string | null, history: readonly Change[]): Shown {
   const fields = formatFields({
     ...licenseFields(license),
     'product name': name,
     purchase: license.purchase_id ?? 'none: not sold here',
-    refunded: license.refunded_at,
+    refunded: instant(license.refunded_at),
   });
-  return history.length === 0 ? fields : `${fields}\n\n${formatTable(history.map(changeRow))}`;
+  return history.length === 0 ? fields : [fields, formatTable(history.map(changeRow))];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
 import type { AnswerView } from '../client/ask.ts';
-import { type Cell, formatFields } from '../format.ts';
+import { type Cell, formatFields, instant, whole } from '../format.ts';
 
 /** A license as the daemon answers it. */
 export interface License {
@@ -52,8 +52,8 @@ export const licenseView: AnswerView<License> = {
     return formatFields({
       ...licenseFields(shown),
       freshness: header(provenanceHeaderNames.freshness),
-      confirmed: header(provenanceHeaderNames.confirmedAt),
-      'grace until': header(provenanceHeaderNames.graceUntil),
+      confirmed: instant(header(provenanceHeaderNames.confirmedAt)),
+      'grace until': instant(header(provenanceHeaderNames.graceUntil)),
       pending: header(provenanceHeaderNames.pending),
     });
   },
@@ -62,10 +62,10 @@ export const licenseView: AnswerView<License> = {
 /** What a license says of itself, the verdict first. */
 export function licenseFields(shown: License): Readonly<Record<string, Cell>> {
   return {
-    [shown.enabled ? 'valid' : 'disabled']: shown.license_key,
+    [shown.enabled ? 'valid' : 'disabled']: whole(shown.license_key),
     uses: shown.uses,
     product: shown.product_link,
     buyer: shown.buyer_email,
-    created: shown.date,
+    created: instant(shown.date),
   };
 }

@@ -3,6 +3,7 @@ import type { Call } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { instant, whole } from '../format.ts';
 import { licensesPath, licenseView, soldLicense, soldLicenses, type SoldLicense } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
@@ -90,12 +91,12 @@ export const listLicenses: Command = defineFilteredList(
     member: 'licenses',
     item: soldLicense,
     row: (listed) => ({
-      'license key': listed.license_key,
+      'license key': whole(listed.license_key),
       state: stateOf(listed),
       uses: listed.uses,
       product: listed.product_link,
       buyer: listed.buyer_email,
-      created: listed.date,
+      created: instant(listed.date),
     }),
   },
   {

@@ -3,7 +3,7 @@ import { operationStates } from '../../domain/operation.ts';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
-import { formatFields } from '../format.ts';
+import { type Block, formatFields, instant, whole } from '../format.ts';
 
 const path = '/admin/v1/outbox';
 
@@ -31,12 +31,12 @@ export const listOutbox: Command = defineFilteredList(
     member: 'operations',
     item: operation,
     row: (each) => ({
-      id: each.id,
+      id: whole(each.id),
       change: each.kind,
-      'license key': each.license_key,
+      'license key': whole(each.license_key),
       state: formatState(each),
       attempts: each.attempts,
-      next: each.next_at,
+      next: instant(each.next_at),
       'last error': each.last_error,
     }),
   },
@@ -81,7 +81,7 @@ function formatState({ state, held }: Operation): string {
   return held ? `${state}, held` : state;
 }
 
-function formatOperation(it: Operation): string {
+function formatOperation(it: Operation): Block {
   const isForPerson = it.held || it.state === 'dead' || it.state === 'conflicted';
   return formatFields({
     id: it.id,
@@ -90,8 +90,8 @@ function formatOperation(it: Operation): string {
     state: formatState(it),
     attempts: it.attempts,
     'sent on uses': it.base_uses,
-    created: it.created_at,
-    next: it.next_at,
+    created: instant(it.created_at),
+    next: instant(it.next_at),
     'last error': it.last_error,
     'to do': isForPerson ? 'latchkey outbox retry, drop or confirm (it was applied)' : null,
   });

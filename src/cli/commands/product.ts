@@ -9,7 +9,7 @@ import {
   textOption,
   UsageError,
 } from '../command.ts';
-import { formatFields } from '../format.ts';
+import { type Cell, formatFields, instant, whole } from '../format.ts';
 import { keepOldOption, readKeepOld } from '../keep-old.ts';
 import type { Output } from '../output.ts';
 import { withSecretOf } from '../secret-option.ts';
@@ -33,8 +33,14 @@ const view: AnswerView<Product> = { schema: product, show: (shown) => formatFiel
 
 const withNewSecret: AnswerView<Product> = {
   schema: product,
-  show: (made) =>
-    `${formatFields({ ...productFields(made), secret: made.secret, 'old one until': made.old_secret_until })}\n\nThe secret is shown only this once.`,
+  show: (made) => [
+    formatFields({
+      ...productFields(made),
+      secret: made.secret,
+      'old one until': instant(made.old_secret_until),
+    }),
+    'The secret is shown only this once.',
+  ],
 };
 
 /** `product add`. */
@@ -144,12 +150,12 @@ function pathOf(key: string): string {
   return `${path}/${encodeURIComponent(key)}`;
 }
 
-function productFields(shown: Product): Record<'product' | 'name' | 'price' | 'state' | 'account', string> {
+function productFields(shown: Product): Record<string, Cell> {
   return {
-    product: shown.product_key,
+    product: whole(shown.product_key),
     name: shown.name,
     price: shown.recurring ? 'recurring' : 'once',
     state: shown.archived ? 'archived' : 'on sale',
-    account: shown.account_id,
+    account: whole(shown.account_id),
   };
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type AnswerView, ask, type Asked, inquire } from '../client/ask.ts';
+import { type AnswerView, ask, type Asked, inquire, toldAt } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields } from '../format.ts';
+import { formatFields, instant, whole } from '../format.ts';
 import { readDates } from '../instant.ts';
 import { type License, license, licenseFields } from './license-view.ts';
 
@@ -31,9 +31,9 @@ export const purchaseView: AnswerView<Purchase> = {
   schema: purchase,
   show: ({ purchase_id, date, refunded_at, license: issued }) =>
     formatFields({
-      purchase: purchase_id,
-      sold: date,
-      refunded: refunded_at ?? 'no',
+      purchase: whole(purchase_id),
+      sold: instant(date),
+      refunded: instant(refunded_at) ?? 'no',
       ...licenseFields(issued),
     }),
 };
@@ -45,12 +45,12 @@ export const listPurchases: Command = defineFilteredList(
     member: 'purchases',
     item: purchase,
     row: ({ purchase_id, date, refunded_at, license: sold }) => ({
-      purchase: purchase_id,
-      sold: date,
-      'license key': sold.license_key,
+      purchase: whole(purchase_id),
+      sold: instant(date),
+      'license key': whole(sold.license_key),
       product: sold.product_link,
       buyer: sold.buyer_email,
-      refunded: refunded_at,
+      refunded: instant(refunded_at),
     }),
   },
   {
@@ -85,7 +85,7 @@ export const showPurchase: Command = defineCommand(
     const found = await findPurchase(args, args.purchase);
     if (!found.ok) return found.complain(output);
     if (args.json) output.printJson(found.raw);
-    else output.print(purchaseView.show(found.data, found.answer));
+    else await output.show(purchaseView.show(found.data, found.answer), toldAt(found.answer));
     return exitCode.done;
   },
 );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { AnswerView } from '../client/ask.ts';
-import { formatAge, formatFields } from '../format.ts';
+import { type Block, formatAge, formatFields } from '../format.ts';
 
 interface UpstreamStatus {
   readonly state: string;
@@ -89,7 +89,7 @@ export const readiness: z.ZodType<{ readonly status: string; readonly reasons: r
   z.object({ status: z.string(), reasons: z.array(z.string()) });
 
 /** Writes the status, one line for each part. */
-function formatStatus(shown: Status): string {
+function formatStatus(shown: Status): Block {
   const { role, version, uptime_s, listeners, upstream, outbox, preload, records, clock } = shown;
   return formatFields({
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,

@@ -22,7 +22,7 @@ async function check(options: GlobalOptions, output: Output): Promise<number> {
     return reached.code;
   }
   const { answer } = reached;
-  const shown = report(options, output, answer, {
+  const shown = await report(options, output, answer, {
     schema: readiness,
     show: ({ status: word, reasons }) => [word, ...reasons].join('\n'),
   });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRequest } from '../client/ask.ts';
 import { defineList } from '../client/list.ts';
 import { type Command, operand, textOption } from '../command.ts';
-import { type Cell, formatFields } from '../format.ts';
+import { type Cell, formatFields, instant, whole } from '../format.ts';
 import { readInstant } from '../instant.ts';
 
 const path = '/admin/v1/tokens';
@@ -46,8 +46,10 @@ export const issueToken: Command = defineRequest(
   },
   {
     schema: token,
-    show: (issued) =>
-      `${formatFields({ token: issued.token, ...tokenFields(issued) })}\n\nThe token is shown only this once.`,
+    show: (issued) => [
+      formatFields({ token: issued.token, ...tokenFields(issued) }),
+      'The token is shown only this once.',
+    ],
   },
 );
 
@@ -58,18 +60,21 @@ export const listTokens: Command = defineList({ path, member: 'tokens', item: to
 export const revokeToken: Command = defineRequest(
   (yargs) => yargs.positional('token', operand('Token id, as in token list')),
   (args) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` }),
-  { schema: token, show: (revoked) => `revoked\n${formatFields(tokenFields(revoked))}` },
+  {
+    schema: token,
+    show: (revoked) => ['revoked', formatFields(tokenFields(revoked))],
+  },
 );
 
 function tokenFields(it: z.infer<typeof token>): Readonly<Record<string, Cell>> {
   return {
-    id: it.token_id,
+    id: whole(it.token_id),
     scopes: it.scopes.join(','),
     product: it.product_key,
     account: it.account_id,
     label: it.label,
-    created: it.created_at,
-    'last used': it.last_used_at,
-    expires: it.expires_at,
+    created: instant(it.created_at),
+    'last used': instant(it.last_used_at),
+    expires: instant(it.expires_at),
   };
 }

@@ -4,7 +4,7 @@ import { parseHost } from '../../config/address.ts';
 import { formatReason } from '../../config/fault.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { formatFields } from '../format.ts';
+import { formatFields, instant, type Shown } from '../format.ts';
 import { type MadeCertificate, makeCertificate } from './certificate-maker.ts';
 import { trustAdvice } from './certificate-trust.ts';
 
@@ -46,7 +46,7 @@ export const makeCertificateCommand: Command = defineCommand(
     }
     const notAfter = made.notAfter.toISOString();
     if (args.json) output.printJson({ ...files, hosts, not_after: notAfter });
-    else output.print(explain(files, hosts, notAfter));
+    else await output.show(explain(files, hosts, notAfter));
     return exitCode.done;
   },
 );
@@ -83,17 +83,16 @@ function write({ ca, cert, key }: Files, made: MadeCertificate): void {
   writeFileSync(key, made.key, { flag: 'wx', mode: 0o600 });
 }
 
-function explain({ ca, cert, key }: Files, hosts: readonly string[], notAfter: string): string {
+function explain({ ca, cert, key }: Files, hosts: readonly string[], notAfter: string): Shown {
   return [
-    formatFields({ hosts: hosts.join(', '), until: notAfter, ca, certificate: cert, key }),
-    '',
-    'In the configuration:',
-    '  listen:',
-    `    tls: { cert_file: ${cert}, key_file: ${key} }`,
-    `    allowed_hosts: [${hosts.join(', ')}]`,
-    '',
+    formatFields({ hosts: hosts.join(', '), until: instant(notAfter), ca, certificate: cert, key }),
+    [
+      'In the configuration:',
+      '  listen:',
+      `    tls: { cert_file: ${cert}, key_file: ${key} }`,
+      `    allowed_hosts: [${hosts.join(', ')}]`,
+    ].join('\n'),
     trustAdvice(ca),
-    '',
     'Nobody has the key of the authority: to renew, make a new directory, and tell the platforms again.',
-  ].join('\n');
+  ];
 }

@@ -48,7 +48,7 @@ export const showConfig: Command = defineCommand(
     if (!loaded.ok) return reportFaults(loaded.faults, output);
     const tree = effective(loaded.configuration);
     if (args.json) output.printJson(tree);
-    else output.print(formatFields(byKey(tree)));
+    else await output.show(formatFields(byKey(tree)));
     return exitCode.done;
   },
 );

@@ -3,7 +3,7 @@ import { suggest } from '../../config/suggestion.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Explanation, explanations } from '../explanation.ts';
-import { formatTable } from '../format.ts';
+import { type Cell, formatTable, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 
 /** `explain`: what a code, an HTTP status, a state of a change or an exit code means; works without a daemon. */
@@ -15,12 +15,12 @@ export const explainCommand: Command = defineCommand(
       .example('$0 explain 503', 'all problems with this HTTP status')
       .example('$0 explain uncertain', 'a state of a change, as in outbox list')
       .example('$0 explain 78', 'an exit code'),
-  ({ code, json }, output) => {
+  async ({ code, json }, output) => {
     const found = code === undefined ? explanations : find(code);
     const [first] = found;
     if (first === undefined) throw new UsageError(unknown(code ?? ''));
-    show(found.length === 1 ? first : found, { output, json: json === true });
-    return Promise.resolve(exitCode.done);
+    await show(found.length === 1 ? first : found, { output, json: json === true });
+    return exitCode.done;
   },
 );
 
@@ -44,27 +44,30 @@ function unknown(said: string): string {
   return `Nothing here is called ${said}. ${hint}`;
 }
 
-function show(
+async function show(
   found: Explanation | readonly Explanation[],
   { output, json }: { output: Output; json: boolean },
-): void {
+): Promise<void> {
   if ('kind' in found) {
     if (json) output.printJson(found);
-    else output.print(formatExplanation(found));
+    else await output.show(formatExplanation(found));
     return;
   }
   if (json) output.printJson({ explanations: found });
-  else
-    output.print(formatTable(found.map((each) => ({ code: each.name, of: kindOf(each), is: each.title }))));
+  else await output.show(formatTable(found.map(toRow)));
 }
 
-function formatExplanation(explanation: Explanation): string {
+function toRow(each: Explanation): Record<string, Cell> {
+  return { code: whole(each.name), of: kindOf(each), is: each.title };
+}
+
+function formatExplanation(explanation: Explanation): Shown {
   const { name, title, cause, remedy } = explanation;
   return [
     `${name} (${kindOf(explanation)}): ${title}`,
     ...(cause === null ? [] : [`Why: ${cause}`]),
     ...(remedy === null ? [] : [`What to do: ${remedy}`]),
-  ].join('\n\n');
+  ];
 }
 
 function kindOf({ kind, status }: Explanation): string {
