@@ -48,7 +48,8 @@ const floors: Readonly<Record<string, Allowance>> = {
   // One reader of CSV, for files that are imported here or sent to the server as they are.
   cli: { folders: ['domain', 'config'], files: ['http/wire/csv.ts'], modules: true },
   // Scripts of their own, which build what is shipped.
-  packaging: { folders: [], modules: true },
+  // What has to lie in the executable beside the program.
+  packaging: { folders: [], files: ['http/viewer-file.ts'], modules: true },
   '': { folders: [...belowDaemon, 'daemon'], modules: false },
 };
 

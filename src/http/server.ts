@@ -15,6 +15,7 @@ import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
+import { addReferencePage, type RefuseRoute } from './reference-page.ts';
 import { readRequest } from './request.ts';
 import type { Route } from './route.ts';
 import { routesOf } from './routes/all.ts';
@@ -23,6 +24,7 @@ import { stateOf } from './entry/request-state.ts';
 /** Builds the server of one listener; it does not listen yet. */
 export function buildServer(app: App, settings: ServerSettings): FastifyInstance {
   const routes = routesOf(app.dialect);
+  const refuse: RefuseRoute = (request, reply) => unknownRoute(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
   const arrive = arrival(app, settings, { names, origins });
@@ -66,14 +68,15 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     done(
       errorOf(() => {
         arrive(request, reply);
-        if (request.is404) throw unknownRoute(routes, request, reply);
+        if (request.is404) throw refuse(request, reply);
       }),
     );
   });
   for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
+  addReferencePage(server, refuse);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
-    refuse: (request, reply) => unknownRoute(routes, request, reply),
+    refuse,
   });
   return server;
 }

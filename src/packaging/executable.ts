@@ -4,7 +4,8 @@
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
  * What the program reads beside itself lies in the file as an asset, by its name: the code of each thread
- * (`daemon/threads/worker-file.ts`) and package.json (`config/version.ts`). Whatever else is to be read beside
+ * (`daemon/threads/worker-file.ts`), package.json (`config/version.ts`) and the viewer of the reference
+ * (`http/viewer-file.ts`). Whatever else is to be read beside
  * the program has to be added to these.
  */
 import { spawnSync } from 'node:child_process';
@@ -12,6 +13,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'rolldown';
+import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
 
 const root = join(import.meta.dirname, '../..');
 const output = join(root, 'dist/executable/latchkey');
@@ -24,6 +26,7 @@ try {
   const main = await bundle('src/cli/main.ts');
   const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
   for (const worker of workers) assets[`${worker}.js`] = await bundle(`src/daemon/threads/${worker}.ts`);
+  for (const name of viewerFiles) assets[name] = viewerPath(name);
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: strippedNode() });
 } finally {

@@ -1,6 +1,7 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { runProcess, type Outcome } from '../support/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { buildExecutable, isBuildable } from '../support/executable.ts';
@@ -69,6 +70,10 @@ describe.skipIf(!isBuildable)('one executable, without Node and npm (built and t
     await ask('backup', join(home.path, 'copy.db'));
     const description = await fetch(new URL('/openapi.json', agent.tcp));
     expect(await description.json()).toMatchObject({ info: { version } });
+    for (const name of viewerFiles) {
+      const served = await fetch(new URL(`/docs/${name}`, agent.tcp));
+      expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(viewerPath(name)))).toBe(true);
+    }
     agent.signal('SIGTERM');
     expect(await agent.ended).toBe(0);
     expect(agent.complaints).toBe('');

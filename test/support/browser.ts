@@ -13,6 +13,11 @@ export interface Page {
   /** Runs a script in the page. */
   readonly evaluate: <Value>(script: string) => Promise<Value>;
   readonly waitForEvent: (name: 'framenavigated') => Promise<unknown>;
+  readonly on: {
+    (name: 'console', hear: (message: { type: () => string; text: () => string }) => void): unknown;
+    (name: 'pageerror', hear: (error: Error) => void): unknown;
+    (name: 'request', hear: (request: { url: () => string }) => void): unknown;
+  };
 }
 
 export interface Browser extends AsyncDisposable {

@@ -1,0 +1,90 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ProblemError } from './problem-error.ts';
+import { openViewerFile, type ViewerFile } from './viewer-file.ts';
+
+/** Makes what a request is refused with for which there is no route. */
+export type RefuseRoute = (request: FastifyRequest, reply: FastifyReply) => ProblemError;
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Latchkey: HTTP reference</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="/docs/swagger-ui.css">
+    <script src="/docs/swagger-ui-bundle.js" defer></script>
+    <script src="/docs/reference.js" defer></script>
+  </head>
+  <body>
+    <noscript>Without scripts, the reference is <a href="/openapi.json">openapi.json</a>.</noscript>
+    <main id="reference"></main>
+  </body>
+</html>
+`;
+
+/** It sends no requests but for the description: the gate refuses those of pages. */
+const script = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#reference',
+  deepLinking: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  supportedSubmitMethods: [],
+  validatorUrl: null,
+});
+`;
+
+/** Scripts and styles of this server and nothing else; pictures that the styles hold themselves. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Adds the reference of the interface for people (src/http/README.md, The reference in a browser). */
+export function addReferencePage(server: FastifyInstance, refuse: RefuseRoute): void {
+  server.get('/', (request, reply) => {
+    if (!asksForPage(request)) throw refuse(request, reply);
+    return sendText(reply, 'text/html', page);
+  });
+  server.get('/docs', (_, reply) => sendText(reply, 'text/html', page));
+  server.get('/docs/reference.js', (_, reply) => sendText(reply, 'text/javascript', script));
+  server.get('/docs/swagger-ui.css', (_, reply) => sendFile(reply, 'text/css', 'swagger-ui.css'));
+  server.get('/docs/swagger-ui-bundle.js', (_, reply) =>
+    sendFile(reply, 'text/javascript', 'swagger-ui-bundle.js'),
+  );
+}
+
+/** Browsers name HTML; software takes anything, and is told that there is nothing. */
+function asksForPage({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return accept.split(',').some((range) => range.split(';', 1)[0]?.trim().toLowerCase() === 'text/html');
+}
+
+function sendText(reply: FastifyReply, type: string, text: string): FastifyReply {
+  return withHeaders(reply, type).send(text);
+}
+
+async function sendFile(reply: FastifyReply, type: string, name: ViewerFile): Promise<FastifyReply> {
+  const { sizeBytes, content } = await openViewerFile(name);
+  return withHeaders(reply, type).header('Content-Length', String(sizeBytes)).send(content);
+}
+
+function withHeaders(reply: FastifyReply, type: string): FastifyReply {
+  return (
+    reply
+      .type(`${type}; charset=utf-8`)
+      .header('Content-Security-Policy', policy)
+      .header('X-Content-Type-Options', 'nosniff')
+      .header('Cache-Control', 'no-cache')
+      // The gate refuses what carries a Referer, also the requests of this page.
+      .header('Referrer-Policy', 'no-referrer')
+      // Connections are kept open for callers with a credential only.
+      .header('Connection', 'close')
+  );
+}

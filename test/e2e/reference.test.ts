@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserInstalled, startBrowser, type Browser, type Page } from '../support/browser.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
+
+/** Opens some operations and the schemas, with their parameters, bodies and answers. */
+const openSome = `{
+  const closed = document.querySelectorAll('.opblock:not(.is-open) .opblock-summary-control');
+  for (const control of [...closed].slice(0, 5)) control.click();
+  document.querySelector('.models-control[aria-expanded="false"]')?.click();
+}`;
+
+describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`, () => {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory());
+  let daemon: DaemonProcess;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    const listen = { tcp: '127.0.0.1:0', socket: false };
+    daemon = opened.use(await startDaemonProcess(directory.path, { listen }));
+    browser = opened.use(await startBrowser());
+  });
+  afterAll(() => opened.disposeAsync());
+
+  /** Watches a page: what its console says, its errors, and every address it asks for. */
+  function watch(page: Page): { complaints: string[]; asked: string[] } {
+    const complaints: string[] = [];
+    const asked: string[] = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => void complaints.push(error.message));
+    page.on('request', (request) => void asked.push(request.url()));
+    return { complaints, asked };
+  }
+
+  test.each(['/', '/docs'])('%s shows every operation, and asks nobody else for anything', async (path) => {
+    const page = await browser.newPage();
+    const { complaints, asked } = watch(page);
+    const answer = await page.goto(`${daemon.tcp}${path}`);
+    expect(answer?.status()).toBe(200);
+    const description = (await (await fetch(`${daemon.tcp}/openapi.json`)).json()) as { paths: object };
+    const operations = Object.values(description.paths).flatMap((methods: object) => Object.keys(methods));
+    const count = 'document.querySelectorAll(".opblock").length';
+    await expect.poll(() => page.evaluate<number>(count), { timeout: 20_000 }).toBe(operations.length);
+    await page.evaluate(openSome);
+    const open = 'document.querySelectorAll(".opblock.is-open .responses-wrapper").length';
+    await expect.poll(() => page.evaluate<number>(open), { timeout: 20_000 }).toBe(5);
+    expect(await page.evaluate<string>('document.body.innerText')).toContain('/api/v2/license/verify');
+    expect(complaints).toEqual([]);
+    expect(asked.filter((url) => !url.startsWith(`${daemon.tcp}/`) && !url.startsWith('data:'))).toEqual([]);
+  });
+
+  test('a script that is put into the page does not run', async () => {
+    const page = await browser.newPage();
+    const { complaints } = watch(page);
+    await page.goto(`${daemon.tcp}/docs`);
+    await page.evaluate(`{
+      const script = document.createElement('script');
+      script.textContent = 'window.reached = true';
+      document.body.append(script);
+    }`);
+    expect(await page.evaluate<boolean>('window.reached === undefined')).toBe(true);
+    expect(complaints.join('\n')).toContain('Content Security Policy');
+  });
+
+  test('what it has loaded stays out of the memory of the daemon', async () => {
+    // Swagger UI is 1.7 MB; a hundred readers at once may not be a hundred copies.
+    const rss = (): number =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, 'utf8'))?.[1]);
+    await (await fetch(`${daemon.tcp}/docs/swagger-ui-bundle.js`)).arrayBuffer();
+    const before = rss();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => fetch(`${daemon.tcp}/docs/swagger-ui-bundle.js`)),
+    );
+    expect(rss() - before).toBeLessThan(100_000);
+    for (const answer of answers) expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(1_000_000);
+  });
+});

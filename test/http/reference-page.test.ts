@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
+import { openApp, serverOf, type TestApp } from '../support/http-app.ts';
+
+const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8';
+
+describe.each(Object.values(dialects))('the reference in a browser, dialect $name', (dialect) => {
+  let opened: TestApp;
+  let server: FastifyInstance;
+  beforeAll(async () => {
+    opened = await openApp({ dialect });
+    server = serverOf(opened.app);
+  });
+  afterAll(async () => {
+    await server.close();
+    await opened[Symbol.asyncDispose]();
+  });
+
+  test.each([undefined, '*/*', 'application/json', 'text/plain, */*;q=0.1', 'application/xhtml+xml'])(
+    'software that accepts %s is told that nothing is at /, as ever',
+    async (accept) => {
+      const answer = await server.inject({ url: '/', headers: accept === undefined ? {} : { accept } });
+      expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'route_not_found']);
+      expect(answer.headers['content-type']).toBe('application/problem+json');
+    },
+  );
+
+  test.each(['POST', 'PUT', 'DELETE', 'OPTIONS'] as const)('%s finds nothing there', async (method) => {
+    for (const url of ['/', '/docs']) {
+      const answer = await server.inject({ method, url, headers: { accept: browser } });
+      expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'route_not_found']);
+    }
+  });
+
+  test('a browser gets the page at / and /docs, with a policy that lets nothing else in', async () => {
+    for (const url of ['/', '/docs', '/docs/']) {
+      const { statusCode, headers, body } = await server.inject({ url, headers: { accept: browser } });
+      expect([
+        url,
+        statusCode,
+        headers['content-type'],
+        headers['connection'],
+        headers['referrer-policy'],
+      ]).toEqual([url, 200, 'text/html; charset=utf-8', 'close', 'no-referrer']);
+      const policy = String(headers['content-security-policy']);
+      expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /);
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+      expect(body).not.toMatch(/https?:|<script>|style=/);
+    }
+  });
+
+  test('HEAD is answered as GET, without a body', async () => {
+    const { statusCode, body } = await server.inject({
+      method: 'HEAD',
+      url: '/',
+      headers: { accept: browser },
+    });
+    expect([statusCode, body]).toEqual([200, '']);
+  });
+
+  test('the files of the viewer are those of its package, byte for byte', async () => {
+    for (const name of viewerFiles) {
+      const { statusCode, headers, rawPayload } = await server.inject({ url: `/docs/${name}` });
+      const file = readFileSync(viewerPath(name));
+      expect([statusCode, headers['content-length'], rawPayload.equals(file)]).toEqual([
+        200,
+        String(file.length),
+        true,
+      ]);
+    }
+  });
+
+  test('the gate holds for it: no other host, no page that leads here', async () => {
+    for (const headers of [{ host: 'evil.example' }, { referer: 'https://evil.example/' }]) {
+      const answer = await server.inject({ url: '/docs', headers: { ...headers, accept: browser } });
+      expect(answer.statusCode).toBe(403);
+    }
+  });
+});
