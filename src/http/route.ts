@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Principal } from '../domain/principal.ts';
+import type { ProblemCode } from '../domain/problem-table.ts';
 import type { ParameterFault, Result } from '../domain/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
@@ -7,6 +8,7 @@ import type { Answer } from './answer.ts';
 import type { Access } from './entry/credential.ts';
 import type { Owned } from './entry/reach.ts';
 import type { App } from './app.ts';
+import type { Tag } from './openapi/tags.ts';
 import type { ParameterSet, RawParameters } from './wire/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
@@ -42,7 +44,15 @@ type RouteFacts = {
   method: Method;
   /** With parameters as `:name`. */
   path: string;
+  /** The name under which clients that are generated call it. */
+  operationId: string;
+  /** Under which heading the description lists it. */
+  tag: Tag;
   summary: string;
+  /** What is told in headers of a success, beside what every answer and every list tells. */
+  headers?: readonly ('location' | 'provenance')[];
+  /** What only this route refuses; src/http/openapi/refusals.ts adds what others refuse too. */
+  refusals?: readonly ProblemCode[];
   access: Access;
   /** When true, no credential is needed at this moment; the principal is null then. */
   isOpen?(app: App): boolean;

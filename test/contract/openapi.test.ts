@@ -6,17 +6,19 @@ import { done } from '../../src/domain/problem.ts';
 import type { App } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
+import { dereferenced } from '../support/dereferenced.ts';
 import { adminToken } from '../support/http-app.ts';
 import { serveApp } from '../support/http-served.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
 import { valuesOf, type Schema } from '../support/schema-arbitrary.ts';
 
 type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema };
+type Response = { description: string; headers?: object; content?: object };
 type Operation = {
   operationId: string;
   parameters?: readonly Parameter[];
   requestBody?: { content: Readonly<Record<string, { schema: Schema }>> };
-  responses: Readonly<Record<string, { content?: object }>>;
+  responses: Readonly<Record<string, Response>>;
 };
 type Description = { paths: Record<string, Record<string, Operation>> };
 
@@ -25,7 +27,12 @@ const admin = { authorization: `Bearer ${adminToken}` };
 /** What is in the store, and some that is not: texts by which something is found. */
 const words = ['default', 'nothing', 'EDITOR', 'TOOLS', 'KEY-1', 'KEY-2', 'SPRING', '1', '2'];
 
-type Shop = AsyncDisposable & { readonly http: HttpClient; readonly description: Description };
+/** `written`: the description as it is served; `description`: without references. */
+type Shop = AsyncDisposable & {
+  readonly http: HttpClient;
+  readonly written: object;
+  readonly description: Description;
+};
 
 const dialectNames = ['specification', 'payhip'] as const;
 
@@ -52,17 +59,17 @@ async function openShop(dialect: (typeof dialectNames)[number]): Promise<Shop> {
     data: { token_id: string };
   };
   words.push(token.data.token_id);
-  const description = (await http.get('/openapi.json')).body as Description;
-  return { http, description, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const written = (await http.get('/openapi.json')).body as object;
+  const description = dereferenced(written) as Description;
+  return { http, written, description, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 test.each(dialectNames)(
   'the description in the dialect %s passes the strict rules of a linter',
   async (dialect) => {
     await using shop = await openShop(dialect);
-    const { description } = shop;
     const config = await createConfig({ extends: ['recommended-strict'] });
-    const problems = await lintFromString({ source: JSON.stringify(description), config });
+    const problems = await lintFromString({ source: JSON.stringify(shop.written), config });
     expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([]);
   },
 );
@@ -70,8 +77,8 @@ test.each(dialectNames)(
 test('the linter finds what is wrong', async () => {
   await using shop = await openShop('specification');
   const config = await createConfig({ extends: ['recommended-strict'] });
-  const source = JSON.stringify(shop.description)
-    .replace('"operationId":"getLivez",', '')
+  const source = JSON.stringify(shop.written)
+    .replace('"operationId":"getLiveness",', '')
     .replace('"4XX"', '"999"');
   expect((await lintFromString({ source, config })).length).toBeGreaterThan(0);
 });
@@ -84,6 +91,23 @@ type Request = {
   form?: Record<string, string>;
   json?: unknown;
 };
+
+/** The headers that HTTP itself has, which no description lists. */
+const headersOfHttp = [
+  'connection',
+  'content-length',
+  'content-type',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+];
+
+/** What an operation says about answers with a status. */
+function responseOf({ responses }: Operation, status: number): Response {
+  const described = responses[status] ?? responses[`${String(status).charAt(0)}XX`];
+  if (described === undefined) throw new Error(`${status} is not described`);
+  return described;
+}
 
 /** A value as it is described, or sometimes any other, or none. */
 function given(schema: Schema): fc.Arbitrary<unknown> {
@@ -168,9 +192,13 @@ test.each(sentIn)(
         const answer = await http[method](path, request);
         seen.add(`${operation.operationId} ${answer.status < 300 ? 'done' : 'refused'}`);
         expect(answer.status).toBeLessThan(500);
-        const { content } = operation.responses[answer.status < 400 ? answer.status : '4XX'] ?? {};
+        const described = responseOf(operation, answer.status);
         const type = answer.headers['content-type']?.split(';', 1)[0];
-        expect(Object.keys(content ?? {})).toEqual(type === undefined ? [] : [type]);
+        expect(Object.keys(described.content ?? {})).toEqual(type === undefined ? [] : [type]);
+        const { code } = answer.body as { code?: string };
+        expect(described.description).toContain(code === undefined ? '' : `\`${code}\``);
+        const told = Object.keys(described.headers ?? {}).map((name) => name.toLowerCase());
+        expect([...told, ...headersOfHttp]).toEqual(expect.arrayContaining(Object.keys(answer.headers)));
       }),
       { numRuns: 75 * routes.length },
     );

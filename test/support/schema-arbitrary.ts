@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 
 /** As much of JSON Schema as the description of the interface uses. */
 export interface Schema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
   readonly format?: string;
   readonly minLength?: number;
@@ -21,7 +21,10 @@ export interface Schema {
 export function valuesOf(schema: Schema, words: readonly string[]): fc.Arbitrary<unknown> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((each) => valuesOf(each, words)));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
-  switch (schema.type ?? 'any') {
+  const { type = 'any' } = schema;
+  if (typeof type !== 'string')
+    return fc.oneof(...type.map((each) => valuesOf({ ...schema, type: each }, words)));
+  switch (type) {
     case 'integer':
       return fc.oneof(
         fc.integer({ min: schema.minimum ?? -2, max: Math.min(schema.maximum ?? 20, 20) }),

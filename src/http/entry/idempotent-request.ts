@@ -7,6 +7,9 @@ const longestKey = 255;
 const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
 const bare = /^[\x21\x23-\x7e]+$/;
 
+/** What `readIdempotencyKey` takes, for the documentation. */
+export const idempotencyKeyPattern: RegExp = /^(?:"(?:[ !#-[\]-~]|\\["\\]){1,255}"|[!#-~]{1,255})$/;
+
 /**
  * Reads `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a quoted string, or bare as
  * many clients send it; `"k"` and `k` are the same key. Null when there is none.

@@ -21,6 +21,8 @@ export const accountRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/accounts',
+    operationId: 'addAccount',
+    tag: 'Accounts',
     summary: 'Add an account',
     access,
     authorityOnly,
@@ -37,6 +39,8 @@ export const accountRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/accounts',
+    operationId: 'listAccounts',
+    tag: 'Accounts',
     summary: 'List accounts',
     access,
     authorityOnly,
@@ -52,6 +56,8 @@ export const accountRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/accounts/:id/roll-key',
+    operationId: 'rollApiKey',
+    tag: 'Accounts',
     summary: 'Give an account a new API key',
     access,
     authorityOnly,

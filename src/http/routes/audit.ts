@@ -12,6 +12,8 @@ export const auditRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path,
+    operationId: 'listActs',
+    tag: 'Audit',
     summary: 'List acts on record, the latest first',
     access,
     operatorOnly: true,
@@ -26,7 +28,10 @@ export const auditRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: `${path}/:id`,
+    operationId: 'getAct',
+    tag: 'Audit',
     summary: 'Show an act on record',
+    refusals: ['act_not_found'],
     access,
     operatorOnly: true,
     answers: { 200: enveloped(actObject) },

@@ -5,7 +5,10 @@ import { route, type Route } from '../route.ts';
 const backup = route({
   method: 'GET',
   path: '/admin/v1/backup',
+  operationId: 'downloadBackup',
+  tag: 'Server',
   summary: 'A consistent copy of the store, one at a time',
+  refusals: ['backup_running'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   answers: { 200: z.file() },

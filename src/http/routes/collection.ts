@@ -20,7 +20,10 @@ export const collectionRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/collections',
+    operationId: 'addCollection',
+    tag: 'Collections',
     summary: 'Add a collection of products',
+    refusals: ['collection_id_taken'],
     access,
     authorityOnly,
     body: collectionParameters,
@@ -36,6 +39,8 @@ export const collectionRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/collections',
+    operationId: 'listCollections',
+    tag: 'Collections',
     summary: 'List collections',
     access,
     authorityOnly,
@@ -52,6 +57,8 @@ export const collectionRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/collections/:id',
+    operationId: 'getCollection',
+    tag: 'Collections',
     summary: 'Show a collection',
     access,
     authorityOnly,
@@ -66,6 +73,8 @@ export const collectionRoutes: readonly Route[] = [
   route({
     method: 'PUT',
     path: '/admin/v1/collections/:id',
+    operationId: 'updateCollection',
+    tag: 'Collections',
     summary: 'Give a collection another name and other products',
     access,
     authorityOnly,

@@ -15,7 +15,10 @@ const answers = { 200: enveloped(couponObject) };
 const update = route({
   method: 'PUT',
   path,
+  operationId: 'updateCoupon',
+  tag: 'Coupons',
   summary: 'Replace the terms of a coupon; of one that was redeemed not its code, scope and discount',
+  refusals: ['coupon_not_found', 'coupon_code_taken', 'coupon_redeemed', 'product_is_recurring'],
   access,
   authorityOnly,
   body: couponCreation,
@@ -35,7 +38,10 @@ const update = route({
 const end = route({
   method: 'POST',
   path: `${path}/end`,
+  operationId: 'endCoupon',
+  tag: 'Coupons',
   summary: 'End a coupon now',
+  refusals: ['coupon_not_found'],
   access,
   authorityOnly,
   answers,
@@ -45,7 +51,10 @@ const end = route({
 const remove = route({
   method: 'DELETE',
   path,
+  operationId: 'deleteCoupon',
+  tag: 'Coupons',
   summary: 'Delete a coupon that was never redeemed',
+  refusals: ['coupon_not_found', 'coupon_redeemed'],
   access,
   authorityOnly,
   answers,

@@ -36,7 +36,11 @@ async function getById(
 const create = route({
   method: 'POST',
   path,
+  operationId: 'createCoupon',
+  tag: 'Coupons',
   summary: 'Create a coupon',
+  headers: ['location', 'provenance'],
+  refusals: ['coupon_code_taken', 'product_is_recurring', 'upstream_refused'],
   access: { credential: 'api_key', scope: 'coupons:write' },
   body: couponCreation,
   answers: { 201: enveloped(couponObject) },
@@ -57,7 +61,10 @@ const create = route({
 const list = route({
   method: 'GET',
   path,
+  operationId: 'listCoupons',
+  tag: 'Coupons',
   summary: 'List coupons',
+  headers: ['provenance'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: pageQuery,
   answers: { 200: enveloped(couponList) },
@@ -73,7 +80,11 @@ const list = route({
 const get = route({
   method: 'GET',
   path: `${path}/:id`,
+  operationId: 'getCoupon',
+  tag: 'Coupons',
   summary: 'Retrieve a coupon',
+  headers: ['provenance'],
+  refusals: ['coupon_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(couponObject) },
   async handle({ app, principal, path: { id }, signal }) {
@@ -88,7 +99,10 @@ const checkoutPath = '/agent/v1/coupons';
 const listCounted = route({
   method: 'GET',
   path: checkoutPath,
+  operationId: 'listCheckoutCoupons',
+  tag: 'Checkout',
   summary: 'List coupons with their state and how often each is redeemed',
+  headers: ['provenance'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: countedCouponQuery,
   answers: { 200: enveloped(countedCouponList) },
@@ -110,7 +124,11 @@ const listCounted = route({
 const getCounted = route({
   method: 'GET',
   path: `${checkoutPath}/:id`,
+  operationId: 'getCheckoutCoupon',
+  tag: 'Checkout',
   summary: 'Show a coupon with the orders that redeemed it',
+  headers: ['provenance'],
+  refusals: ['coupon_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   answers: { 200: enveloped(redeemedCouponObject) },
   async handle({ app, principal: { reach }, path: { id }, signal }) {

@@ -18,6 +18,8 @@ const pageLength = 500;
 const exportLicenses = route({
   method: 'GET',
   path: '/admin/v1/licenses/export',
+  operationId: 'exportLicenses',
+  tag: 'Import and export',
   summary: 'All licenses as CSV, as an import takes it',
   access,
   authorityOnly,
@@ -36,6 +38,8 @@ const exportLicenses = route({
 const exportPurchases = route({
   method: 'GET',
   path: '/admin/v1/purchases/export',
+  operationId: 'exportPurchases',
+  tag: 'Import and export',
   summary: 'All purchases as CSV, with their licenses, as an import takes it',
   access,
   authorityOnly,
@@ -54,6 +58,8 @@ const exportPurchases = route({
 const exportCoupons = route({
   method: 'GET',
   path: '/admin/v1/coupons/export',
+  operationId: 'exportCoupons',
+  tag: 'Import and export',
   summary: "All of an account's coupons as CSV, as an import takes it",
   access,
   authorityOnly,

@@ -40,7 +40,11 @@ const invalidating = new Set<QuoteReason>(['not_started', 'ended', 'usage_limit_
 const verifyCoupon = route({
   method: 'GET',
   path: '/api/v1/coupons/verify',
+  operationId: 'verifyCouponV1',
+  tag: 'First version',
   summary: 'Tell whether a coupon code can be redeemed now, as far as can be said without a cart',
+  headers: ['provenance'],
+  refusals: ['coupon_code_not_found'],
   access: { credential: 'api_key', scope: 'coupons:read' },
   query: couponCodeParameters,
   answers: { 200: enveloped(z.array(verifiedCouponObject)) },
@@ -68,18 +72,24 @@ export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
   const verify = route({
     method: 'GET',
     path: '/api/v1/license/verify',
+    operationId: 'verifyLicenseV1',
+    tag: 'First version',
     summary: 'Verify a license key of a product',
+    headers: ['provenance'],
     access: { credential: 'api_key', scope: 'verify' },
     isVerdict: true,
     query: firstVersionParameters,
     answers,
     handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
   });
-  const changes = licenseChanges.map(({ trigger, scope, summary }) =>
+  const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
     route({
       method: 'PUT',
       path: `/api/v1/license/${trigger}`,
+      operationId: `${operationId}V1`,
+      tag: 'First version',
       summary: `${summary} of a product`,
+      headers: ['provenance'],
       access: { credential: 'api_key', scope },
       isVerdict: true,
       body: firstVersionParameters,

@@ -8,6 +8,8 @@ const healthAnswers = { 200: healthObject, 503: healthObject };
 const live = route({
   method: 'GET',
   path: '/livez',
+  operationId: 'getLiveness',
+  tag: 'Server',
   summary: 'Whether the process works; if not, restart it',
   access: 'anyone',
   always: true,
@@ -18,6 +20,8 @@ const live = route({
 const ready = route({
   method: 'GET',
   path: '/readyz',
+  operationId: 'getReadiness',
+  tag: 'Server',
   summary: 'Whether requests are taken; with require=fresh, also whether the upstream answers',
   access: 'anyone',
   always: true,

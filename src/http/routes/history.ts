@@ -9,7 +9,10 @@ import { pageQuery } from '../wire/page.ts';
 const list = route({
   method: 'GET',
   path: '/admin/v1/licenses/:key/history',
+  operationId: 'listLicenseHistory',
+  tag: 'Licenses',
   summary: 'List what has changed a license, the latest first',
+  refusals: ['license_not_found'],
   access: { credential: 'any', scope: 'admin' },
   query: pageQuery,
   answers: { 200: enveloped(changeList) },

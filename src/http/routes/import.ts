@@ -25,7 +25,10 @@ const answers = { 200: enveloped(importReport) };
 const importLicenses = route({
   method: 'POST',
   path: '/admin/v1/licenses/import',
+  operationId: 'importLicenses',
+  tag: 'Import and export',
   summary: 'Take licenses over from another store, with their dates, counts and states',
+  refusals: ['import_rejected'],
   access,
   authorityOnly,
   bodyBytes,
@@ -43,7 +46,10 @@ const importLicenses = route({
 const importPurchases = route({
   method: 'POST',
   path: '/admin/v1/purchases/import',
+  operationId: 'importPurchases',
+  tag: 'Import and export',
   summary: 'Take purchases over from another store, with the licenses that came with them',
+  refusals: ['import_rejected'],
   access,
   authorityOnly,
   bodyBytes,
@@ -61,7 +67,10 @@ const importPurchases = route({
 const importCoupons = route({
   method: 'POST',
   path: '/admin/v1/coupons/import',
+  operationId: 'importCoupons',
+  tag: 'Import and export',
   summary: 'Take coupons over from another store',
+  refusals: ['import_rejected', 'account_not_found'],
   access,
   authorityOnly,
   bodyBytes,

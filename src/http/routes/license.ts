@@ -26,12 +26,13 @@ type FromCaller = Pick<
 export const licenseChanges: readonly {
   trigger: Exclude<LicenseTrigger, 'refund'>;
   scope: Scope;
+  operationId: string;
   summary: string;
 }[] = [
-  { trigger: 'disable', scope: 'manage', summary: 'Disable a license key' },
-  { trigger: 'enable', scope: 'manage', summary: 'Enable a license key' },
-  { trigger: 'usage', scope: 'use', summary: 'Count a use' },
-  { trigger: 'decrease', scope: 'use', summary: 'Take a use back' },
+  { trigger: 'disable', scope: 'manage', operationId: 'disableLicense', summary: 'Disable a license key' },
+  { trigger: 'enable', scope: 'manage', operationId: 'enableLicense', summary: 'Enable a license key' },
+  { trigger: 'usage', scope: 'use', operationId: 'recordUse', summary: 'Count a use' },
+  { trigger: 'decrease', scope: 'use', operationId: 'undoUse', summary: 'Take a use back' },
 ];
 
 /** Answers what a license key is worth. */
@@ -78,6 +79,8 @@ async function present(app: App, result: Result<LicenseAnswer>, form: LicenseFor
 const list = route({
   method: 'GET',
   path: '/admin/v1/licenses',
+  operationId: 'listLicenses',
+  tag: 'Licenses',
   summary: 'List licenses',
   access: { credential: 'any', scope: 'admin' },
   authorityOnly: true,
@@ -98,18 +101,24 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
   const verify = route({
     method: 'GET',
     path: '/api/v2/license/verify',
+    operationId: 'verifyLicense',
+    tag: 'Licenses',
     summary: 'Verify a license key',
+    headers: ['provenance'],
     access: { credential: 'product_secret', scope: 'verify' },
     isVerdict: true,
     query: licenseParameters,
     answers,
     handle: (request) => verifyLicense(request, { reach: request.principal.reach, ...request.query }, form),
   });
-  const changes = licenseChanges.map(({ trigger, scope, summary }) =>
+  const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
     route({
       method: 'PUT',
       path: `/api/v2/license/${trigger}`,
+      operationId,
+      tag: 'Licenses',
       summary,
+      headers: ['provenance'],
       access: { credential: 'product_secret', scope },
       isVerdict: true,
       body: licenseParameters,

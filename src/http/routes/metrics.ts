@@ -5,6 +5,8 @@ import { route, type Route } from '../route.ts';
 const metrics = route({
   method: 'GET',
   path: '/metrics',
+  operationId: 'getMetrics',
+  tag: 'Server',
   summary: 'What is measured, for Prometheus; open to anyone when metrics.open is set',
   access: { credential: 'any', scope: 'ops' },
   isOpen: (app) => app.metrics.isOpen(),

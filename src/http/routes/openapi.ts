@@ -7,16 +7,18 @@ const descriptions = new WeakMap<App, string>();
 
 async function describe(app: App, routes: readonly Route[]): Promise<string> {
   // Loaded on first use: the generator would slow every start.
-  const { describeRoutes } = await import('../openapi.ts');
+  const { describeRoutes } = await import('../openapi/document.ts');
   return JSON.stringify(describeRoutes(routes, app));
 }
 
 const openApi = route({
   method: 'GET',
   path: '/openapi.json',
+  operationId: 'getOpenApi',
+  tag: 'Server',
   summary: 'This description',
   access: 'anyone',
-  answers: { 200: z.looseObject({}) },
+  answers: { 200: z.looseObject({}).meta({ id: 'OpenApi' }) },
   async handle({ app, routes }) {
     const text = descriptions.get(app) ?? (await describe(app, routes));
     descriptions.set(app, text);

@@ -14,6 +14,8 @@ const finishedStates: readonly OperationState[] = ['delivered', 'inferred', 'can
 const list = route({
   method: 'GET',
   path,
+  operationId: 'listOperations',
+  tag: 'Outbox',
   summary: 'List operations of the outbox: all that is not finished, or those of a state',
   access,
   operatorOnly: true,
@@ -37,7 +39,10 @@ function countOperations(operations: OperationReads, state: OperationState | nul
 const show = route({
   method: 'GET',
   path: `${path}/:id`,
+  operationId: 'getOperation',
+  tag: 'Outbox',
   summary: 'Show an operation of the outbox',
+  refusals: ['operation_not_found'],
   access,
   operatorOnly: true,
   answers: { 200: enveloped(operationObject) },
@@ -49,11 +54,14 @@ const show = route({
   },
 });
 
-function decisionRoute(decision: Decision, summary: string): Route {
+function decisionRoute(decision: Decision, operationId: string, summary: string): Route {
   return route({
     method: 'POST',
     path: `${path}/:id/${decision}`,
+    operationId,
+    tag: 'Outbox',
     summary,
+    refusals: ['operation_not_found', 'operation_not_open'],
     access,
     operatorOnly: true,
     answers: { 200: enveloped(operationObject) },
@@ -70,7 +78,7 @@ function decisionRoute(decision: Decision, summary: string): Route {
 export const outboxRoutes: readonly Route[] = [
   list,
   show,
-  decisionRoute('retry', 'Send an operation again'),
-  decisionRoute('drop', 'Give an operation up'),
-  decisionRoute('confirm', 'Say that an operation was applied'),
+  decisionRoute('retry', 'retryOperation', 'Send an operation again'),
+  decisionRoute('drop', 'dropOperation', 'Give an operation up'),
+  decisionRoute('confirm', 'confirmOperation', 'Say that an operation was applied'),
 ];

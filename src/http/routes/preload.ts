@@ -7,7 +7,10 @@ import { preloadParameters, queuedObject } from '../wire/preload.ts';
 const preload = route({
   method: 'POST',
   path: '/admin/v1/preload',
+  operationId: 'preloadLicenses',
+  tag: 'Sync',
   summary: 'Fetch license keys ahead, so that an agent answers them offline',
+  refusals: ['not_an_agent'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   bodyBytes: 2 * 1024 ** 2,

@@ -23,7 +23,10 @@ export const productRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/products',
+    operationId: 'addProduct',
+    tag: 'Products',
     summary: 'Add a product',
+    refusals: ['product_key_taken'],
     access,
     authorityOnly,
     answersSecret,
@@ -46,6 +49,8 @@ export const productRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/products',
+    operationId: 'listProducts',
+    tag: 'Products',
     summary: 'List products',
     access,
     authorityOnly,
@@ -62,6 +67,8 @@ export const productRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/products/:id',
+    operationId: 'getProduct',
+    tag: 'Products',
     summary: 'Show a product',
     access,
     authorityOnly,
@@ -76,6 +83,8 @@ export const productRoutes: readonly Route[] = [
   route({
     method: 'PUT',
     path: '/admin/v1/products/:id',
+    operationId: 'updateProduct',
+    tag: 'Products',
     summary: 'Rename a product, archive it or put it on sale again',
     access,
     authorityOnly,
@@ -90,6 +99,8 @@ export const productRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/products/:id/roll-secret',
+    operationId: 'rollProductSecret',
+    tag: 'Products',
     summary: 'Give a product a new secret',
     access,
     authorityOnly,

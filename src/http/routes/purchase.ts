@@ -19,7 +19,10 @@ export const purchaseRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/purchases',
+    operationId: 'addPurchase',
+    tag: 'Purchases',
     summary: 'Record a purchase and issue its license key',
+    refusals: ['license_key_taken', 'product_archived'],
     access,
     authorityOnly,
     body: purchaseParameters,
@@ -42,6 +45,8 @@ export const purchaseRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/purchases',
+    operationId: 'listPurchases',
+    tag: 'Purchases',
     summary: 'List purchases, the latest first',
     access,
     authorityOnly,
@@ -58,6 +63,8 @@ export const purchaseRoutes: readonly Route[] = [
   route({
     method: 'GET',
     path: '/admin/v1/purchases/:id',
+    operationId: 'getPurchase',
+    tag: 'Purchases',
     summary: 'Show a purchase',
     access,
     authorityOnly,
@@ -75,6 +82,8 @@ export const purchaseRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/admin/v1/purchases/:id/refund',
+    operationId: 'refundPurchase',
+    tag: 'Purchases',
     summary: 'Refund a purchase, which disables its license key',
     access,
     authorityOnly,

@@ -25,7 +25,11 @@ export const quoteRoutes: readonly Route[] = [
   route({
     method: 'POST',
     path: '/agent/v1/quote',
+    operationId: 'quoteCoupon',
+    tag: 'Checkout',
     summary: 'Ask whether a coupon can be redeemed for a cart, and what it takes off',
+    headers: ['provenance'],
+    refusals: ['product_archived'],
     access: { credential: 'api_key', scope: 'coupons:read' },
     body: cartParameters,
     bodyBytes: cartBytes,

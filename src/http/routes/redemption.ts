@@ -20,7 +20,11 @@ const writing = { credential: 'api_key', scope: 'coupons:write' } as const;
 const redeem = route({
   method: 'POST',
   path,
+  operationId: 'redeemCoupon',
+  tag: 'Checkout',
   summary: 'Redeem a coupon for an order',
+  headers: ['location', 'provenance'],
+  refusals: ['coupon_not_redeemable', 'order_reused', 'product_archived'],
   access: writing,
   body: redemptionParameters,
   bodyBytes: cartBytes,
@@ -41,6 +45,8 @@ const redeem = route({
 const list = route({
   method: 'GET',
   path,
+  operationId: 'listRedemptions',
+  tag: 'Checkout',
   summary: 'List the redemptions of a coupon',
   access: reading,
   query: redemptionQuery,
@@ -57,7 +63,10 @@ const list = route({
 const get = route({
   method: 'GET',
   path: `${path}/:order`,
+  operationId: 'getRedemption',
+  tag: 'Checkout',
   summary: 'Show the redemption of an order',
+  refusals: ['redemption_not_found'],
   access: reading,
   answers: { 200: enveloped(redemptionObject) },
   async handle({ app, principal: { reach }, path: { order } }) {
@@ -69,7 +78,10 @@ const get = route({
 const remove = route({
   method: 'DELETE',
   path: `${path}/:order`,
+  operationId: 'voidRedemption',
+  tag: 'Checkout',
   summary: 'Void the redemption of an order, which gives the use of the coupon back',
+  refusals: ['redemption_not_found'],
   access: writing,
   answers: { 204: null },
   async handle({ app, principal: { reach }, path: { order }, writeOptions }) {

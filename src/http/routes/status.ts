@@ -5,6 +5,8 @@ import { presentStatus, statusObject } from '../wire/status.ts';
 const status = route({
   method: 'GET',
   path: '/statusz',
+  operationId: 'getStatus',
+  tag: 'Server',
   summary: 'How this process, its upstream, its outbox and its records stand',
   access: { credential: 'any', scope: 'ops' },
   answers: { 200: statusObject },

@@ -4,11 +4,14 @@ import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
 import { presentSync, syncObject } from '../wire/status.ts';
 
-function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
+function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary: string): Route {
   return route({
     method: 'POST',
     path: `/admin/v1/sync/${act}`,
+    operationId,
+    tag: 'Sync',
     summary,
+    refusals: ['not_an_agent'],
     access: { credential: 'any', scope: 'admin' },
     operatorOnly: true,
     answers: { 200: enveloped(syncObject) },
@@ -28,7 +31,7 @@ function syncRoute(act: 'now' | 'pause' | 'resume', summary: string): Route {
 
 /** Manual control of synchronization (src/http/README.md, Admin routes). */
 export const syncRoutes: readonly Route[] = [
-  syncRoute('now', 'Send what waits at once: no backoff, no breaker'),
-  syncRoute('pause', 'Send nothing more, across restarts too, until resumed'),
-  syncRoute('resume', 'Go on after a pause, and ask again where a credential was refused'),
+  syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
+  syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
+  syncRoute('resume', 'resumeSync', 'Go on after a pause, and ask again where a credential was refused'),
 ];

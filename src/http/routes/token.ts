@@ -21,6 +21,8 @@ const path = '/admin/v1/tokens';
 const issue = route({
   method: 'POST',
   path,
+  operationId: 'issueToken',
+  tag: 'Tokens',
   summary: 'Issue a token, which is shown only this once',
   access,
   answersSecret: true,
@@ -46,6 +48,8 @@ const issue = route({
 const list = route({
   method: 'GET',
   path,
+  operationId: 'listTokens',
+  tag: 'Tokens',
   summary: 'List tokens',
   access,
   query: pageQuery,
@@ -61,7 +65,10 @@ const list = route({
 const revoke = route({
   method: 'DELETE',
   path: `${path}/:id`,
+  operationId: 'revokeToken',
+  tag: 'Tokens',
   summary: 'Revoke a token, which stops at once',
+  refusals: ['token_of_the_file'],
   access,
   owned: 'token',
   answers: { 200: enveloped(tokenObject) },

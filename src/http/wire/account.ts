@@ -12,21 +12,28 @@ export type AccountObject = {
   old_key_until?: string | undefined;
 };
 
-export const accountObject: z.ZodType<AccountObject> = z.object({
-  account_id: z.string(),
-  name: z.string(),
-  api_key: z.string().optional(),
-  old_key_until: z.iso.datetime({ offset: true }).optional(),
-});
+export const accountObject: z.ZodType<AccountObject> = z
+  .object({
+    account_id: z.string(),
+    name: z.string(),
+    api_key: z.string().optional(),
+    old_key_until: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Account' });
 
-export const accountList: z.ZodType<{ accounts: AccountObject[] }> = z.object({
-  accounts: z.array(accountObject),
-});
+export const accountList: z.ZodType<{ accounts: AccountObject[] }> = z
+  .object({
+    accounts: z.array(accountObject),
+  })
+  .meta({ id: 'AccountList' });
 
-export const accountParameters: ParameterSet<{ name: string; apiKey?: string | undefined }> = parameters({
-  name,
-  api_key: secret.optional(),
-});
+export const accountParameters: ParameterSet<{ name: string; apiKey?: string | undefined }> = parameters(
+  {
+    name,
+    api_key: secret.optional(),
+  },
+  { id: 'NewAccount' },
+);
 
 export function presentAccount({ accountId, name: itsName }: Account): AccountObject {
   return { account_id: accountId, name: itsName };

@@ -26,7 +26,9 @@ export const actObject: z.ZodType<ActObject> = z
   })
   .meta({ id: 'Act' });
 
-export const actList: z.ZodType<{ acts: ActObject[] }> = z.object({ acts: z.array(actObject) });
+export const actList: z.ZodType<{ acts: ActObject[] }> = z
+  .object({ acts: z.array(actObject) })
+  .meta({ id: 'ActList' });
 
 /** `GET /admin/v1/audit`. */
 export const actQuery: ParameterSet<AuditFilter & Page> = parameters({

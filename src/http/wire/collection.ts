@@ -12,16 +12,20 @@ export type CollectionObject = {
   product_keys: readonly string[];
 };
 
-export const collectionObject: z.ZodType<CollectionObject> = z.object({
-  collection_id: z.string(),
-  account_id: z.string(),
-  name: z.string(),
-  product_keys: z.array(z.string()),
-});
+export const collectionObject: z.ZodType<CollectionObject> = z
+  .object({
+    collection_id: z.string(),
+    account_id: z.string(),
+    name: z.string(),
+    product_keys: z.array(z.string()),
+  })
+  .meta({ id: 'Collection' });
 
-export const collectionList: z.ZodType<{ collections: CollectionObject[] }> = z.object({
-  collections: z.array(collectionObject),
-});
+export const collectionList: z.ZodType<{ collections: CollectionObject[] }> = z
+  .object({
+    collections: z.array(collectionObject),
+  })
+  .meta({ id: 'CollectionList' });
 
 /** `GET /admin/v1/collections`. */
 export const collectionQuery: ParameterSet<{ accountId?: string | undefined } & Page> = parameters({
@@ -32,7 +36,7 @@ export const collectionQuery: ParameterSet<{ accountId?: string | undefined } & 
 /** `PUT /admin/v1/collections/{collection_id}`: all of it, so that nothing is changed by being left out. */
 export const collectionChange: ParameterSet<{ name: string; productKeys: readonly string[] }> = parameters(
   { name, product_keys: texts },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'CollectionChange' },
 );
 
 export const collectionParameters: ParameterSet<{
@@ -40,12 +44,15 @@ export const collectionParameters: ParameterSet<{
   productKeys: readonly string[];
   collectionId?: string | undefined;
   accountId?: string | undefined;
-}> = parameters({
-  name,
-  product_keys: texts,
-  collection_id: identifier.optional(),
-  account_id: identifier.optional(),
-});
+}> = parameters(
+  {
+    name,
+    product_keys: texts,
+    collection_id: identifier.optional(),
+    account_id: identifier.optional(),
+  },
+  { id: 'NewCollection' },
+);
 
 export function presentCollection(collection: Collection): CollectionObject {
   return {

@@ -53,9 +53,11 @@ const couponShape = {
 
 export const couponObject: z.ZodType<CouponObject> = z.object(couponShape).meta({ id: 'Coupon' });
 
-export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z.object({
-  coupons: z.array(couponObject),
-});
+export const couponList: z.ZodType<{ coupons: CouponObject[] }> = z
+  .object({
+    coupons: z.array(couponObject),
+  })
+  .meta({ id: 'CouponList' });
 
 /** How many of the orders that redeemed a coupon are shown with it. */
 export const shownOrders = 100;
@@ -74,9 +76,11 @@ const countedShape = {
   scope: z.literal('this_agent').optional(),
 };
 
-export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z.object({
-  coupons: z.array(z.object(countedShape)),
-});
+export const countedCouponList: z.ZodType<{ coupons: CountedCouponObject[] }> = z
+  .object({
+    coupons: z.array(z.object(countedShape).meta({ id: 'CountedCoupon' })),
+  })
+  .meta({ id: 'CountedCouponList' });
 
 /** `orders`: the newest first, at most `shownOrders`. */
 export const redeemedCouponObject: z.ZodType<CountedCouponObject & { orders: string[] }> = z
@@ -129,11 +133,13 @@ export function presentCoupon(coupon: Coupon): CouponObject {
 /** A coupon, whether it can be redeemed now by some cart, and how often it was redeemed. */
 export type VerifiedCouponObject = CouponObject & { valid: boolean; usage: number };
 
-export const verifiedCouponObject: z.ZodType<VerifiedCouponObject> = z.object({
-  ...couponShape,
-  valid: z.boolean(),
-  usage: z.int(),
-});
+export const verifiedCouponObject: z.ZodType<VerifiedCouponObject> = z
+  .object({
+    ...couponShape,
+    valid: z.boolean(),
+    usage: z.int(),
+  })
+  .meta({ id: 'VerifiedCoupon' });
 
 export function presentVerifiedCoupon(
   coupon: Coupon,
@@ -169,7 +175,7 @@ const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
     usage_limit: integer(1).optional(),
     notes: text().optional(),
   },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'CouponTerms' },
 );
 
 /**

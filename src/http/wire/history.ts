@@ -10,7 +10,9 @@ export type ChangeObject = {
   after: LicenseState;
 };
 
-const state: z.ZodType<LicenseState> = z.object({ uses: z.int(), enabled: z.boolean() });
+const state: z.ZodType<LicenseState> = z
+  .object({ uses: z.int(), enabled: z.boolean() })
+  .meta({ id: 'LicenseState' });
 
 const changeObject: z.ZodType<ChangeObject> = z
   .object({
@@ -22,9 +24,11 @@ const changeObject: z.ZodType<ChangeObject> = z
   })
   .meta({ id: 'Change' });
 
-export const changeList: z.ZodType<{ changes: ChangeObject[] }> = z.object({
-  changes: z.array(changeObject),
-});
+export const changeList: z.ZodType<{ changes: ChangeObject[] }> = z
+  .object({
+    changes: z.array(changeObject),
+  })
+  .meta({ id: 'ChangeList' });
 
 export function presentChange({ at, change, credential, before, after }: HistoryEntry): ChangeObject {
   return { at: formatDatetime(at), change, credential, before, after };

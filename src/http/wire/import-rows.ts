@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { CouponTerms } from '../../domain/coupon.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import type { RejectedRow } from '../../service/authority/import.ts';
@@ -5,7 +6,7 @@ import type { CouponRow } from '../../service/authority/coupon-import.ts';
 import type { LicenseRow } from '../../service/authority/license-import.ts';
 import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
 import { couponCreation } from './coupon.ts';
-import { importShape, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
+import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
 import { instantCell, stateCell } from './import-cell.ts';
 import { email, identifier, integer } from './kind.ts';
 import { licenseKeyText } from './license.ts';
@@ -37,13 +38,21 @@ const licenseShape = {
   enabled: stateCell.optional(),
   date: instantCell.optional(),
 };
-const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, { unknown: 'refused' });
+const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, {
+  unknown: 'refused',
+  id: 'LicenseRow',
+});
 
 /** The body of an import of licenses; CSV is the rows alone. */
 export const licenseImport: ParameterSet<{
   productKey?: string | undefined;
   licenses: ReadRows<LicenseCells>;
-}> = parameters({ product_key: identifier.optional(), licenses: rowsOf(licenseCells) });
+}> = {
+  ...parameters({ product_key: identifier.optional(), licenses: rowsOf(licenseCells) }),
+  schema: z
+    .object({ product_key: identifier.optional(), licenses: describedRows(licenseCells) })
+    .meta({ id: 'LicenseImport' }),
+};
 
 /** Reads a row of licenses; `ofAll`: the product of rows that name none. */
 export function licenseRow(
@@ -62,14 +71,19 @@ type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedA
 
 const purchaseCells: ParameterSet<PurchaseCells> = parameters(
   { purchase_id: identifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'PurchaseRow' },
 );
 
 /** The body of an import of purchases; CSV is the rows alone. */
 export const purchaseImport: ParameterSet<{
   productKey?: string | undefined;
   purchases: ReadRows<PurchaseCells>;
-}> = parameters({ product_key: identifier.optional(), purchases: rowsOf(purchaseCells) });
+}> = {
+  ...parameters({ product_key: identifier.optional(), purchases: rowsOf(purchaseCells) }),
+  schema: z
+    .object({ product_key: identifier.optional(), purchases: describedRows(purchaseCells) })
+    .meta({ id: 'PurchaseImport' }),
+};
 
 /** Reads a row of purchases; `ofAll`: the product of rows that name none. */
 export function purchaseRow(
@@ -91,7 +105,7 @@ const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
 });
 
 const couponCells: ParameterSet<CouponCells> = {
-  schema: couponCreation.schema.extend(couponIdCell.schema.shape),
+  schema: couponCreation.schema.extend(couponIdCell.schema.shape).meta({ id: 'CouponRow' }),
   read(raw) {
     const id = couponIdCell.read(raw);
     const terms = couponCreation.read(without(raw, 'id'));
@@ -106,9 +120,10 @@ function without(raw: RawParameters, name: string): RawParameters {
 }
 
 /** The body of an import of coupons; CSV is the rows alone. */
-export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = parameters({
-  coupons: rowsOf(couponCells),
-});
+export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = {
+  ...parameters({ coupons: rowsOf(couponCells) }),
+  schema: z.object({ coupons: describedRows(couponCells) }).meta({ id: 'CouponImport' }),
+};
 
 /** Reads a row of coupons. */
 export function couponRow({ row, id, terms }: CouponCells & { row: number }): CouponRow {

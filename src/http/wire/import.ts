@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { createSchema } from 'zod-openapi';
 import type { ImportReport, ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import type { CsvRow } from './csv.ts';
 import { boolean, kind, orDefault, refuse } from './kind.ts';
@@ -28,7 +27,7 @@ type RawRow = { row: number } & ({ cells: RawParameters } | { detail: string });
 /** A parameter that is a list of rows; what is wrong with one of them is that row's alone. */
 export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
   const columns = new Set(Object.keys(fields.schema.shape));
-  return kind(describeRows(fields.schema), (given, issues) => {
+  return kind({ type: 'array' }, (given, issues) => {
     const rows = given instanceof CsvRows ? fromCsv(given, columns) : fromJson(given);
     if (rows === null) return refuse(issues, 'not_a_list', 'must be a list of objects');
     if (rows.length === 0) return refuse(issues, 'required', 'must have a row');
@@ -37,9 +36,9 @@ export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows
   });
 }
 
-function describeRows(row: z.ZodObject): Record<string, unknown> {
-  const items = createSchema(row, { io: 'input' }).schema;
-  return { type: 'array', items, minItems: 1, maxItems: maximumRows };
+/** The rows, for the documentation; `rowsOf` reads them. */
+export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
+  return z.array(schema).min(1).max(maximumRows);
 }
 
 /** Other columns of a file are passed over: stores export many. */
@@ -106,8 +105,10 @@ function isRejected(row: { row: number }): row is RejectedRow {
   return 'code' in row;
 }
 
-export const importReport: z.ZodType<ImportReport> = z.object({
-  imported: z.int(),
-  unchanged: z.int(),
-  rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
-});
+const rejectedRow: z.ZodType<RejectedRow> = z
+  .object({ row: z.int(), code: z.string(), detail: z.string() })
+  .meta({ id: 'RejectedRow' });
+
+export const importReport: z.ZodType<ImportReport> = z
+  .object({ imported: z.int(), unchanged: z.int(), rejected: z.array(rejectedRow) })
+  .meta({ id: 'ImportReport' });

@@ -44,11 +44,13 @@ export function presentLicense(license: License): LicenseObject {
 /** A license as an authority lists it: the object of the specification, and what is known of its sale. */
 export type SoldLicenseObject = LicenseObject & { purchase_id: string | null; refunded_at: string | null };
 
-const soldLicenseObject: z.ZodType<SoldLicenseObject> = z.object({
-  ...licenseMembers,
-  purchase_id: z.string().nullable(),
-  refunded_at: z.iso.datetime({ offset: true }).nullable(),
-});
+const soldLicenseObject: z.ZodType<SoldLicenseObject> = z
+  .object({
+    ...licenseMembers,
+    purchase_id: z.string().nullable(),
+    refunded_at: z.iso.datetime({ offset: true }).nullable(),
+  })
+  .meta({ id: 'SoldLicense' });
 
 export function presentSoldLicense(license: SoldLicense): SoldLicenseObject {
   const { purchaseId, refundedAt } = license;
@@ -83,9 +85,12 @@ export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
 }
 
 /** The one parameter of every license operation (specification 4.4). */
-export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = parameters({
-  license_key: licenseKeyText(),
-});
+export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = parameters(
+  {
+    license_key: licenseKeyText(),
+  },
+  { id: 'LicenseKey' },
+);
 
 /** A license key that is looked for; one that no key can look like is '', which no license has. */
 export const soughtLicenseKey: z.ZodType<string> = licenseKeyText().transform((key) => key ?? '');
@@ -98,7 +103,7 @@ const productLink: z.ZodType<string> = text(2_048).transform((given) => {
 
 /** The parameters of the first version's license operations; they come by query or by body. */
 export const firstVersionParameters: ParameterSet<{ productLink: string; licenseKey: string | null }> =
-  parameters({ product_link: productLink, license_key: licenseKeyText() });
+  parameters({ product_link: productLink, license_key: licenseKeyText() }, { id: 'LicenseKeyOfProduct' });
 
 /** `GET /admin/v1/licenses`. */
 export const licenseQuery: ParameterSet<
@@ -112,6 +117,8 @@ export const licenseQuery: ParameterSet<
   ...pageShape,
 });
 
-export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z.object({
-  licenses: z.array(soldLicenseObject),
-});
+export const licenseList: z.ZodType<{ licenses: SoldLicenseObject[] }> = z
+  .object({
+    licenses: z.array(soldLicenseObject),
+  })
+  .meta({ id: 'LicenseList' });

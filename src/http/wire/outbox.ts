@@ -36,9 +36,11 @@ export const operationObject: z.ZodType<OperationObject> = z
   })
   .meta({ id: 'Operation' });
 
-export const operationList: z.ZodType<{ operations: OperationObject[] }> = z.object({
-  operations: z.array(operationObject),
-});
+export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
+  .object({
+    operations: z.array(operationObject),
+  })
+  .meta({ id: 'OperationList' });
 
 /** `GET /admin/v1/outbox`; without a state: all unfinished ones. */
 export const operationQuery: ParameterSet<{ state?: OperationState | undefined } & Page> = parameters({

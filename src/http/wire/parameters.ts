@@ -25,15 +25,20 @@ type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
 
 type ValuesOf<S extends Shape> = { [Name in keyof S & string as Camel<Name>]: z.output<S[Name]> };
 
-/** Makes a set of parameters from their names on the wire; inside, the same names are in camelCase. */
+/**
+ * Makes a set of parameters from their names on the wire; inside, the same names are in camelCase. `id` names
+ * those of a body in the description.
+ */
 export function parameters<S extends Shape>(
   shape: S,
-  { unknown }: { unknown: 'ignored' | 'refused' } = { unknown: 'ignored' },
+  { unknown = 'ignored', id }: { unknown?: 'ignored' | 'refused'; id?: string } = {},
 ): ParameterSet<ValuesOf<S>> {
   const fields = Object.entries(shape).map(([name, kind]) => ({ name, inside: camelCase(name), kind }));
   const known = new Set(Object.keys(shape));
   return {
-    schema: unknown === 'refused' ? z.strictObject(shape) : z.object(shape),
+    schema: (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
+      id === undefined ? {} : { id },
+    ),
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];

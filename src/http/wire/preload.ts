@@ -21,6 +21,8 @@ const licenseKeys = texts
 export const preloadParameters: ParameterSet<{
   licenseKeys: readonly string[];
   productKey?: string | undefined;
-}> = parameters({ license_keys: licenseKeys, product_key: identifier.optional() });
+}> = parameters({ license_keys: licenseKeys, product_key: identifier.optional() }, { id: 'LicenseKeys' });
 
-export const queuedObject: z.ZodType<{ queued: number }> = z.object({ queued: z.int() });
+export const queuedObject: z.ZodType<{ queued: number }> = z
+  .object({ queued: z.int() })
+  .meta({ id: 'Queued' });

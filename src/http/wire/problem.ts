@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ParameterFault, type Problem, problemTypePrefix } from '../../domain/problem.ts';
-import { problems } from '../../domain/problem-table.ts';
+import { problems, type ProblemCode } from '../../domain/problem-table.ts';
 
 /** An RFC 9457 problem. */
 export type ProblemObject = {
@@ -8,24 +8,28 @@ export type ProblemObject = {
   title: string;
   status: number;
   detail: string;
-  code: string;
+  code: ProblemCode;
   request_id: string;
   errors?: readonly ParameterFault[] | undefined;
   reasons?: readonly string[] | undefined;
 };
 
+const parameterFault = z
+  .object({ parameter: z.string(), code: z.string(), detail: z.string() })
+  .meta({ id: 'ParameterFault' });
+
+// The keys of the table are its codes.
+const codes = Object.keys(problems) as ProblemCode[];
+
 export const problemObject: z.ZodType<ProblemObject> = z
   .object({
-    type: z.string(),
+    type: z.string().regex(new RegExp(`^${problemTypePrefix}[a-z_]+$`)),
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    code: z.string(),
+    code: z.enum(codes),
     request_id: z.string(),
-    errors: z
-      .array(z.object({ parameter: z.string(), code: z.string(), detail: z.string() }))
-      .readonly()
-      .optional(),
+    errors: z.array(parameterFault).readonly().optional(),
     reasons: z.array(z.string()).readonly().optional(),
   })
   .meta({ id: 'Problem' });

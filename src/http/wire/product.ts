@@ -17,19 +17,23 @@ export type ProductObject = {
   old_secret_until?: string | undefined;
 };
 
-export const productObject: z.ZodType<ProductObject> = z.object({
-  product_key: z.string(),
-  account_id: z.string(),
-  name: z.string(),
-  recurring: z.boolean(),
-  archived: z.boolean(),
-  secret: z.string().optional(),
-  old_secret_until: z.iso.datetime({ offset: true }).optional(),
-});
+export const productObject: z.ZodType<ProductObject> = z
+  .object({
+    product_key: z.string(),
+    account_id: z.string(),
+    name: z.string(),
+    recurring: z.boolean(),
+    archived: z.boolean(),
+    secret: z.string().optional(),
+    old_secret_until: z.iso.datetime({ offset: true }).optional(),
+  })
+  .meta({ id: 'Product' });
 
-export const productList: z.ZodType<{ products: ProductObject[] }> = z.object({
-  products: z.array(productObject),
-});
+export const productList: z.ZodType<{ products: ProductObject[] }> = z
+  .object({
+    products: z.array(productObject),
+  })
+  .meta({ id: 'ProductList' });
 
 /** `GET /admin/v1/products`. */
 export const productQuery: ParameterSet<
@@ -46,17 +50,20 @@ export const productParameters: ParameterSet<{
   accountId?: string | undefined;
   productKey?: string | undefined;
   secret?: string | undefined;
-}> = parameters({
-  name,
-  recurring: boolean.optional(),
-  account_id: identifier.optional(),
-  product_key: identifier.optional(),
-  secret: secret.optional(),
-});
+}> = parameters(
+  {
+    name,
+    recurring: boolean.optional(),
+    account_id: identifier.optional(),
+    product_key: identifier.optional(),
+    secret: secret.optional(),
+  },
+  { id: 'NewProduct' },
+);
 
 /** `PUT /admin/v1/products/{product_key}`: all of it, so that nothing is changed by being left out. */
 export const productChange: ParameterSet<{ name: string; recurring: boolean; archived: boolean }> =
-  parameters({ name, recurring: boolean, archived: boolean }, { unknown: 'refused' });
+  parameters({ name, recurring: boolean, archived: boolean }, { unknown: 'refused', id: 'ProductChange' });
 
 export function presentProduct(product: Product): ProductObject {
   return {

@@ -23,17 +23,21 @@ export type PurchaseObject = {
   license: LicenseObject;
 };
 
-export const purchaseObject: z.ZodType<PurchaseObject> = z.object({
-  purchase_id: z.string(),
-  date: z.iso.datetime({ offset: true }),
-  refunded: z.boolean(),
-  refunded_at: z.iso.datetime({ offset: true }).nullable(),
-  license: licenseObject,
-});
+export const purchaseObject: z.ZodType<PurchaseObject> = z
+  .object({
+    purchase_id: z.string(),
+    date: z.iso.datetime({ offset: true }),
+    refunded: z.boolean(),
+    refunded_at: z.iso.datetime({ offset: true }).nullable(),
+    license: licenseObject,
+  })
+  .meta({ id: 'Purchase' });
 
-export const purchaseList: z.ZodType<{ purchases: PurchaseObject[] }> = z.object({
-  purchases: z.array(purchaseObject),
-});
+export const purchaseList: z.ZodType<{ purchases: PurchaseObject[] }> = z
+  .object({
+    purchases: z.array(purchaseObject),
+  })
+  .meta({ id: 'PurchaseList' });
 
 /** The end of the second that is named: answers tell dates in whole seconds. */
 const wholeSecond: z.ZodType<number> = datetime.transform((given) => Math.floor(given / 1000) * 1000 + 999);
@@ -68,7 +72,7 @@ export const purchaseParameters: ParameterSet<{
     uses: integer(0).optional(),
     enabled: boolean.optional(),
   },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'NewPurchase' },
 );
 
 export function presentPurchase({ purchase, license }: PurchaseWithLicense): PurchaseObject {

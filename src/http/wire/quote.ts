@@ -32,6 +32,10 @@ export type QuoteObject = {
   scope?: 'this_agent' | undefined;
 };
 
+const quotedLine: z.ZodType<QuotedLineObject> = z
+  .object({ product_key: z.string(), amount: z.int(), quantity: z.int(), discount: z.int() })
+  .meta({ id: 'QuotedLine' });
+
 export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[Name]> } = {
   code: z.string(),
   coupon_id: z.int().nullable(),
@@ -41,9 +45,7 @@ export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[
   eligible_subtotal: z.int(),
   discount: z.int(),
   total: z.int(),
-  lines: z
-    .array(z.object({ product_key: z.string(), amount: z.int(), quantity: z.int(), discount: z.int() }))
-    .readonly(),
+  lines: z.array(quotedLine).readonly(),
   scope: z.literal('this_agent').optional(),
 };
 
@@ -84,12 +86,14 @@ const line = parameters(
     collection_ids: texts.optional(),
     recurring: orDefault(boolean, false),
   },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'CartLine' },
 );
 
 /** The parameters of a cart. Unknown ones are refused: a misspelt one must not make a wrong price. */
 export const cartParameters: ParameterSet<{ cart: Cart }> = {
-  schema: head.schema.extend({ items: z.array(line.schema).min(1).max(maximumCartLines) }),
+  schema: head.schema
+    .extend({ items: z.array(line.schema).min(1).max(maximumCartLines) })
+    .meta({ id: 'Cart' }),
   read(raw) {
     const reading = head.read(raw);
     const { code, currency, items = [] } = reading.values;

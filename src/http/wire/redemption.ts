@@ -19,9 +19,11 @@ export const redemptionObject: z.ZodType<RedemptionObject> = z
   })
   .meta({ id: 'Redemption' });
 
-export const redemptionList: z.ZodType<{ redemptions: RedemptionObject[] }> = z.object({
-  redemptions: z.array(redemptionObject),
-});
+export const redemptionList: z.ZodType<{ redemptions: RedemptionObject[] }> = z
+  .object({
+    redemptions: z.array(redemptionObject),
+  })
+  .meta({ id: 'RedemptionList' });
 
 /** Writes a redemption. */
 export function presentRedemption(
@@ -47,7 +49,7 @@ const order = parameters({
 
 /** The parameters of a redemption: an order and its cart. */
 export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> = {
-  schema: order.schema.extend(cartParameters.schema.shape).strict(),
+  schema: order.schema.extend(cartParameters.schema.shape).strict().meta({ id: 'Order' }),
   read(raw) {
     const named = order.read(raw);
     const carried = cartParameters.read(new Map([...raw].filter(([name]) => name !== 'order')));

@@ -9,7 +9,7 @@ export type Roll = { keepOldS?: number | undefined };
 /** How an API key or a secret is rolled. An unknown parameter is refused: misspelt, it would stop the old one at once. */
 export const rollParameters: ParameterSet<Roll> = parameters(
   { keep_old_s: integer(1, longestS).optional() },
-  { unknown: 'refused' },
+  { unknown: 'refused', id: 'Roll' },
 );
 
 /** Until when the old one goes on, in epoch ms; null: it stops at once. */

@@ -5,29 +5,33 @@ import type { OutboxStatus, Status, UpstreamStatus } from '../../service/status.
 const instant = z.iso.datetime({ offset: true });
 const count = z.int().min(0);
 
-const upstreamObject = z.object({
-  state: z.enum(['up', 'down', 'paused', 'unknown']),
-  since: instant,
-  protocol: z.enum(['plain', 'latchkey']),
-  breaker: z.enum(['closed', 'open', 'half_open']),
-  last_success_at: instant.nullable(),
-  last_error: z.string().nullable(),
-  // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
-  paused_products: z.array(z.string()),
-  coupons_paused: z.boolean(),
-});
+const upstreamObject = z
+  .object({
+    state: z.enum(['up', 'down', 'paused', 'unknown']),
+    since: instant,
+    protocol: z.enum(['plain', 'latchkey']),
+    breaker: z.enum(['closed', 'open', 'half_open']),
+    last_success_at: instant.nullable(),
+    last_error: z.string().nullable(),
+    // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
+    paused_products: z.array(z.string()),
+    coupons_paused: z.boolean(),
+  })
+  .meta({ id: 'UpstreamStatus' });
 
-const outboxObject = z.object({
-  pending: count,
-  in_flight: count,
-  uncertain: count,
-  // Of the uncertain: those that a person must decide.
-  held: count,
-  inferred: count,
-  conflicted: count,
-  dead: count,
-  oldest_age_s: count.nullable(),
-});
+const outboxObject = z
+  .object({
+    pending: count,
+    in_flight: count,
+    uncertain: count,
+    // Of the uncertain: those that a person must decide.
+    held: count,
+    inferred: count,
+    conflicted: count,
+    dead: count,
+    oldest_age_s: count.nullable(),
+  })
+  .meta({ id: 'OutboxStatus' });
 
 /** The answer of `/admin/v1/sync/…`: two parts of `/statusz`. */
 export const syncObject: z.ZodType = z
@@ -41,18 +45,22 @@ export const statusObject: z.ZodType = z
     version: z.string(),
     instance: z.string(),
     uptime_s: count,
-    listeners: z.object({
-      tcp: z.string().nullable(),
-      socket: z.string().nullable(),
-      // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
-      tls: z.object({ not_after: instant }).nullable(),
-    }),
+    listeners: z
+      .object({
+        tcp: z.string().nullable(),
+        socket: z.string().nullable(),
+        // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
+        tls: z.object({ not_after: instant }).meta({ id: 'Certificate' }).nullable(),
+      })
+      .meta({ id: 'Listeners' }),
     upstream: upstreamObject.nullable(),
     outbox: outboxObject.nullable(),
     // License keys that an operator wants fetched: those that the upstream does not know have failed.
-    preload: z.object({ done: count, failed: count, left: count }).nullable(),
-    records: z.object({ fresh: count, stale: count, grace: count, expired: count, disabled: count }),
-    clock: z.object({ suspect: z.boolean(), high_water: instant }),
+    preload: z.object({ done: count, failed: count, left: count }).meta({ id: 'PreloadProgress' }).nullable(),
+    records: z
+      .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
+      .meta({ id: 'Records' }),
+    clock: z.object({ suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
   })
   .meta({ id: 'Status' });
 

@@ -34,7 +34,9 @@ export const tokenObject: z.ZodType<TokenObject> = z
   })
   .meta({ id: 'Token' });
 
-export const tokenList: z.ZodType<{ tokens: TokenObject[] }> = z.object({ tokens: z.array(tokenObject) });
+export const tokenList: z.ZodType<{ tokens: TokenObject[] }> = z
+  .object({ tokens: z.array(tokenObject) })
+  .meta({ id: 'TokenList' });
 
 export const tokenParameters: ParameterSet<{
   scopes: readonly Scope[];
@@ -42,13 +44,16 @@ export const tokenParameters: ParameterSet<{
   accountId?: string | undefined;
   label?: string | undefined;
   expiresAt?: number | undefined;
-}> = parameters({
-  scopes: someOf(scopes),
-  product_key: text(100).optional(),
-  account_id: text(100).optional(),
-  label: text(200).optional(),
-  expires_at: datetime.optional(),
-});
+}> = parameters(
+  {
+    scopes: someOf(scopes),
+    product_key: text(100).optional(),
+    account_id: text(100).optional(),
+    label: text(200).optional(),
+    expires_at: datetime.optional(),
+  },
+  { id: 'NewToken' },
+);
 
 export function presentToken({
   tokenId,

@@ -1,0 +1,111 @@
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { credentialHeaders } from '../../domain/header-names.ts';
+import type { Dialect } from '../dialects/dialect.ts';
+import { specification } from '../dialects/specification.ts';
+import type { Access } from '../entry/credential.ts';
+import type { Route } from '../route.ts';
+import { answerHeaders } from './headers.ts';
+import { requestOf } from './requests.ts';
+import { responsesOf } from './responses.ts';
+import { describeSchemas, namesWithin } from './schemas.ts';
+import { tags } from './tags.ts';
+
+const description = `Checks license keys and counts their uses beside your software.
+
+Bodies are JSON, or forms where the route lists them. A parameter that is sent empty in a form or a query counts as not sent, and so does null in JSON; numbers and booleans may be sent as text. Refusals tell a stable \`code\`: each is explained by \`latchkey explain CODE\`.`;
+
+/** Describes the routes as OpenAPI 3.1, from the schemas that validate their requests. */
+export function describeRoutes(
+  routes: readonly Route[],
+  { version, dialect }: { version: string; dialect: Dialect },
+): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route, dialect) };
+  }
+  const used = new Set<string>(routes.map(({ tag }) => tag));
+  return described(
+    createDocument({
+      openapi: '3.1.0',
+      info: {
+        title: 'Latchkey',
+        version,
+        description,
+        contact: { name: 'Whoever runs this server' },
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: '/' }],
+      tags: Object.entries(tags)
+        .filter(([name]) => used.has(name))
+        .map(([name, its]) => ({ name, description: its })),
+      paths,
+      components: {
+        headers: answerHeaders,
+        securitySchemes: {
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: credentialHeaders.apiKey,
+            description: "An account's API key, or a token.",
+          },
+          productSecret: {
+            type: 'apiKey',
+            in: 'header',
+            name: credentialHeaders.productSecret,
+            description: "A product's secret, or a token.",
+          },
+          bearer: { type: 'http', scheme: 'bearer', description: 'A token.' },
+        },
+      },
+    }),
+  );
+}
+
+function described(document: ReturnType<typeof createDocument>): object {
+  const { paths = {}, components = {} } = document;
+  const { schemas = {} } = components;
+  const operations = Object.values(paths).flatMap(
+    (path) => Object.values(path) as { requestBody?: unknown }[],
+  );
+  const bodies = namesWithin(
+    operations.map(({ requestBody }) => requestBody),
+    schemas,
+  );
+  return { ...document, components: { ...components, schemas: describeSchemas(schemas, bodies) } };
+}
+
+function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {
+  const { refusal } = route.path.startsWith('/api/') ? dialect : specification;
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    description: conditionsOf(route),
+    security: security(route.access),
+    ...requestOf(route),
+    responses: responsesOf(route, refusal),
+  };
+}
+
+/** Who may call a route, and where. */
+function conditionsOf(route: Route): string {
+  const { access, operatorOnly, authorityOnly } = route;
+  const sentences = [
+    access === 'anyone' ? 'Needs no credential.' : `Needs a credential with the scope \`${access.scope}\`.`,
+    ...(route.isOpen === undefined ? [] : ['The configuration can open it to anyone.']),
+    ...(operatorOnly === true ? ['A credential of a single account is refused.'] : []),
+    ...(authorityOnly === true ? ['An agent refuses it: its upstream has the catalogue.'] : []),
+  ];
+  return sentences.join(' ');
+}
+
+/** Scopes are told in the description: only OAuth could list them here. */
+function security(access: Access): Record<string, string[]>[] {
+  if (access === 'anyone') return [];
+  return [
+    ...(access.credential === 'product_secret' ? [] : [{ apiKey: [] }]),
+    ...(access.credential === 'api_key' ? [] : [{ productSecret: [] }]),
+    { bearer: [] },
+  ];
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBodyObject } from 'zod-openapi';
+import { idempotencyKeyHeader } from '../../domain/header-names.ts';
+import { idempotencyKeyPattern } from '../entry/idempotent-request.ts';
+import type { Route } from '../route.ts';
+import { describePath } from './path-parameters.ts';
+
+const idempotencyKey = z.string().regex(idempotencyKeyPattern).optional().meta({
+  description:
+    'Makes a repetition of the request safe: it is answered as the first one was, and changes nothing.',
+});
+const prefer = z.string().optional().meta({
+  description: '`wait=N` waits up to N seconds, 30 at most, for the upstream’s confirmation (RFC 7240).',
+});
+const writeHeaders = z.object({ [idempotencyKeyHeader]: idempotencyKey });
+const waitingHeaders = writeHeaders.extend({ Prefer: prefer });
+
+/** The path, the query, the headers and the body of a route. */
+export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
+  const { method, body, isBodyInQuery = false, isVerdict = false } = route;
+  const query = isBodyInQuery ? body?.schema.partial() : route.query?.schema;
+  const path = describePath(route);
+  return {
+    requestParams: {
+      ...(path !== null && { path }),
+      ...(query !== undefined && { query }),
+      ...(method !== 'GET' && { header: isVerdict ? waitingHeaders : writeHeaders }),
+    },
+    ...(body !== undefined && { requestBody: bodyOf(route, body.schema) }),
+  };
+}
+
+function bodyOf(
+  { isBodyInQuery = false, csvMember }: Route,
+  schema: z.ZodObject,
+): ZodOpenApiRequestBodyObject {
+  return {
+    required: !isBodyInQuery && !schema.safeParse({}).success,
+    content: {
+      ...(fitsForm(schema) && { 'application/x-www-form-urlencoded': { schema } }),
+      'application/json': { schema },
+      ...(csvMember !== undefined && { 'text/csv': { schema: z.string() } }),
+    },
+  };
+}
+
+/** Whether a form can carry what a body has to have: text, but no lists. */
+function fitsForm({ shape }: z.ZodObject): boolean {
+  return !Object.values(shape).some(
+    (member) => !member.safeParse(undefined).success && isList(createSchema(member, { io: 'input' }).schema),
+  );
+}
+
+function isList(schema: ReturnType<typeof createSchema>['schema']): boolean {
+  return typeof schema === 'object' && 'type' in schema && schema.type === 'array';
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
+import { refuse } from '../../domain/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem-table.ts';
+import type { RefusalForm } from '../dialects/dialect.ts';
+import { specification } from '../dialects/specification.ts';
+import type { Route } from '../route.ts';
+import { headersOf, refusalHeaders } from './headers.ts';
+import { refusalsOf } from './refusals.ts';
+
+/** What no caller decides by: told of in one place for all statuses between 400 and 499, or 500 and 599. */
+const ranges: Readonly<Record<string, string>> = {
+  408: '4XX',
+  413: '4XX',
+  415: '4XX',
+  431: '4XX',
+  500: '5XX',
+  508: '5XX',
+};
+
+/** Everything that a route may answer: successes, then refusals with their codes. */
+export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponsesObject {
+  const codes = Map.groupBy(new Set(refusalsOf(route)), (code) => statusOf(code, form));
+  const refusals = [...codes].toSorted(([one], [other]) => one.localeCompare(other));
+  return {
+    ...Object.fromEntries(refusals.map(([status, its]) => [status, refused(status, its, form)])),
+    ...Object.fromEntries(
+      Object.entries(route.answers).map(([status, schema]) => [
+        status,
+        { ...success(schema), headers: headersOf(route, Number(status)) },
+      ]),
+    ),
+  };
+}
+
+function statusOf(code: ProblemCode, form: RefusalForm): string {
+  // Its status is the upstream's own, whichever that is.
+  if (code === 'upstream_refused') return '4XX';
+  const { status } = form.present(refuse(code, '').problem, '');
+  return ranges[status] ?? String(status);
+}
+
+function success(schema: z.ZodType | null): ZodOpenApiResponseObject {
+  if (schema === null) return { description: 'Done.' };
+  return { description: 'Done.', content: { [mediaType(schema)]: { schema } } };
+}
+
+function mediaType(schema: z.ZodType): string {
+  const { contentMediaType } = schema.meta() ?? {};
+  if (typeof contentMediaType === 'string') return contentMediaType;
+  if (schema instanceof z.ZodString) return 'text/plain';
+  return schema instanceof z.ZodFile ? 'application/octet-stream' : 'application/json';
+}
+
+/** The refusals that are the same everywhere, by the name of their component. */
+const shared: Readonly<Record<string, string>> = {
+  401: 'Unauthorized',
+  429: 'TooManyRequests',
+  '5XX': 'Failed',
+};
+const components = new Map<string, ZodOpenApiResponseObject>();
+
+function refused(status: string, codes: readonly ProblemCode[], form: RefusalForm): ZodOpenApiResponseObject {
+  const name = shared[status];
+  if (name === undefined) return describeRefusal(status, codes, form);
+  const id = form === specification.refusal ? name : `${name}AsStore`;
+  // A component has to be the same object wherever it is named.
+  const component = components.get(id) ?? { id, ...describeRefusal(status, codes, form) };
+  components.set(id, component);
+  return component;
+}
+
+function describeRefusal(
+  status: string,
+  codes: readonly ProblemCode[],
+  { mediaType: type, schema }: RefusalForm,
+): ZodOpenApiResponseObject {
+  return {
+    description: codes.map((code) => `- \`${code}\`: ${problems[code].title}.`).join('\n'),
+    headers: refusalHeaders(status),
+    content: { [type]: { schema } },
+  };
+}
