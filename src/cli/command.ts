@@ -6,6 +6,8 @@ export interface GlobalOptions {
   readonly config?: string | undefined;
   readonly stateDir?: string | undefined;
   readonly json?: boolean | undefined;
+  /** Says something beside the result, each line once. */
+  readonly note?: ((line: string) => void) | undefined;
 }
 
 /** A command: `build` declares its own arguments, `run` does it and gives the exit code. */

@@ -9,8 +9,9 @@ import { type Output, processOutput } from './output.ts';
 /** Runs one command line and gives its exit code; nothing is thrown. */
 export async function runProgram(argv: readonly string[], output: Output = processOutput): Promise<number> {
   let code: number = exitCode.done;
+  const note = noteOnce(output);
   const program = buildProgram(async (command, args) => {
-    code = await command.run(args, output);
+    code = await command.run({ ...args, note }, output);
   });
   try {
     if (argv.length === 0) {
@@ -25,6 +26,15 @@ export async function runProgram(argv: readonly string[], output: Output = proce
   } catch (error) {
     return explain(error, output);
   }
+}
+
+/** A command may look for its daemon several times. */
+function noteOnce(output: Output): (line: string) => void {
+  const said = new Set<string>();
+  return (line) => {
+    if (!said.has(line)) output.complain([line]);
+    said.add(line);
+  };
 }
 
 type Run = (command: Command, args: Parameters<Command['run']>[0]) => Promise<void>;

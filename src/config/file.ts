@@ -1,6 +1,7 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { anchorPaths } from './anchor.ts';
 import { type Fault, formatReason, type KeyPath } from './fault.ts';
+import type { LocalFile } from './local-file.ts';
 import { findConfigurationFiles, type Machine } from './place.ts';
 import { isTree } from './tree.ts';
 import { parseYaml } from './yaml.ts';
@@ -12,7 +13,12 @@ export interface FileSources extends Machine {
   /** The working directory. */
   readonly directory: string;
   readonly readFile: (path: string) => string;
+  /** Looks at the file in the working directory before it is read; without this none is looked for there. */
+  readonly judgeLocalFile?: (path: string) => LocalFile;
 }
+
+/** The name of the configuration file in the working directory. */
+export const localFileName = 'latchkey.yaml';
 
 /** The values given by the configuration file, its relative paths made absolute from its folder. */
 export interface FileValues {
@@ -21,26 +27,48 @@ export interface FileValues {
   readonly file: string | null;
   /** What named it: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
   readonly origin: string;
+  /** Where a file was looked for that nobody named, up to the place that had it. */
+  readonly places: readonly string[];
   readonly faults: readonly Fault[];
   readonly originOf: (path: KeyPath) => string;
 }
 
-/** Finds and reads the configuration file: one that is named must exist, one at a default place need not. */
-export function readConfigurationFile(sources: FileSources): FileValues {
+/**
+ * Finds and reads the configuration file: one that is named must exist, one at a default place need not.
+ * `isStateNamed`: the state directory says which daemon is meant, not the file that lies in the working directory.
+ */
+export function readConfigurationFile(sources: FileSources, isStateNamed: boolean): FileValues {
   const { file, directory, environment } = sources;
   const variable = environment['LATCHKEY_CONFIG'];
   if (file !== undefined) return parseFile(open(sources, resolve(directory, file)), 'flag');
   if (variable !== undefined && variable !== '')
     return parseFile(open(sources, resolve(directory, variable)), 'environment LATCHKEY_CONFIG');
-  const found = findConfigurationFiles(sources)
-    .map((path) => open(sources, path))
-    .find((opened) => !isAbsent(opened));
-  return found === undefined ? none : parseFile(found, 'default');
+  return searchFile(sources, isStateNamed);
+}
+
+function searchFile(sources: FileSources, isStateNamed: boolean): FileValues {
+  const local = join(sources.directory, localFileName);
+  const judged = isStateNamed ? undefined : sources.judgeLocalFile?.(local);
+  const places = judged === undefined ? [] : [local];
+  if (judged === 'safe') return parseFile(open(sources, local), 'default', places);
+  for (const path of findConfigurationFiles(sources)) {
+    places.push(path);
+    const opened = open(sources, path);
+    if (!isAbsent(opened)) return parseFile(opened, 'default', places);
+  }
+  return { ...none, places };
 }
 
 type Opened = { readonly path: string } & ({ readonly text: string } | { readonly error: unknown });
 
-const none: FileValues = { tree: {}, file: null, origin: 'default', faults: [], originOf: () => 'default' };
+const none: FileValues = {
+  tree: {},
+  file: null,
+  origin: 'default',
+  places: [],
+  faults: [],
+  originOf: () => 'default',
+};
 
 function open(sources: FileSources, path: string): Opened {
   try {
@@ -55,29 +83,28 @@ function isAbsent(opened: Opened): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
-function parseFile(opened: Opened, origin: string): FileValues {
+function parseFile(opened: Opened, origin: string, places: readonly string[] = []): FileValues {
   const { path } = opened;
   const atLine = (line: number): string => `${path} line ${line}`;
+  const refuse = (...faults: readonly Omit<Fault, 'key'>[]): FileValues => ({
+    ...none,
+    file: path,
+    places,
+    faults: faults.map((fault) => ({ key: 'file', ...fault })),
+  });
   if ('error' in opened)
-    return refuse(path, [{ text: `cannot read ${path}: ${formatReason(opened.error)}`, origin }]);
+    return refuse({ text: `cannot read ${path}: ${formatReason(opened.error)}`, origin });
   const yaml = parseYaml(opened.text);
-  if (!('value' in yaml))
-    return refuse(
-      path,
-      yaml.map(({ text, line }) => ({ text, origin: atLine(line) })),
-    );
+  if (!('value' in yaml)) return refuse(...yaml.map(({ text, line }) => ({ text, origin: atLine(line) })));
   const tree = yaml.value ?? {};
   if (!isTree(tree))
-    return refuse(path, [{ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) }]);
+    return refuse({ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) });
   return {
     tree: anchorPaths(tree, dirname(path)),
     file: path,
     origin,
+    places,
     faults: [],
     originOf: (at) => atLine(yaml.lineOf(at)),
   };
-}
-
-function refuse(path: string, faults: readonly Omit<Fault, 'key'>[]): FileValues {
-  return { ...none, file: path, faults: faults.map((fault) => ({ key: 'file', ...fault })) };
 }

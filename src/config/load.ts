@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey, formatReason } from './fault.ts';
+import { judgeLocalFile } from './local-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
 import { configurationSchema } from './schema.ts';
@@ -21,6 +22,8 @@ export interface LoadOptions {
   readonly flags?: Tree | undefined;
   /** Default: this process's. */
   readonly environment?: Environment | undefined;
+  /** Is told of a `latchkey.yaml` in the working directory that cannot be relied on, and why. */
+  readonly onPassedOver?: ((path: string, reason: string) => void) | undefined;
 }
 
 /** A valid configuration, and the files that it came from. */
@@ -28,6 +31,8 @@ export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: Configuration;
   readonly file: string | null;
+  /** Where a file was looked for that nobody named, up to the place that had it. */
+  readonly places: readonly string[];
   /** The files that hold secrets: those that were read, and the private key of TLS. */
   readonly secretFiles: readonly string[];
   /** The configuration file, if a secret stands in it. */
@@ -76,6 +81,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     ok: true,
     configuration: parsed.data,
     file: raw.file,
+    places: raw.places,
     secretFiles: secretFiles.map(({ path }) => path),
     fileWithSecrets,
     warnings: [
@@ -105,7 +111,7 @@ function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources)
   return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
-function processSources({ file, flags, environment }: LoadOptions): Sources {
+function processSources({ file, flags, environment, onPassedOver }: LoadOptions): Sources {
   return {
     file,
     flags,
@@ -115,6 +121,11 @@ function processSources({ file, flags, environment }: LoadOptions): Sources {
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
     readFile: (path) => readFileSync(path, 'utf8'),
+    judgeLocalFile: (path) => {
+      const judged = judgeLocalFile(path, process.getuid?.() ?? null);
+      if (typeof judged === 'object') onPassedOver?.(path, judged.distrust);
+      return judged;
+    },
     isWorldReadable: (path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o004) !== 0,
   };
 }

@@ -5,13 +5,19 @@ import { findPlaces } from './place.ts';
 import { schemaOf } from './schema.ts';
 import { collectFaults, section } from './section.ts';
 import { root } from './settings/root.ts';
-import { readSources, type Sources } from './source.ts';
+import { type NamedBy, readSources, type Sources } from './source.ts';
 
 /** Where a running daemon is to be found. */
 export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
   readonly tcp: Address | null;
+  /** What names the state directory. */
+  readonly namedBy: NamedBy;
+  /** The configuration file that was read. */
+  readonly file: string | null;
+  /** Where a file was looked for that nobody named, up to the place that had it. */
+  readonly places: readonly string[];
 }
 
 /** A location, or what stands in the way of knowing it. */
@@ -28,15 +34,16 @@ export type LocationResult =
 export function parseLocation(sources: Sources): LocationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
-  const places = findPlaces(sources, raw.tree['state_dir']);
+  const defaults = findPlaces(sources, raw.tree['state_dir']);
   const { state_dir, listen } = root.keys;
   const { tcp, socket } = listen.keys;
   const schema = z.object({
-    state_dir: schemaOf(state_dir, places),
-    listen: section(z.object({ tcp: schemaOf(tcp, places), socket: schemaOf(socket, places) })),
+    state_dir: schemaOf(state_dir, defaults),
+    listen: section(z.object({ tcp: schemaOf(tcp, defaults), socket: schemaOf(socket, defaults) })),
   });
   const parsed = schema.safeParse(raw.tree);
-  return parsed.success
-    ? { ok: true, location: { stateDir: parsed.data.state_dir, ...parsed.data.listen } }
-    : { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
+  if (!parsed.success) return { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
+  const { file, places, stateNamedBy: namedBy } = raw;
+  const { state_dir: stateDir, listen: listeners } = parsed.data;
+  return { ok: true, location: { stateDir, ...listeners, namedBy, file, places } };
 }

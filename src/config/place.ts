@@ -11,10 +11,10 @@ export interface Machine {
   readonly isTerminal?: boolean;
 }
 
-/** The places where a configuration file is looked for when none is named, the first one wins. */
+/** The user's and the system's configuration file, looked for in this order when none is named. */
 export function findConfigurationFiles(machine: Machine): readonly string[] {
   const user = join(directory(machine, 'XDG_CONFIG_HOME') ?? join(machine.home, '.config'), 'latchkey');
-  return ['/etc/latchkey/config.yaml', join(user, 'config.yaml')];
+  return [join(user, 'config.yaml'), '/etc/latchkey/config.yaml'];
 }
 
 /** The defaults that the machine decides. */

@@ -12,6 +12,9 @@ export interface Sources extends FileSources {
   readonly isWorldReadable?: (path: string) => boolean;
 }
 
+/** What gives a value. */
+export type NamedBy = 'flag' | 'environment' | 'file' | 'default';
+
 /** All values as they were given, before any is parsed. */
 export interface Raw {
   readonly tree: Tree;
@@ -21,11 +24,16 @@ export interface Raw {
   readonly fileTree: unknown;
   /** Says where the file was named, as far as `file` is not null. */
   readonly fileOrigin: string;
+  /** Where a file was looked for that nobody named, up to the place that had it. */
+  readonly places: readonly string[];
   /** Says where the value at a path comes from. */
   readonly originOf: (path: KeyPath) => string;
+  /** What names the state directory. */
+  readonly stateNamedBy: NamedBy;
 }
 
 interface Layer {
+  readonly name: Exclude<NamedBy, 'default'>;
   readonly tree: unknown;
   readonly originOf: (path: KeyPath) => string;
 }
@@ -38,12 +46,12 @@ interface Layer {
 export function readSources(sources: Sources): { readonly raw: Raw; readonly faults: readonly Fault[] } {
   const { flags = {}, directory } = sources;
   const environment = readEnvironment(sources.environment);
-  const file = readConfigurationFile(sources);
-  const layers: readonly Layer[] = [
-    { tree: anchorPaths(flags, directory), originOf: () => 'flag' },
-    { ...environment, tree: anchorPaths(environment.tree, directory) },
-    file,
+  const given: readonly Layer[] = [
+    { name: 'flag', tree: anchorPaths(flags, directory), originOf: () => 'flag' },
+    { name: 'environment', ...environment, tree: anchorPaths(environment.tree, directory) },
   ];
+  const file = readConfigurationFile(sources, given.some(namesState));
+  const layers: readonly Layer[] = [...given, { name: 'file', ...file }];
   const tree = layers.reduceRight<unknown>((base, layer) => overlay(base, layer.tree), {});
   return {
     raw: {
@@ -51,10 +59,16 @@ export function readSources(sources: Sources): { readonly raw: Raw; readonly fau
       file: file.file,
       fileTree: file.tree,
       fileOrigin: file.origin,
+      places: file.places,
+      stateNamedBy: layers.find(namesState)?.name ?? 'default',
       originOf: (path) => findOrigin(layers, path),
     },
     faults: [...file.faults, ...environment.faults],
   };
+}
+
+function namesState({ tree }: Layer): boolean {
+  return (valueAt(tree, ['state_dir']) ?? null) !== null;
 }
 
 /** Names the strongest layer that holds the path, or the nearest thing around it. */

@@ -24,7 +24,7 @@ const closeMs = 15_000;
  * answered. Resolves, with the exit code, only when it could not start (1) or its storage failed (74).
  */
 export async function serve(
-  { configuration, warnings }: LoadedConfiguration,
+  { configuration, file, warnings }: LoadedConfiguration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
   const root = makeLog(configuration.log);
@@ -34,6 +34,7 @@ export async function serve(
   started.promise.catch(() => undefined);
   // Before anything else: a signal that nobody listens for ends the process by itself, in whatever it is doing.
   const handlers = handleSignals(started.promise, root, reload);
+  log.info({ file }, 'the configuration was read');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   started.resolve(startDaemon(configuration, { log: root }));
   let daemon: Daemon;

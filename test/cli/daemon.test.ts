@@ -58,7 +58,7 @@ test('status of an agent is readable at a glance', async () => {
       'upstream    down since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
       'last error  connection refused',
       'outbox      12 pending, 1 uncertain, oldest 1m 1s',
-      'attention   1 held, 2 conflicted: see latchkey outbox list, then outbox retry, drop or confirm',
+      `attention   1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox retry, drop or confirm`,
       'preload     2 fetched, 1 unknown',
       'records     3 fresh, 1 grace',
       '',
@@ -121,7 +121,9 @@ test('outbox show tells all of one change', async () => {
   daemon.answer({ body: { data: operation } });
   const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
   expect(out).toContain('sent on uses  4');
-  expect(out).toContain('to do         latchkey outbox retry, drop or confirm (it was applied)');
+  expect(out).toContain(
+    `to do         latchkey --state-dir ${daemon.stateDir} outbox retry 0192-a, or drop, or confirm (it was applied)`,
+  );
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192-a');
 });
 
@@ -147,7 +149,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
     [
       'upstream  paused since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
-      'note      nothing goes up until: latchkey sync resume',
+      `note      nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',
     ].join('\n'),
   );
@@ -166,9 +168,11 @@ test('status names what the upstream refuses, what was taken as applied, and wha
   daemon.answer({ body: { ...status, upstream, outbox } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toContain('refused     the secret of RGsF, the secret of Xy, the API key: put the right one');
-  expect(out).toContain('paused      nothing goes up until: latchkey sync resume');
   expect(out).toContain(
-    'inferred    4 taken as applied, without proof: see latchkey outbox list --state inferred',
+    `paused      nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
+  );
+  expect(out).toContain(
+    `inferred    4 taken as applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,
   );
   expect(out).not.toContain('attention');
 });

@@ -68,8 +68,8 @@ test('an agent that could start is told what is well, and no secret', async () =
     'the API key is accepted',
   ]);
   expect(linesOf(found, 'warn')).toEqual([
-    'no daemon runs here  →  start it: latchkey serve',
-    `state directory ${directory.path}/state is not there yet  →  the first start makes it: latchkey serve`,
+    `no daemon runs here  →  start it: latchkey --config ${directory.path}/agent.yaml serve`,
+    `state directory ${directory.path}/state is not there yet  →  the first start makes it: latchkey --config ${directory.path}/agent.yaml serve`,
   ]);
   expect(found.out).not.toMatch(new RegExp(`${secret}|${apiKey}`));
   expect(upstream.ledger.map(({ kind }) => kind)).not.toContain('usage');
@@ -283,7 +283,7 @@ test('a damaged store is told while no daemon runs', async () => {
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(
-    /it is not an SQLite database.* → {2}restore a backup: latchkey restore FILE/,
+    /it is not an SQLite database.* → {2}restore a backup: latchkey --config \S+ restore FILE/,
   );
 });
 
@@ -297,7 +297,7 @@ test('changes that a stopped agent has not sent are told', async () => {
   }
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(linesOf(found, 'warn')).toContain(
-    '1 changes in it have not reached the upstream  →  start it: latchkey serve',
+    `1 changes in it have not reached the upstream  →  start it: latchkey --config ${directory.path}/agent.yaml serve`,
   );
 });
 

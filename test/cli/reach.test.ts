@@ -53,8 +53,9 @@ test('a state directory without listen.json has no daemon: the configured addres
     const { code, err } = await latchkey(...argv, '--config', file);
     expect(code).toBe(69);
     expect(err).toBe(
-      `latchkey: no daemon runs on ${daemon.stateDir}: there is no listen.json in it\n` +
-        'Start one: latchkey serve. Or say where it is: --state-dir DIR or --config FILE.\n',
+      `latchkey: no daemon runs on ${daemon.stateDir} (from ${file}): there is no listen.json in it\n` +
+        `Start it: latchkey --config ${file} serve\n` +
+        'Or say where another one is: --state-dir DIR or --config FILE\n',
     );
   }
   expect([...daemon.received, ...daemon.probes]).toEqual([]);
@@ -69,9 +70,10 @@ describe('the daemon of another state directory at the address of a killed one',
       code: 69,
       out: '',
       err:
-        'latchkey: no daemon can be reached; looked at\n' +
+        `latchkey: no daemon can be reached on ${daemon.stateDir} (from --state-dir); looked at\n` +
         `  ${daemon.url}: the daemon of another state directory listens there, instance 0199-another\n` +
-        'Start one: latchkey serve. Or say where it is: --state-dir DIR or --config FILE.\n',
+        `Start it: latchkey --state-dir ${daemon.stateDir} serve\n` +
+        'Or say where another one is: --state-dir DIR or --config FILE\n',
     });
     expect(daemon.received).toEqual([]);
     expect(daemon.probes.map(({ headers }) => headers)).toEqual([
@@ -144,7 +146,7 @@ test('where nothing listens, each place looked at is told, and how to start a da
   expect(code).toBe(69);
   expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
   expect(err).toContain('http://127.0.0.1:1: nothing of this machine listens there');
-  expect(err).toContain('latchkey serve');
+  expect(err).toContain(`latchkey --state-dir ${daemon.stateDir} serve`);
 });
 
 test('a token that cannot be read, or is none, is a failure of its own', async () => {

@@ -33,7 +33,7 @@ test('a purchase that there is not is looked for by id and by key', async () => 
       const { code, out, err } = await shop.run('purchase', act, named);
       expect([code, out]).toEqual([1, '']);
       expect(err).toContain('purchase_not_found');
-      expect(err).toContain('latchkey purchase list --email');
+      expect(err).toContain('purchase list --email');
     }
   }
 });

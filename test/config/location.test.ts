@@ -9,7 +9,7 @@ import { denied, given } from '../support/config-given.ts';
 test('a caller finds the daemon although it may not read the secrets and the file has faults elsewhere', () => {
   const text =
     'state_dir: /s\nlisten: { tcp: 127.0.0.1:1, sokcet: x }\nupstream: { api_key_file: /root/key }\nx: 1';
-  expect(parseLocation(given({ text, files: { '/root/key': denied() } }))).toEqual({
+  expect(parseLocation(given({ text, files: { '/root/key': denied() } }))).toMatchObject({
     ok: true,
     location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: { host: '127.0.0.1', port: 1 } },
   });
@@ -17,7 +17,7 @@ test('a caller finds the daemon although it may not read the secrets and the fil
 
 test('listeners that are switched off are not looked for', () => {
   const result = parseLocation(given({ flags: { state_dir: '/s', listen: { tcp: false, socket: false } } }));
-  expect(result).toEqual({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
+  expect(result).toMatchObject({ ok: true, location: { stateDir: '/s', socket: null, tcp: null } });
 });
 
 test('a file that may not be read matters only to a caller who does not say where the state is', () => {

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { parseConfiguration } from '../../src/config/load.ts';
-import { absent, configurationOf, denied, faultsOf, folder, given } from '../support/config-given.ts';
+import { type Location, parseLocation } from '../../src/config/location.ts';
+import { configurationOf, denied, faultsOf, folder, type Given, given } from '../support/config-given.ts';
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
 
@@ -96,22 +97,75 @@ const fileOf = (what: Parameters<typeof given>[0]) => {
   return result.ok ? result.file : result.faults;
 };
 
-test('the file is the one that is named, else that of the machine, else that of the user', () => {
+describe('the file is found in this order', () => {
+  const [local, user, system] = [
+    '/work/latchkey.yaml',
+    '/home/ada/.config/latchkey/config.yaml',
+    '/etc/latchkey/config.yaml',
+  ];
   const files = {
     '/work/a.yaml': '',
     '/work/b.yaml': '',
-    '/etc/latchkey/config.yaml': '',
-    '/home/ada/.config/latchkey/config.yaml': '# nothing yet',
+    [local]: '# nothing yet',
+    [user]: '',
+    [system]: '',
     '/x/latchkey/config.yaml': '',
   };
-  const environment = { LATCHKEY_CONFIG: 'b.yaml' };
-  expect(fileOf({ files, environment, file: 'a.yaml' })).toBe('/work/a.yaml');
-  expect(fileOf({ files, environment })).toBe('/work/b.yaml');
-  expect(fileOf({ files })).toBe('/etc/latchkey/config.yaml');
-  const without = { ...files, '/etc/latchkey/config.yaml': absent() };
-  expect(fileOf({ files: without })).toBe('/home/ada/.config/latchkey/config.yaml');
-  expect(fileOf({ files: without, environment: { XDG_CONFIG_HOME: '/x' } })).toBe('/x/latchkey/config.yaml');
-  expect(fileOf({ environment: { LATCHKEY_CONFIG: '' } })).toBeNull();
+  const variable = { LATCHKEY_CONFIG: 'b.yaml' };
+  const named = { flags: { state_dir: 's' } };
+  const distrusted = { local: { distrust: 'it belongs to user 7' } } as const;
+  const without = (...gone: string[]): Record<string, string> =>
+    Object.fromEntries(Object.entries(files).filter(([path]) => !gone.includes(path)));
+
+  test.for<[string, Given, string | null]>([
+    ['--config', { file: 'a.yaml', environment: variable }, '/work/a.yaml'],
+    ['--config, beside --state-dir', { file: 'a.yaml', ...named }, '/work/a.yaml'],
+    ['LATCHKEY_CONFIG', { environment: variable }, '/work/b.yaml'],
+    ['LATCHKEY_CONFIG, beside --state-dir', { environment: variable, ...named }, '/work/b.yaml'],
+    ['an empty LATCHKEY_CONFIG is none', { environment: { LATCHKEY_CONFIG: '' } }, local],
+    ['./latchkey.yaml', {}, local],
+    ['--state-dir stands before ./latchkey.yaml', named, user],
+    ['so does LATCHKEY_STATE_DIR', { environment: { LATCHKEY_STATE_DIR: '/s' } }, user],
+    ['an empty LATCHKEY_STATE_DIR is none', { environment: { LATCHKEY_STATE_DIR: '' } }, local],
+    ['./latchkey.yaml that cannot be relied on is passed over', distrusted, user],
+    ['the user’s file', { files: without(local) }, user],
+    [
+      'the user’s file, elsewhere',
+      { files: without(local), environment: { XDG_CONFIG_HOME: '/x' } },
+      '/x/latchkey/config.yaml',
+    ],
+    ['the system’s file', { files: without(local, user) }, system],
+    ['none', { files: without(local, user, system) }, null],
+  ])('%s', ([, sources, found]) => {
+    expect(fileOf({ files, ...sources })).toBe(found);
+  });
+});
+
+test.for<[string, Given, Partial<Location>]>([
+  ['--state-dir', { text: 'state_dir: /a', flags: { state_dir: '/b' } }, { stateDir: '/b', namedBy: 'flag' }],
+  [
+    'LATCHKEY_STATE_DIR',
+    { text: 'state_dir: /a', environment: { LATCHKEY_STATE_DIR: '/c' } },
+    { stateDir: '/c', namedBy: 'environment' },
+  ],
+  ['the file', { text: 'state_dir: a' }, { stateDir: `${folder}/a`, namedBy: 'file' }],
+  [
+    'the default, although there is a file',
+    { text: '' },
+    { stateDir: '/home/ada/.local/state/latchkey', namedBy: 'default', file: `${folder}/config.yaml` },
+  ],
+  [
+    'the default, and every place for a file was looked at',
+    {},
+    {
+      stateDir: '/home/ada/.local/state/latchkey',
+      namedBy: 'default',
+      file: null,
+      places: ['/work/latchkey.yaml', '/home/ada/.config/latchkey/config.yaml', '/etc/latchkey/config.yaml'],
+    },
+  ],
+])('a state directory is told together with what names it: %s', ([, sources, location]) => {
+  expect(parseLocation(given(sources))).toMatchObject({ ok: true, location });
 });
 
 test('a file that is named must be there, a default one must be readable if it is there', () => {

@@ -101,7 +101,7 @@ test('an agent configured, called and looked at as the README says does what it 
   );
   expect(looks).toHaveLength(11);
   for (const look of looks) {
-    const answer = await follow(`${look} --config latchkey.yaml`, folder.path, port);
+    const answer = await follow(look, folder.path, port);
     expect(answer.trim(), look).not.toBe('');
   }
 }, 60_000);

@@ -36,10 +36,11 @@ export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
   [file, ...first]: Program = fromSource,
+  cwd: string = process.cwd(),
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const env = { ...process.env, ...environment };
-  const child = execFile(file, [...first, ...argv], { env, timeout: 15_000 }, (_error, out, err) => {
+  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 15_000 }, (_error, out, err) => {
     resolve({ code: child.exitCode ?? -1, out, err });
   });
   return promise;

@@ -1,6 +1,7 @@
 import type { Configuration } from '../../src/config/configuration.ts';
 import { formatFault } from '../../src/config/fault.ts';
 import { parseConfiguration } from '../../src/config/load.ts';
+import type { LocalFile } from '../../src/config/local-file.ts';
 import type { Sources } from '../../src/config/source.ts';
 
 /** The folder of the configuration file that `given` names. */
@@ -18,6 +19,8 @@ export interface Given {
   /** The files that every user of the machine may read. */
   readonly worldReadable?: readonly string[];
   readonly platform?: NodeJS.Platform;
+  /** What is thought of the file in the working directory, where there is one; default: it is safe. */
+  readonly local?: LocalFile;
 }
 
 /** Where every machine here has certificates. */
@@ -25,7 +28,16 @@ const certificates = { '/etc/ca.pem': 'PEM', '/srv/ca.pem': 'PEM' };
 
 /** Sources on a machine that has these files and no others. */
 export function given(what: Given = {}): Sources {
-  const { text, flags, environment = {}, files = {}, file, worldReadable = [], platform = 'linux' } = what;
+  const {
+    text,
+    flags,
+    environment = {},
+    files = {},
+    file,
+    worldReadable = [],
+    platform = 'linux',
+    local = 'safe',
+  } = what;
   const path = `${folder}/config.yaml`;
   const all: Given['files'] = { ...certificates, ...files, ...(text !== undefined && { [path]: text }) };
   return {
@@ -35,6 +47,7 @@ export function given(what: Given = {}): Sources {
     home: '/home/ada',
     platform,
     directory: '/work',
+    judgeLocalFile: (name) => (all[name] === undefined ? 'absent' : local),
     isWorldReadable: (name) => worldReadable.includes(name),
     readFile: (name) => {
       const content = all[name] ?? absent();

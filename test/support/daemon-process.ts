@@ -35,7 +35,15 @@ export async function startDaemonProcess(
   environment: Record<string, string> = {},
   program: Program = fromSource,
 ): Promise<DaemonProcess> {
-  const process_ = spawnDaemon(directory, configuration, environment, program);
+  return await untilReady(spawnDaemon(directory, configuration, environment, program));
+}
+
+/** Starts a daemon with what lies in its working directory, and waits until it is ready. */
+export async function serveIn(directory: string): Promise<DaemonProcess> {
+  return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env: { HOME: directory } }));
+}
+
+async function untilReady(process_: DaemonProcess): Promise<DaemonProcess> {
   const ready = await Promise.race([
     process_.said('ready'),
     process_.ended.then((code) => {
@@ -56,16 +64,21 @@ export function spawnDaemon(
   directory: string,
   configuration: object,
   environment: Record<string, string> = {},
-  [file, ...argv]: Program = fromSource,
+  program: Program = fromSource,
 ): DaemonProcess {
   const config = join(directory, 'config.yaml');
   const text = JSON.stringify({ state_dir: join(directory, 'state'), ...configuration });
   writeFileSync(config, text, { mode: 0o600 });
-  const child = spawn(file, [...argv, 'serve', '--config', config], {
-    env: { PATH: process.env['PATH'], HOME: directory, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  return watch(child);
+  const env = { HOME: directory, ...environment };
+  return spawnServe([...program, 'serve', '--config', config], { env });
+}
+
+function spawnServe(
+  [file = '', ...argv]: readonly string[],
+  { cwd, env }: { cwd?: string; env: Record<string, string> },
+): DaemonProcess {
+  const options = { cwd, env: { PATH: process.env['PATH'], ...env } };
+  return watch(spawn(file, argv, { ...options, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** Those that run: a test that was cut short leaves none behind, which would go on asking at its old ports. */

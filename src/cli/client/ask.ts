@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Shown } from '../format.ts';
+import { type Hint, hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
 import type { Answer, Call } from './call.ts';
 import { reachDaemon } from './reach.ts';
@@ -10,7 +11,8 @@ import { reachDaemon } from './reach.ts';
 /** How an answer is read and shown. */
 export interface AnswerView<Shape> {
   readonly schema: z.ZodType<Shape>;
-  readonly show: (data: Shape, answer: Answer) => Shown;
+  /** `hint` writes the commands that are advised. */
+  readonly show: (data: Shape, answer: Answer, hint: Hint) => Shown;
   /** The exit code for the answer; default: done. */
   readonly judge?: (data: Shape) => number;
 }
@@ -96,7 +98,7 @@ async function show<Shape>(
   view: AnswerView<Shape>,
 ): Promise<number> {
   if (options.json) output.printJson(raw);
-  else await output.show(view.show(data, answer), toldAt(answer));
+  else await output.show(view.show(data, answer, hintFor(options)), toldAt(answer));
   return view.judge?.(data) ?? exitCode.done;
 }
 

@@ -1,8 +1,11 @@
 import { locateDaemon } from '../../config/load.ts';
+import type { Location } from '../../config/location.ts';
+import type { NamedBy } from '../../config/source.ts';
 import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFaults, toLoadOptions } from '../configuration.ts';
+import { formatPath, type Hint, hintFor } from '../hint.ts';
 import { type Answer, type Call, call, type CallResult } from './call.ts';
 import { readToken } from './admin-token.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
@@ -31,21 +34,24 @@ export async function reachDaemon(
 ): Promise<{ readonly ok: true; readonly answer: Answer } | Failure> {
   const found = locateDaemon(toLoadOptions(options));
   if (!found.ok) return fail(exitCode.configuration, formatFaults(found.faults));
-  const { stateDir } = found.location;
-  const read = readAddress(stateDir);
-  if (!read.ok) return read.isAbsent ? noDaemon(stateDir) : fail(exitCode.failed, read.lines);
+  const { location } = found;
+  const place = formatPlace(location);
+  const lookedOn = `It was looked for on ${place}.`;
+  const read = readAddress(location.stateDir);
+  if (!read.ok && read.isAbsent) return noDaemon(location, hintFor(options));
+  if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedOn]);
   const { instance, endpoints } = read.address;
-  const credential = withToken ? readToken(stateDir) : noCredential;
-  if (!credential.ok) return fail(credential.code, credential.lines);
+  const credential = withToken ? readToken(location.stateDir) : noCredential;
+  if (!credential.ok) return fail(credential.code, [...credential.lines, lookedOn]);
   const tried: string[] = [];
   for (const endpoint of endpoints) {
     const where = formatEndpoint(endpoint);
     const result = await send(endpoint, request, { ...credential, instance });
     if (result.ok) return result;
-    if (result.sent) return unanswered(where, result.reason, request);
+    if (result.sent) return unanswered({ where, place, reason: result.reason }, request);
     tried.push(`${where}: ${result.reason}`);
   }
-  return unreachable(tried);
+  return unreachable(tried, place, hintFor(options));
 }
 
 const noCredential = { ok: true, token: null, knownTo: [] } as const;
@@ -78,30 +84,59 @@ function recognize(result: CallResult, instance: string): CallResult {
   return { ok: false, sent: false, reason };
 }
 
-const startAdvice = 'Start one: latchkey serve. Or say where it is: --state-dir DIR or --config FILE.';
-
-function noDaemon(stateDir: string): Failure {
-  const first = `latchkey: no daemon runs on ${stateDir}: there is no listen.json in it`;
-  return fail(exitCode.unreachable, [first, startAdvice]);
+function adviceToStart(hint: Hint): readonly string[] {
+  return [`Start it: ${hint('serve')}`, 'Or say where another one is: --state-dir DIR or --config FILE'];
 }
 
-function unanswered(where: string, reason: string, { method = 'GET' }: Call): Failure {
+function noDaemon(location: Location, hint: Hint): Failure {
+  if (location.file === null && location.namedBy === 'default') return nothingHere(location);
+  const first = `latchkey: no daemon runs on ${formatPlace(location)}: there is no listen.json in it`;
+  return fail(exitCode.unreachable, [first, ...adviceToStart(hint)]);
+}
+
+/** What somebody is told who has just begun, or is in the wrong directory. */
+function nothingHere({ places, stateDir }: Location): Failure {
+  return fail(exitCode.unreachable, [
+    'latchkey: there is no configuration, and no daemon runs here; looked at',
+    ...places.map((path) => `  ${formatPath(path)}`),
+    `  ${stateDir} (where a daemon without a configuration keeps its state)`,
+    'See what it does: latchkey demo',
+    'Or say where a daemon is: --state-dir DIR or --config FILE',
+  ]);
+}
+
+function unanswered(
+  { where, place, reason }: { where: string; place: string; reason: string },
+  { method = 'GET' }: Call,
+): Failure {
   const lines = [
-    `latchkey: the daemon at ${where} did not answer: ${reason}`,
+    `latchkey: the daemon on ${place} did not answer at ${where}: ${reason}`,
     ...(method === 'GET' ? [] : ['Whether it did what was asked is not known.']),
   ];
   return fail(exitCode.unreachable, lines, [`${where}: ${reason}`]);
 }
 
-function unreachable(tried: readonly string[]): Failure {
+function unreachable(tried: readonly string[], place: string, hint: Hint): Failure {
   const lines = [
     tried.length === 0
-      ? 'latchkey: no daemon can be reached: both listeners are switched off'
-      : 'latchkey: no daemon can be reached; looked at',
+      ? `latchkey: the daemon on ${place} cannot be reached: both listeners are switched off`
+      : `latchkey: no daemon can be reached on ${place}; looked at`,
     ...tried.map((line) => `  ${line}`),
-    startAdvice,
+    ...adviceToStart(hint),
   ];
   return fail(exitCode.unreachable, lines, tried);
+}
+
+/** The state directory, and what says that it is this one. */
+function formatPlace({ stateDir, namedBy, file }: Location): string {
+  const source = file === null ? null : formatPath(file);
+  const origins: Readonly<Record<NamedBy, string>> = {
+    flag: 'from --state-dir',
+    environment: 'from LATCHKEY_STATE_DIR',
+    file: `from ${source}`,
+    default: source === null ? 'the default' : `the default, since ${source} names none`,
+  };
+  return `${formatPath(stateDir)} (${origins[namedBy]})`;
 }
 
 function fail(code: number, lines: readonly string[], tried: readonly string[] = []): Failure {

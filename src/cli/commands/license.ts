@@ -4,6 +4,7 @@ import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { instant, whole } from '../format.ts';
+import { hintFor } from '../hint.ts';
 import { licensesPath, licenseView, soldLicense, soldLicenses, type SoldLicense } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
@@ -35,7 +36,7 @@ export const enableCommand: Command = defineCommand(
     if (refundedAt === null) return await ask(args, output, changeOf('enable', args.key), licenseView);
     output.complain([
       `latchkey: this key was refunded, at ${refundedAt}`,
-      'To enable it all the same: latchkey enable --refunded KEY',
+      `To enable it all the same: ${hintFor(args)('enable --refunded KEY')}`,
     ]);
     return exitCode.failed;
   },

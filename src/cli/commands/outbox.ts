@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { operationStates } from '../../domain/operation.ts';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
+import type { Answer } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
 import { type Block, formatFields, instant, whole } from '../format.ts';
+import type { Hint } from '../hint.ts';
 
 const path = '/admin/v1/outbox';
 
@@ -81,7 +83,7 @@ function formatState({ state, held }: Operation): string {
   return held ? `${state}, held` : state;
 }
 
-function formatOperation(it: Operation): Block {
+function formatOperation(it: Operation, _answer: Answer, hint: Hint): Block {
   const isForPerson = it.held || it.state === 'dead' || it.state === 'conflicted';
   return formatFields({
     id: it.id,
@@ -93,6 +95,6 @@ function formatOperation(it: Operation): Block {
     created: instant(it.created_at),
     next: instant(it.next_at),
     'last error': it.last_error,
-    'to do': isForPerson ? 'latchkey outbox retry, drop or confirm (it was applied)' : null,
+    'to do': isForPerson ? `${hint(`outbox retry ${it.id}`)}, or drop, or confirm (it was applied)` : null,
   });
 }

@@ -3,6 +3,7 @@ import { CsvUnreadable, readCsv } from '../../http/wire/csv.ts';
 import { inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
 import { withSource } from './csv-source.ts';
 
@@ -35,7 +36,10 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
         source.advance(keys.length);
       }
       if (args.json) output.printJson({ queued: count });
-      else output.print(`${count} license keys are queued. How far they are fetched: latchkey status`);
+      else
+        output.print(
+          `${count} license keys are queued. How far they are fetched: ${hintFor(args)('status')}`,
+        );
       return exitCode.done;
     }),
 );

@@ -4,6 +4,7 @@ import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFields, instant, whole } from '../format.ts';
+import { hintFor } from '../hint.ts';
 import { readDates } from '../instant.ts';
 import { type License, license, licenseFields } from './license-view.ts';
 
@@ -85,7 +86,7 @@ export const showPurchase: Command = defineCommand(
     const found = await findPurchase(args, args.purchase);
     if (!found.ok) return found.complain(output);
     if (args.json) output.printJson(found.raw);
-    else await output.show(purchaseView.show(found.data, found.answer), toldAt(found.answer));
+    else await output.show(purchaseView.show(found.data, found.answer, hintFor(args)), toldAt(found.answer));
     return exitCode.done;
   },
 );
@@ -123,7 +124,7 @@ async function findPurchase(options: GlobalOptions, named: string): Promise<Aske
     complain(output) {
       const code = byId.complain(output);
       output.complain([
-        'Nor was it a license key that was sold. Look for it: latchkey purchase list --email …',
+        `Nor was it a license key that was sold. Look for it: ${hintFor(options)('purchase list --email …')}`,
       ]);
       return code;
     },

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { AnswerView } from '../client/ask.ts';
+import type { Answer } from '../client/call.ts';
 import { type Block, formatAge, formatFields } from '../format.ts';
+import type { Hint } from '../hint.ts';
 
 interface UpstreamStatus {
   readonly state: string;
@@ -89,7 +91,7 @@ export const readiness: z.ZodType<{ readonly status: string; readonly reasons: r
   z.object({ status: z.string(), reasons: z.array(z.string()) });
 
 /** Writes the status, one line for each part. */
-function formatStatus(shown: Status): Block {
+function formatStatus(shown: Status, _answer: Answer, hint: Hint): Block {
   const { role, version, uptime_s, listeners, upstream, outbox, preload, records, clock } = shown;
   return formatFields({
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
@@ -97,11 +99,11 @@ function formatStatus(shown: Status): Block {
     certificate: listeners.tls === null ? null : `until ${listeners.tls.not_after}`,
     upstream: upstream === null ? null : formatUpstream(upstream),
     'last error': upstream?.last_error,
-    refused: upstream === null ? null : formatRefused(upstream),
-    paused: upstream?.state === 'paused' ? 'nothing goes up until: latchkey sync resume' : null,
+    refused: upstream === null ? null : formatRefused(upstream, hint),
+    paused: upstream?.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
     outbox: outbox === null ? null : formatOutbox(outbox),
-    attention: outbox === null ? null : formatAttention(outbox),
-    inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox),
+    attention: outbox === null ? null : formatAttention(outbox, hint),
+    inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
     preload: preload === null ? null : formatPreload(preload),
     records: formatCounts(records),
     clock: clock.suspect ? 'SUSPECT: it went back' : null,
@@ -120,22 +122,22 @@ export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: Ou
 }
 
 /** Names the configured credentials that the upstream refuses, and what to do. */
-function formatRefused({ paused_products, coupons_paused }: UpstreamStatus): string | null {
+function formatRefused({ paused_products, coupons_paused }: UpstreamStatus, hint: Hint): string | null {
   const secrets = paused_products.map((key) => `the secret of ${key}`);
   const refused = coupons_paused ? [...secrets, 'the API key'] : secrets;
   if (refused.length === 0) return null;
-  return `${refused.join(', ')}: put the right one into the configuration and reload, or: latchkey sync resume`;
+  return `${refused.join(', ')}: put the right one into the configuration and reload, or: ${hint('sync resume')}`;
 }
 
 /** Counts the changes that wait for a person's decision. */
-function formatAttention({ held, conflicted, dead }: OutboxStatus): string | null {
+function formatAttention({ held, conflicted, dead }: OutboxStatus, hint: Hint): string | null {
   const counts = formatCounts({ held, conflicted, dead });
-  return counts === null ? null : `${counts}: see latchkey outbox list, then outbox retry, drop or confirm`;
+  return counts === null ? null : `${counts}: see ${hint('outbox list')}, then outbox retry, drop or confirm`;
 }
 
 /** Counts the changes taken as applied: another writer may have changed the count instead. */
-function formatInferred({ inferred }: OutboxStatus): string {
-  return `${inferred} taken as applied, without proof: see latchkey outbox list --state inferred`;
+function formatInferred({ inferred }: OutboxStatus, hint: Hint): string {
+  return `${inferred} taken as applied, without proof: see ${hint('outbox list --state inferred')}`;
 }
 
 /** Counts the license keys that were to be fetched; those that the upstream does not know have failed. */

@@ -8,11 +8,11 @@ const syncStatus = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
 
 const view: AnswerView<z.infer<typeof syncStatus>> = {
   schema: syncStatus,
-  show: ({ upstream, outbox }) =>
+  show: ({ upstream, outbox }, _answer, hint) =>
     formatFields({
       upstream: formatUpstream(upstream),
       outbox: formatOutbox(outbox),
-      note: upstream.state === 'paused' ? 'nothing goes up until: latchkey sync resume' : null,
+      note: upstream.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
     }),
 };
 

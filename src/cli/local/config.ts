@@ -9,7 +9,7 @@ import { instanceOf } from '../client/endpoint.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFindings } from '../finding.ts';
 import { formatFields } from '../format.ts';
-import { reportFaults, toLoadOptions } from '../configuration.ts';
+import { formatSource, reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `config check`: works without a daemon; `--connect` asks the upstream too, and changes nothing there. */
 export const checkConfig: Command = defineCommand(
@@ -28,7 +28,7 @@ export const checkConfig: Command = defineCommand(
       const said = args.connect === true ? { findings } : {};
       output.printJson({ ok: isWell, file, role: configuration.role, ...said });
     } else {
-      output.print(`ok: ${file ?? 'no file, defaults'} (${configuration.role})`);
+      output.print(`ok: ${formatSource(loaded)} (${configuration.role})`);
       if (findings.length > 0) output.print(formatFindings(findings));
     }
     return isWell ? exitCode.done : exitCode.failed;

@@ -6,7 +6,8 @@ import { exitCode } from '../exit-code.ts';
 import { instanceOf } from '../client/endpoint.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
 import { formatFindings } from '../finding.ts';
-import { toLoadOptions } from '../configuration.ts';
+import { formatSource, toLoadOptions } from '../configuration.ts';
+import { type Hint, hintFor } from '../hint.ts';
 import { readiness, status } from '../commands/status-view.ts';
 
 /** `doctor`: one line for each check; fails when one does. Changes nothing. */
@@ -25,7 +26,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const loaded = loadConfiguration(toLoadOptions(options));
   if (!loaded.ok)
     return loaded.faults.map((fault) => fail(formatFault(fault), 'mend it: nothing else was looked at'));
-  const { configuration, file } = loaded;
+  const { configuration } = loaded;
   const daemon = await examineDaemon(options);
   const { examine } = await import('../../daemon/doctor/examination.ts');
   const others = await examine({
@@ -35,9 +36,13 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     isRunning: daemon.isRunning,
     instance: instanceOf(configuration.stateDir),
     shownUntil: daemon.shownUntil,
+    hint: hintFor(options),
   });
-  const source = file ?? 'no file, defaults';
-  return [ok(`the configuration is sound: ${source} (${configuration.role})`), ...daemon.findings, ...others];
+  return [
+    ok(`the configuration is sound: ${formatSource(loaded)} (${configuration.role})`),
+    ...daemon.findings,
+    ...others,
+  ];
 }
 
 /** `shownUntil`: when the certificate ends that it shows; null: it shows none. */
@@ -49,20 +54,20 @@ interface DaemonFindings {
 async function examineDaemon(options: GlobalOptions): Promise<DaemonFindings & { isRunning: boolean }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    return { isRunning: false, findings: [explainAbsence(ready)], shownUntil: null };
+    return { isRunning: false, findings: [explainAbsence(ready, hintFor(options))], shownUntil: null };
   }
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
     word === 'ok'
       ? ok('the daemon is ready')
-      : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons));
+      : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hintFor(options)));
   const { findings, shownUntil } = await examineStatus(options);
   return { isRunning: true, findings: [how, ...findings], shownUntil };
 }
 
-function explainAbsence({ code, lines, tried }: Failure): Finding {
+function explainAbsence({ code, lines, tried }: Failure, hint: Hint): Finding {
   return code === exitCode.unreachable
-    ? warn(['no daemon runs here', ...tried].join('; '), 'start it: latchkey serve')
+    ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${hint('serve')}`)
     : warn(joinLines(lines), 'run this as its user, or as root');
 }
 
@@ -70,14 +75,15 @@ function joinLines(lines: readonly string[]): string {
   return lines.join(' ').replace('latchkey: ', '');
 }
 
-function adviceFor(reasons: readonly string[]): string {
+function adviceFor(reasons: readonly string[], hint: Hint): string {
   return reasons.includes('store_damaged')
-    ? 'stop it, put a backup back with latchkey restore FILE, and start it again'
+    ? `stop it, put a backup back with ${hint('restore FILE')}, and start it again`
     : 'wait, or look into its log';
 }
 
 /** What in the daemon's status needs attention. */
 async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
+  const hint = hintFor(options);
   const asked = await reachDaemon(options, { path: '/statusz' }, true);
   const unknown = (what: string, advice: string): DaemonFindings => ({
     findings: [warn(what, advice)],
@@ -90,11 +96,11 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   const findings = [
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
-    ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, 'see: latchkey outbox list')] : []),
+    ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, `see: ${hint('outbox list')}`)] : []),
     ...(upstream?.state === 'down'
       ? [warn(`the upstream is away since ${upstream.since}`, 'see what is said of it below')]
       : []),
-    ...(upstream?.state === 'paused' ? [warn('sync is paused', 'latchkey sync resume')] : []),
+    ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
   ];
   return { findings, shownUntil: listeners.tls?.not_after ?? null };
 }

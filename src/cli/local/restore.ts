@@ -1,6 +1,7 @@
 import { locateDaemon } from '../../config/load.ts';
 import { type Command, defineCommand, operand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { hintFor } from '../hint.ts';
 import { reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `restore`: replaces the files, which no daemon may be using. */
@@ -25,7 +26,7 @@ export const restoreCommand: Command = defineCommand(
         unfinished === 0
           ? 'No change in it waits for the upstream.'
           : `${unfinished} changes in it are not finished: each is read back from the upstream before any is sent.`,
-        'Start it: latchkey serve',
+        `Start it: ${hintFor(args)('serve')}`,
       ];
       output.print(lines.join('\n'));
     }

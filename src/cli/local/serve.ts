@@ -1,6 +1,7 @@
-import { loadConfiguration } from '../../config/load.ts';
+import { type ConfigurationResult, loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
-import { reportFaults, toLoadOptions } from '../configuration.ts';
+import { formatSource, reportFaults, toLoadOptions } from '../configuration.ts';
+import { formatPath } from '../hint.ts';
 
 /** `serve`: runs the daemon in this process; flags win over file and environment, also after a reload. */
 export const serveCommand: Command = defineCommand(
@@ -24,9 +25,16 @@ export const serveCommand: Command = defineCommand(
     const loaded = loadConfiguration(options);
     if (!loaded.ok) return reportFaults(loaded.faults, output);
     const { serve } = await import('../../daemon/serve.ts');
-    return serve(loaded, async () => loadConfiguration(options));
+    return serve(loaded, async () => refuseOther(loaded.file, loadConfiguration(options)));
   },
 );
+
+/** A reload must not slip into another configuration because the file of the start is gone or no longer safe. */
+function refuseOther(file: string | null, again: ConfigurationResult): ConfigurationResult {
+  if (!again.ok || file === null || again.file === file) return again;
+  const text = `is ${formatSource(again)} now, and was ${formatPath(file)}: restart to change it`;
+  return { ok: false, faults: [{ key: 'file', text, origin: 'default' }] };
+}
 
 /** `--listen false` switches the listener off, as `false` does in the file. */
 function toSwitch(text: string | undefined): string | false | undefined {

@@ -17,6 +17,8 @@ export type DoctorInput = {
   instance: string | null;
   /** When the certificate ends that the running daemon shows; null: none is shown. */
   shownUntil: string | null;
+  /** Writes the command line of a command, by its words. */
+  hint: (words: string) => string;
 };
 
 /** Looks at files, store and upstream; changes nothing. */
@@ -25,13 +27,14 @@ export async function examine({
   isRunning,
   instance,
   shownUntil,
+  hint,
   ...files
 }: DoctorInput): Promise<readonly Finding[]> {
   const { stateDir } = configuration;
   return [
-    ...examineFiles({ stateDir, ...files }),
+    ...examineFiles({ stateDir, ...files }, hint),
     ...examineCertificate(configuration, shownUntil),
-    ...(isRunning ? [] : examineStore(stateDir)),
+    ...(isRunning ? [] : examineStore(stateDir, hint)),
     ...(await examineUpstream(configuration, instance)),
   ];
 }

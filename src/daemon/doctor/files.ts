@@ -11,18 +11,21 @@ const otherBits = 0o007;
 const scarceBytes = 64 * 1024 * 1024;
 
 /** Looks at who can read the state, the secrets and a configuration that holds some, and at the room for more. */
-export function examineFiles(places: {
-  stateDir: string;
-  secretFiles: readonly string[];
-  /** The configuration file, if secrets stand in it. */
-  fileWithSecrets: string | null;
-}): Finding[] {
+export function examineFiles(
+  places: {
+    stateDir: string;
+    secretFiles: readonly string[];
+    /** The configuration file, if secrets stand in it. */
+    fileWithSecrets: string | null;
+  },
+  hint: (words: string) => string,
+): Finding[] {
   const { stateDir, secretFiles, fileWithSecrets } = places;
   const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
-  return [...examineStateDirectory(stateDir), ...secrets.map((path) => examineSecret(path))];
+  return [...examineStateDirectory(stateDir, hint), ...secrets.map((path) => examineSecret(path))];
 }
 
-function examineStateDirectory(directory: string): Finding[] {
+function examineStateDirectory(directory: string, hint: (words: string) => string): Finding[] {
   const name = `state directory ${directory}`;
   try {
     const open = readdirSync(directory).filter((file) =>
@@ -40,7 +43,7 @@ function examineStateDirectory(directory: string): Finding[] {
     ];
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return [warn(`${name} is not there yet`, 'the first start makes it: latchkey serve')];
+      return [warn(`${name} is not there yet`, `the first start makes it: ${hint('serve')}`)];
     }
     return [fail(`${name}: ${formatReason(error)}`, 'run this as the user whose daemon it is, or as root')];
   }

@@ -1,5 +1,5 @@
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
-import { DatabaseRefused, restoreAdvice } from '../../store/faults.ts';
+import { DatabaseRefused } from '../../store/faults.ts';
 import { readContents } from '../../store/files/contents.ts';
 import { findDamage } from '../../store/files/damage.ts';
 import { findDatabase } from '../../store/files/database-file.ts';
@@ -7,31 +7,32 @@ import { findNewerSchema } from '../../store/files/migrations.ts';
 import { databaseIn } from '../../store/files/state-directory.ts';
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
-export function examineStore(stateDir: string): Finding[] {
+export function examineStore(stateDir: string, hint: (words: string) => string): Finding[] {
+  const advice = `restore a backup: ${hint('restore FILE')}`;
   const path = databaseIn(stateDir);
   try {
     if (!findDatabase(path)) return [];
-    const found = examineDatabase(path);
-    return found.level === 'ok' ? [found, ...examineOutbox(stateDir)] : [found];
+    const found = examineDatabase(path, advice);
+    return found.level === 'ok' ? [found, ...examineOutbox(stateDir, hint)] : [found];
   } catch (error) {
     if (!(error instanceof DatabaseRefused)) throw error;
-    return [fail(error.message, restoreAdvice)];
+    return [fail(error.message, advice)];
   }
 }
 
-function examineDatabase(path: string): Finding {
+function examineDatabase(path: string, advice: string): Finding {
   const damage = findDamage(path);
-  if (damage !== null) return fail(`the store ${path} is damaged: ${damage}`, restoreAdvice);
+  if (damage !== null) return fail(`the store ${path} is damaged: ${damage}`, advice);
   const newer = findNewerSchema(path);
   return newer === null
     ? ok(`the store ${path} is sound`)
     : fail(`the store ${path} cannot be used: ${newer}`, 'start it with the newer Latchkey');
 }
 
-function examineOutbox(stateDir: string): Finding[] {
+function examineOutbox(stateDir: string, hint: (words: string) => string): Finding[] {
   const { unfinished } = readContents(stateDir);
   const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
   return count === 0
     ? []
-    : [warn(`${count} changes in it have not reached the upstream`, 'start it: latchkey serve')];
+    : [warn(`${count} changes in it have not reached the upstream`, `start it: ${hint('serve')}`)];
 }

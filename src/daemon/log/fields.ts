@@ -19,6 +19,7 @@ const allowed: ReadonlySet<string> = new Set([
   'signal',
   'not_after',
   'level',
+  'file',
   'faults',
   'warnings',
   'changed',

@@ -1,0 +1,26 @@
+import { isAbsolute, relative } from 'node:path';
+import type { GlobalOptions } from './command.ts';
+
+/** Writes the command line of a command, given by its words. */
+export type Hint = (words: string) => string;
+
+/** Repeats the options that were given, so that what is advised is done for the same daemon. */
+export function hintFor({ config, stateDir }: GlobalOptions): Hint {
+  const given = [...option('--config', config), ...option('--state-dir', stateDir)];
+  return (words) => ['latchkey', ...given, words].join(' ');
+}
+
+/** Quotes a word where a shell would not take it as it stands. */
+export function quoteForShell(word: string): string {
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Writes a path as people would type it here: beginning with `./` where it is in the working directory. */
+export function formatPath(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near === '' || near.startsWith('..') || isAbsolute(near) ? path : `./${near}`;
+}
+
+function option(name: string, value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [name, quoteForShell(value)];
+}
