@@ -71,7 +71,10 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
     ),
     show: (bits) => bits.toString(8).padStart(4, '0'),
   },
-  address: { ...textual('host:port, such as 127.0.0.1:8787', parseAddress), show: formatAddress },
+  address: {
+    ...textual('host:port, such as 127.0.0.1:8787, with a port from 0 to 65535', parseAddress),
+    show: formatAddress,
+  },
   destination: {
     ...textual('an address or name, with a port or without, such as 203.0.113.7:443', parseDestination),
     show: formatDestination,
@@ -96,7 +99,7 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
   proxyUrl: { ...textual('an http or https address', parseProxyUrl), show: showProxyUrl },
   // How long something counts.
   duration: {
-    ...textual('a duration such as 500ms, 30s, 15m, 24h or 7d', parseDuration),
+    ...textual('a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d', parseDuration),
     unit: durationUnit,
     show: formatDuration,
   },

@@ -25,7 +25,7 @@ sync:
       flags: { limits: { parameters: 0 }, metrics: { open: 'yes' } },
     }),
   ).toEqual([
-    `listen.tcp: must be host:port, such as 127.0.0.1:8787, or false (from ${here} line 2)`,
+    `listen.tcp: must be host:port, such as 127.0.0.1:8787, with a port from 0 to 65535, or false (from ${here} line 2)`,
     `listen.sokcet: unknown key; did you mean socket? (from ${here} line 3)`,
     `upstream.base_url: is missing (from ${here} line 4)`,
     `products[1].key: is missing (from ${here} line 10)`,

@@ -26,3 +26,27 @@ test('every setting is in the book, with a sentence', () => {
     expect(written).toContain(`| \`${key}\``);
   }
 });
+
+test('every number is told with what it counts and its range, every value with its variable and what SIGHUP does', () => {
+  const numbers = new Set(['duration', 'wait', 'size', 'count', 'rate', 'rateOrNone']);
+  const rows = new Map(
+    written
+      .split('\n')
+      .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()))
+      .map(([, key = '', , unit, values, variable, reload]) => [key, { unit, values, variable, reload }]),
+  );
+  for (const { path, setting } of settingsOf(root)) {
+    const key = writeKey(path.at(-1) === '[]' ? path.slice(0, -1) : path);
+    const row = rows.get(`\`${key}\``);
+    expect(row, key).toMatchObject({
+      variable: expect.stringMatching(/^`LATCHKEY_[A-Z_0-9]+`$/),
+      reload: expect.stringMatching(/^(?:applies|restart)$/),
+      values: expect.stringMatching(/./),
+    });
+    if (!numbers.has(setting.kind)) continue;
+    expect(row, key).toMatchObject({
+      unit: expect.stringMatching(/^[A-Za-z]/),
+      values: expect.stringMatching(/above/),
+    });
+  }
+});
