@@ -59,7 +59,9 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set(
-  ['serve', 'sandbox', 'demo', 'restore', 'state', 'doctor', 'config'].map((name) => `cli/local/${name}.ts`),
+  ['serve', 'sandbox', 'demo', 'restore', 'state', 'doctor', 'config', 'version'].map(
+    (name) => `cli/local/${name}.ts`,
+  ),
 );
 
 const climbing: Rule = (tree) =>

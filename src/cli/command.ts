@@ -1,5 +1,5 @@
-import type { ArgumentsCamelCase, Argv } from 'yargs';
 import type { Output } from './output.ts';
+import { type Declaration, type Named, newSyntax, type Syntax } from './syntax/declaration.ts';
 
 /** What every command takes. */
 export interface GlobalOptions {
@@ -10,10 +10,10 @@ export interface GlobalOptions {
   readonly note?: ((line: string) => void) | undefined;
 }
 
-/** A command: `build` declares its own arguments, `run` does it and gives the exit code. */
+/** A command: what it takes, and `run`, which does it and gives the exit code. */
 export interface Command {
-  readonly build: (yargs: Argv<GlobalOptions>) => Argv<GlobalOptions>;
-  readonly run: (args: ArgumentsCamelCase<GlobalOptions>, output: Output) => Promise<number>;
+  readonly declaration: Declaration;
+  readonly run: (args: GlobalOptions, output: Output) => Promise<number>;
 }
 
 /** A command by the name it is called with, loaded only when it is called; or a group of commands. */
@@ -21,16 +21,24 @@ export type CommandEntry =
   | { readonly usage: string; readonly summary: string; readonly load: () => Promise<Command> }
   | { readonly usage: string; readonly summary: string; readonly members: readonly CommandEntry[] };
 
-/** A command line that cannot be understood. */
-export class UsageError extends Error {}
+/** A command line that cannot be understood; `words`: the command whose help is to be seen, where it is known. */
+export class UsageError extends Error {
+  readonly words: readonly string[] | undefined;
 
-/** Makes a command whose `run` knows the types of the arguments that `build` declares. */
+  constructor(message: string, words?: readonly string[]) {
+    super(message);
+    this.words = words;
+  }
+}
+
+/** Makes a command whose `run` knows the types of what `declare` declares. */
 export function defineCommand<Options extends GlobalOptions>(
-  build: (yargs: Argv<GlobalOptions>) => Argv<Options>,
-  run: (args: ArgumentsCamelCase<Options>, output: Output) => Promise<number>,
+  declare: (syntax: Syntax<GlobalOptions>) => Syntax<Options>,
+  run: (args: Options, output: Output) => Promise<number>,
 ): Command {
-  // yargs hands `run` exactly what `build` declared, which the list of all commands cannot express.
-  return { build, run } as unknown as Command;
+  const { declaration } = declare(newSyntax());
+  // `run` is given exactly what was declared, which the list of all commands cannot express.
+  return { declaration, run: run as Command['run'] };
 }
 
 /** The word that a command is called by. */
@@ -39,13 +47,16 @@ export function nameOf({ usage }: CommandEntry): string {
 }
 
 /** Declares an option that takes a text. */
-export function textOption(describe: string): { type: 'string'; requiresArg: true; describe: string } {
-  return { type: 'string', requiresArg: true, describe };
+export function textOption(describe: string, names?: Named): { describe: string; names?: Named } {
+  return names === undefined ? { describe } : { describe, names };
 }
 
-/** Declares a positional argument. */
-export function operand(describe: string): { type: 'string'; demandOption: true; describe: string } {
-  return { type: 'string', demandOption: true, describe };
+/** Declares an operand that must be given. */
+export function operand(
+  describe: string,
+  names?: Named,
+): { describe: string; required: true; names?: Named } {
+  return { ...textOption(describe, names), required: true };
 }
 
 /** Makes the entry of a command. */

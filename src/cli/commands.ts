@@ -24,27 +24,27 @@ export const commands: readonly CommandEntry[] = [
     async () => (await import('./commands/status.ts')).statusCommand,
   ),
   command(
-    'verify <key>',
+    'verify <key..>',
     'Ask whether a license key is valid',
     async () => (await import('./commands/license.ts')).verifyCommand,
   ),
   command(
-    'use <key>',
+    'use <key..>',
     'Record one use of a license key',
     async () => (await import('./commands/license.ts')).useCommand,
   ),
   command(
-    'unuse <key>',
+    'unuse <key..>',
     'Take one use of a license key back',
     async () => (await import('./commands/license.ts')).unuseCommand,
   ),
   command(
-    'enable <key>',
+    'enable <key..>',
     'Enable a license key',
     async () => (await import('./commands/license.ts')).enableCommand,
   ),
   command(
-    'disable <key>',
+    'disable <key..>',
     'Disable a license key',
     async () => (await import('./commands/license.ts')).disableCommand,
   ),
@@ -184,10 +184,24 @@ export const commands: readonly CommandEntry[] = [
   ]),
   group('completion', 'Let the shell complete commands', [
     command('bash', 'Print the script for bash', async () =>
-      (await import('./local/completion.ts')).completionCommand('bash', commands),
+      (await import('./local/completion.ts')).scriptCommand('bash'),
     ),
     command('zsh', 'Print the script for zsh', async () =>
-      (await import('./local/completion.ts')).completionCommand('zsh', commands),
+      (await import('./local/completion.ts')).scriptCommand('zsh'),
+    ),
+    command('fish', 'Print the script for fish', async () =>
+      (await import('./local/completion.ts')).scriptCommand('fish'),
+    ),
+    command('next [words..]', 'Say what may follow a command line, for those scripts', async () =>
+      (await import('./local/completion.ts')).nextCommand(commands),
     ),
   ]),
+  command('help [command..]', 'Show the help of a command', async () =>
+    (await import('./local/help.ts')).helpCommand(commands),
+  ),
+  command(
+    'version',
+    'Show the version, and what it runs on',
+    async () => (await import('./local/version.ts')).versionCommand,
+  ),
 ];

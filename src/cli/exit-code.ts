@@ -11,3 +11,17 @@ export const exitCode = {
   /** The configuration has faults. */
   configuration: 78,
 } as const;
+
+/** What `--json` calls a failure for which the daemon has no code. */
+export function errorCodeOf(code: number): string {
+  switch (code) {
+    case exitCode.usage:
+      return 'usage';
+    case exitCode.unreachable:
+      return 'daemon_unreachable';
+    case exitCode.configuration:
+      return 'configuration_invalid';
+    default:
+      return 'failed';
+  }
+}

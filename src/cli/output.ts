@@ -4,7 +4,7 @@ import { layOut, type Line } from './screen/layout.ts';
 import type { Span } from './screen/span.ts';
 import { toVisible, toVisibleLines } from './screen/visible.ts';
 
-/** Where a command writes: results to standard output, errors to standard error. */
+/** Where a command writes: results to standard output, errors and warnings to standard error. */
 export interface Output {
   /** Lines as they are. */
   readonly print: (text: string) => void;
@@ -12,7 +12,14 @@ export interface Output {
   readonly show: (shown: Shown, now?: number) => Promise<void>;
   /** Machine output: one JSON value. */
   readonly printJson: (value: unknown) => void;
-  readonly complain: (lines: readonly string[]) => void;
+  readonly complain: (lines: readonly string[], refusal?: Refusal) => void;
+}
+
+/** What the daemon refused with: a problem (src/http/README.md, Problems) or the error of another dialect. */
+export interface Refusal {
+  readonly code: string;
+  readonly detail: string;
+  readonly body: unknown;
 }
 
 /** Writes text to a stream. */
@@ -82,10 +89,10 @@ function formatSpan({ text, tone }: Span, hasColour: boolean): string {
     : visible;
 }
 
-/** Also escapes U+007F to U+009F, which `JSON.stringify` leaves as they are. */
-function toSafeJson(value: unknown): string {
+/** Also escapes what controls a terminal and `JSON.stringify` leaves as it is. */
+export function toSafeJson(value: unknown): string {
   return JSON.stringify(value, null, 2).replaceAll(
-    /[\u007F-\u009F]/g,
+    /[\u007F-\u009F\p{Bidi_Control}]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

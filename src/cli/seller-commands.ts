@@ -119,12 +119,12 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command('list', 'List licenses', async () => (await import('./commands/license.ts')).listLicenses),
     command(
-      'show <key>',
+      'show <key..>',
       'Show all that is known of a license key',
       async () => (await import('./commands/license-show.ts')).showLicense,
     ),
     command(
-      'history <key>',
+      'history <key..>',
       'List what has changed a license key',
       async () => (await import('./commands/history.ts')).licenseHistory,
     ),

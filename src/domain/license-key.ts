@@ -29,3 +29,9 @@ export function parseLicenseKey(text: string): string | null {
 export function containsLicenseKey(text: string): boolean {
   return containsGenerated.test(text);
 }
+
+/** Joins the groups of a key of the generated format that stand apart; null when they do not make one. */
+export function joinLicenseKey(groups: readonly string[]): string | null {
+  const joined = groups.join('-');
+  return generated.test(joined) ? joined : null;
+}

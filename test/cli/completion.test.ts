@@ -1,74 +1,203 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
+import { commands } from '../../src/cli/commands.ts';
 import { latchkey } from '../support/command-line.ts';
-import { type Complete, completeInBash, completeInZsh, isInstalled } from '../support/shell-completion.ts';
+import { startFakeDaemon } from '../support/fake-daemon.ts';
+import * as shell from '../support/shell-completion.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
-/** A command line to which words can be added, as the help of the program tells them. */
+/** What the program says may follow: the kind, and the words without what they mean. */
+async function next(...words: string[]): Promise<readonly string[]> {
+  const { code, out, err } = await latchkey('completion', 'next', '--json', '--', ...words);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const { kind, words: terms } = JSON.parse(out) as { kind: string; words: { term: string }[] };
+  return [kind, ...terms.map(({ term }) => term)];
+}
+
 interface Place {
-  readonly line: string;
-  readonly members: readonly string[];
-  readonly options: readonly string[];
+  readonly words: readonly string[];
+  readonly entry: CommandEntry;
 }
 
-async function readHelp(line: string): Promise<readonly Place[]> {
-  const { out } = await latchkey(...line.split(' ').slice(1), '--help');
-  const sections = new Map(out.split('\n\n').map((text) => [text.split('\n', 1)[0], text]));
-  const members = namesIn(sections.get('Commands:'), new RegExp(`^ {2}${line} ([a-z]+)`, 'gm'));
-  const options = namesIn(sections.get('Options:'), /^ +(--[a-z-]+) /gm);
-  const inner = await Promise.all(members.map((name) => readHelp(`${line} ${name}`)));
-  return [{ line, members, options: options.filter(isOffered) }, ...inner.flat()];
+function placesOf(entries: readonly CommandEntry[], before: readonly string[] = []): readonly Place[] {
+  return entries.flatMap((entry) => {
+    const words = [...before, nameOf(entry)];
+    return [{ words, entry }, ...('members' in entry ? placesOf(entry.members, words) : [])];
+  });
 }
 
-function namesIn(section: string | undefined, pattern: RegExp): readonly string[] {
-  return [...(section ?? '').matchAll(pattern)].map(([, name = '']) => name);
-}
+test('every option of a help is completed', async () => {
+  for (const { words } of placesOf(commands)) {
+    const { out } = await latchkey(...words, '--help');
+    const told = [...out.matchAll(/^ +(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
+    expect((await next(...words, '--')).toSorted()).toEqual(['words', ...told].toSorted());
+  }
+});
 
-/** Of `--version` every help tells, and only the program as a whole means it. */
-function isOffered(option: string): boolean {
-  return option !== '--version';
-}
+test('every command is completed', async () => {
+  expect(await next('')).toEqual(['words', ...commands.map(nameOf)]);
+  for (const { words, entry } of placesOf(commands)) {
+    if (!('members' in entry)) continue;
+    expect(await next(...words, '')).toEqual(['words', ...entry.members.map(nameOf)]);
+  }
+});
 
-const shells: readonly (readonly ['bash' | 'zsh', Complete])[] = [
-  ['bash', completeInBash],
-  ['zsh', completeInZsh],
+test('an option is not offered twice, and none after --', async () => {
+  expect(await next('status', '--check', '--')).toEqual([
+    'words',
+    ...(await next('status', '--')).filter((word) => !['words', '--check'].includes(word)),
+  ]);
+  expect(await next('verify', '--', '--')).toEqual(['words']);
+});
+
+test('values are completed by what they are', async () => {
+  expect(await next('outbox', 'list', '--state', '')).toContain('uncertain');
+  expect(await next('outbox', 'list', '--state=')).toContain('uncertain');
+  expect(await next('doctor', '--config', './')).toEqual(['file']);
+  expect(await next('--state-dir', '')).toEqual(['folder']);
+  expect(await next('--state-dir', 'x', 'out')).toContain('outbox');
+  expect(await next('preload', '')).toEqual(['file']);
+  expect(await next('license', 'list', '--limit', '')).toEqual(['words']);
+  expect(await next('verify', '')).toEqual(['words']);
+  expect(await next('backup', 'x', '')).toContain('--config');
+  expect(await next('nothing', '')).toEqual(['words']);
+});
+
+test.each([
+  ['operation', 'operations', ['outbox', 'retry']],
+  ['operation', 'operations', ['outbox', 'show']],
+  ['operation', 'operations', ['outbox', 'drop']],
+  ['operation', 'operations', ['outbox', 'confirm']],
+  ['product', 'products', ['product', 'roll']],
+  ['product', 'products', ['license', 'issue', '--product']],
+  ['product', 'products', ['collection', 'add', 'Name', 'RGsF']],
+  ['coupon', 'coupons', ['coupon', 'end']],
+  ['token', 'tokens', ['token', 'revoke']],
+  ['account', 'accounts', ['account', 'roll']],
+  ['collection', 'collections', ['collection', 'show']],
+  ['purchase', 'purchases', ['purchase', 'refund']],
+  ['act', 'acts', ['audit', 'show']],
+])('an id of each %s of the running daemon is offered: %s, %j', async (_, member, words) => {
+  await using daemon = await startFakeDaemon();
+  const id = {
+    operations: 'id',
+    products: 'product_key',
+    coupons: 'id',
+    tokens: 'token_id',
+    accounts: 'account_id',
+    collections: 'collection_id',
+    purchases: 'purchase_id',
+    acts: 'id',
+  }[member] as string;
+  daemon.answer({ body: { data: { [member]: [{ [id]: 'one' }, { [id]: 2 }] } } });
+  expect(await next('--state-dir', daemon.stateDir, ...words, '')).toEqual(['words', 'one', '2']);
+});
+
+test('where no daemon answers, nothing is offered and nothing is said', async () => {
+  await using directory = temporaryDirectory();
+  expect(await next('outbox', 'retry', '--state-dir', directory.path, '')).toEqual(['words']);
+  expect(await next('outbox', 'retry', '--config', join(directory.path, 'none.yaml'), '')).toEqual(['words']);
+});
+
+const shells: readonly (readonly ['bash' | 'zsh' | 'fish', shell.Complete])[] = [
+  ['bash', shell.completeInBash],
+  ['zsh', shell.completeInZsh],
+  ['fish', shell.completeInFish],
 ];
 
-for (const [shell, complete] of shells) {
-  const isMissing = !isInstalled(shell);
-  const note = isMissing ? ` (skipped: ${shell} is not installed)` : '';
+for (const [name, complete] of shells) {
+  const isMissing = !shell.isInstalled(name);
+  const note = isMissing ? ` (skipped: ${name} is not installed)` : '';
 
-  test.skipIf(isMissing)(`${shell} completes every command and every option${note}`, async () => {
-    const { code, out } = await latchkey('completion', shell);
+  test.skipIf(isMissing)(`${name} completes commands, options, choices and ids${note}`, async () => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ body: { data: { operations: [{ id: '0198-aa' }, { id: '0199-bb' }] } } });
+    const { code, out } = await latchkey('completion', name);
     expect(code).toBe(0);
-    const places = await readHelp('latchkey');
-    const lines = places.flatMap(({ line }) => [`${line} `, `${line} --`]);
-    const expected = places.flatMap(({ members, options }) => [[...members, ...options], options]);
-    const offered = await complete(out, lines);
-    expect(offered.map((words, index) => [lines[index], words.toSorted()])).toEqual(
-      expected.map((words, index) => [lines[index], words.toSorted()]),
-    );
-  });
-
-  test.skipIf(isMissing)(`${shell} completes what was begun${note}`, async () => {
-    const { out } = await latchkey('completion', shell);
     const offered = await complete(out, [
       'latchkey ver',
       'latchkey coupon cr',
-      'latchkey status --c',
+      'latchkey status --che',
       'latchkey verify K --j',
-      'latchkey service install --u',
       'latchkey sync pa',
+      'latchkey outbox list --state in',
+      'latchkey outbox list --state=inf',
+      `latchkey outbox retry --state-dir ${daemon.stateDir} 0198`,
+      'latchkey outbox retry --state-dir /nowhere ',
+      'latchkey nothing ',
     ]);
-    expect(offered).toEqual([
-      ['verify'],
+    const value = name === 'fish' ? '--state=inferred' : 'inferred';
+    expect(offered.map((words) => words.toSorted())).toEqual([
+      ['verify', 'version'],
       ['create'],
-      ['--check', '--config'],
+      ['--check'],
       ['--json'],
-      ['--user'],
       ['pause'],
+      ['in_flight', 'inferred'],
+      [value],
+      ['0198-aa'],
+      [],
+      [],
     ]);
   });
 }
 
 test('another shell is misuse', async () => {
   expect(await latchkey('completion', 'tcsh')).toMatchObject({ code: 2 });
+});
+
+/** A folder with a file and a folder that have blanks in their names. */
+async function folderWithBlanks(): Promise<ReturnType<typeof temporaryDirectory>> {
+  const directory = temporaryDirectory();
+  await writeFile(join(directory.path, 'my config.yaml'), '');
+  await mkdir(join(directory.path, 'my state'));
+  return directory;
+}
+
+const isPtyMissing = !shell.isInstalled('script');
+
+test.skipIf(isPtyMissing)('bash completes files and folders, with blanks too', async () => {
+  await using directory = await folderWithBlanks();
+  const { out } = await latchkey('completion', 'bash');
+  const lines = [
+    'latchkey --config my\\ c',
+    'latchkey --state-dir my',
+    'latchkey --state-dir=m',
+    "latchkey doctor --config './my c",
+    'latchkey outbox re',
+    'latchkey verify m',
+  ];
+  expect(await shell.typeInBash(out, lines, directory.path)).toEqual([
+    ['--config', 'my config.yaml'],
+    ['--state-dir', 'my state/'],
+    ['--state-dir=my state/'],
+    ['doctor', '--config', './my config.yaml'],
+    ['outbox', 'retry'],
+    ['verify', 'm'],
+  ]);
+});
+
+test.skipIf(!shell.isInstalled('zsh'))('zsh completes files and folders, with blanks too', async () => {
+  await using directory = await folderWithBlanks();
+  const { out } = await latchkey('completion', 'zsh');
+  const lines = ['latchkey --config my\\ c', 'latchkey --state-dir my', 'latchkey doctor --config=my'];
+  const offered = await shell.completeInZsh(out, lines, directory.path);
+  expect(offered.map((words) => [...new Set(words)].toSorted())).toEqual([
+    [String.raw`my\ config.yaml`],
+    [String.raw`my\ state`],
+    [String.raw`my\ config.yaml`, String.raw`my\ state`],
+  ]);
+});
+
+test.skipIf(!shell.isInstalled('fish'))('fish completes files and folders, with blanks too', async () => {
+  await using directory = await folderWithBlanks();
+  const { out } = await latchkey('completion', 'fish');
+  const lines = ['latchkey --config my\\ c', 'latchkey --state-dir my', 'latchkey doctor --config=my'];
+  expect(await shell.completeInFish(out, lines, directory.path)).toEqual([
+    ['my config.yaml'],
+    ['my state/'],
+    ['--config=my config.yaml', '--config=my state/'],
+  ]);
 });

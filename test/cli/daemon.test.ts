@@ -177,7 +177,7 @@ test('status names what the upstream refuses, what was taken as applied, and wha
   expect(out).not.toContain('attention');
 });
 
-test('a refusal is told by title, detail and each fault; with --json also as the problem itself', async () => {
+test('a refusal is told by title, detail and each fault; with --json as JSON, with the problem as it came', async () => {
   await using daemon = await startFakeDaemon();
   const errors = [
     { parameter: 'limit', code: 'out_of_range', detail: 'must be 1 to 100' },
@@ -198,8 +198,15 @@ test('a refusal is told by title, detail and each fault; with --json also as the
     ].join('\n'),
   });
   const machine = await latchkey(...argv, '--json');
-  expect(JSON.parse(machine.out)).toMatchObject({ code: 'parameters_invalid', errors });
-  expect(machine).toMatchObject({ code: 1, err: refused.err });
+  expect(machine).toMatchObject({ code: 1, out: '' });
+  expect(JSON.parse(machine.err)).toEqual({
+    error: {
+      code: 'parameters_invalid',
+      detail: 'Not valid: limit, offset.',
+      exit_code: 1,
+      answer: expect.objectContaining({ code: 'parameters_invalid', errors }) as unknown,
+    },
+  });
 });
 
 test('an answer that is not the daemon’s is told as such', async () => {

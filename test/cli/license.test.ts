@@ -50,6 +50,23 @@ test('verify says that an unknown key is unknown, and fails', async () => {
   });
 });
 
+test.each(['verify', 'use', 'unuse', 'disable'])(
+  '%s joins the groups of a key, in any letter case',
+  async (name) => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ body: { data: license } });
+    const groups = ['wtkp4', '66NL5', 'HMKQW', 'GFSCZ'];
+    expect(await latchkey(name, ...groups, '--state-dir', daemon.stateDir)).toMatchObject({ code: 0 });
+    const [asked] = daemon.received;
+    expect(`${asked?.line} ${asked?.body}`).toContain('license_key=wtkp4-66NL5-HMKQW-GFSCZ');
+  },
+);
+
+test('words that make no license key together are not joined', async () => {
+  const outcome = await latchkey('verify', 'ABCDE-FGHJK-LMNPQ-RSTUV', 'WTKP4-66NL5-HMKQW-GFSCZ');
+  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining('One license key') as string });
+});
+
 test('verify tells a refusal in the dialect of a store', async () => {
   await using daemon = await startFakeDaemon();
   const body = { data: [], error: true, message: 'There is no such key.' };
@@ -61,7 +78,10 @@ test('verify tells a refusal in the dialect of a store', async () => {
   });
   daemon.answer({ status: 400, body });
   const told = await latchkey('verify', 'K', '--json', '--state-dir', daemon.stateDir);
-  expect([told.code, JSON.parse(told.out)]).toEqual([1, body]);
+  expect([told.code, told.out]).toEqual([1, '']);
+  expect(JSON.parse(told.err)).toEqual({
+    error: { code: 'refused', detail: 'There is no such key.', exit_code: 1, answer: body },
+  });
 });
 
 test('verify --json prints the data as it came, for a valid and for a disabled key', async () => {

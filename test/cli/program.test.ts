@@ -1,45 +1,78 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
+import { migrations } from '../../src/store/files/migrations.ts';
 import { latchkey } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('without arguments the help is printed, and the exit code is that of misuse', async () => {
   const { code, out } = await latchkey();
   expect(code).toBe(2);
-  for (const { summary } of commands) expect(out).toContain(summary);
+  const text = out.replaceAll(/\s+/g, ' ');
+  for (const { summary } of commands) expect(text).toContain(summary);
 });
 
-test.each(commands.map(({ usage }) => usage.split(' ')[0] ?? ''))('%s has a help', async (name) => {
-  const { code, out, err } = await latchkey(name, '--help');
-  expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toContain('--state-dir');
+test('the help of a command is found by -h, --help and help', async () => {
+  const help = await latchkey('outbox', 'retry', '--help');
+  expect(help).toMatchObject({ code: 0, err: '' });
+  expect(help.out).toMatch(/^latchkey outbox retry <id>\n\nSend a change again/);
+  expect(await latchkey('outbox', 'retry', '-h')).toEqual(help);
+  expect(await latchkey('-h', 'outbox', 'retry', 'X')).toEqual(help);
+  expect(await latchkey('help', 'outbox', 'retry')).toEqual(help);
+  expect((await latchkey('help', 'outbox')).out).toContain('  retry <id>    Send a change again');
+  expect((await latchkey('help')).out).toBe((await latchkey('-h')).out);
+});
+
+test('a bug report has what runs, and on what', async () => {
+  const { out } = await latchkey('version', '--json');
+  const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+  expect(JSON.parse(out)).toEqual({
+    version,
+    node: process.versions.node,
+    sqlite: process.versions['sqlite'],
+    platform: `${process.platform}-${process.arch}`,
+    schema: migrations.length,
+    build: 'source',
+  });
+  expect(await latchkey('-v')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  expect((await latchkey('--version')).out).toBe(`${version}\n`);
 });
 
 test.each([
-  [['verfy', 'K'], 'Did you mean verify?'],
-  [['coupon', 'lst'], 'Did you mean list?'],
-  [['frobnicate'], 'Unknown command: frobnicate'],
-  [['verify'], 'need at least 1'],
-  [['verify', 'K', 'L'], 'Unknown command: L'],
-  [['verify', '--', 'K', '-L'], 'Unknown command: -L'],
-  [['verify', 'K', '--frob'], 'Unknown argument: frob'],
-  [['verify', 'K', '--config'], 'Not enough arguments following: config'],
-  [['verify', 'K', '--config', 'a', '--config', 'b'], '--config is given twice'],
-  [['coupon'], 'coupon needs a command: create, list, get'],
-  [['coupon', 'create', '--code', 'X'], 'Missing required argument: type'],
-  [['outbox', 'list', '--state', 'lost'], 'Choices: "pending"'],
-  [['sandbox', '--latency', 'long'], '--latency must be a duration'],
-  [['sandbox', '--error-rate', '2'], '--error-rate must be a number from 0 to 1'],
-  [['sandbox', '--port', '-1'], '--port must be a number from 0 to 65535'],
-  [['--json'], 'A command is missing'],
-])('%j is misuse: a line that says so, and a hint', async (argv, message) => {
-  const { code, out, err } = await latchkey(...argv);
+  ['verfy K', 'Unknown command: verfy. Did you mean verify?', ''],
+  ['coupon lst', 'Unknown command: coupon lst. Did you mean list?', 'coupon'],
+  ['help outbox rety', 'Did you mean retry?', 'outbox'],
+  ['frobnicate', 'Unknown command: frobnicate', ''],
+  ['verify', '<key> is missing: License key', 'verify'],
+  ['outbox show X L', 'Unexpected argument: L', 'outbox show'],
+  ['outbox show -- K -L', 'Unexpected argument: -L', 'outbox show'],
+  ['verify K --frob', 'Unknown option: --frob', 'verify'],
+  ['verify -KEY', 'An argument that begins with a dash is written after --', 'verify'],
+  ['outbox list --sate dead', 'Unknown option: --sate. Did you mean --state?', 'outbox list'],
+  ['verify K --config', '--config needs a value', 'verify'],
+  ['verify K --config --state-dir x', '--config needs a value', 'verify'],
+  ['verify K --config a --config b', '--config is given twice', 'verify'],
+  ['outbox retry', '<id> is missing: Id of the change', 'outbox retry'],
+  ['coupon', 'coupon needs a command: create, list, get', 'coupon'],
+  ['coupon create --code X', '--type is missing: Holds for', 'coupon create'],
+  ['outbox list --state ded', '--state must be one of pending,', 'outbox list'],
+  ['outbox list --state ded', 'Did you mean dead?', 'outbox list'],
+  ['outbox list --limit many', '--limit must be a number', 'outbox list'],
+  ['status --check=maybe', '--check takes no value', 'status'],
+  ['sandbox --latency long', '--latency must be a duration', 'sandbox'],
+  ['sandbox --error-rate 2', '--error-rate must be a number from 0 to 1', 'sandbox'],
+  ['sandbox --port -1', '--port must be a number from 0 to 65535', 'sandbox'],
+  ['--config x', 'A command is missing', ''],
+])('%s is misuse: a line that says so, and where the help is', async (line, message, command) => {
+  const { code, out, err } = await latchkey(...line.split(' '));
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(message);
-  expect(err).toMatch(/^latchkey: [^\n]+\nSee: latchkey --help\n$/);
-  expect(err).not.toContain('\0');
+  expect(err).toMatch(/^latchkey: [^\n]+\nSee: [^\n]+\n$/);
+  expect(err).toContain(`See: ${`latchkey ${command}`.trim()} --help\n`);
+  const machine = await latchkey('--json', ...line.split(' '));
+  expect(machine).toMatchObject({ code: 2, out: '' });
+  expect(JSON.parse(machine.err)).toMatchObject({ error: { code: 'usage', exit_code: 2 } });
 });
 
 test('config check says ok and which file it read', async () => {

@@ -1,10 +1,10 @@
-import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Shown } from '../format.ts';
 import { type Hint, hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
+import type { Syntax } from '../syntax/declaration.ts';
 import type { Answer, Call } from './call.ts';
 import { reachDaemon } from './reach.ts';
 
@@ -19,11 +19,11 @@ export interface AnswerView<Shape> {
 
 /** Makes a command that sends one request to the running daemon and shows the answer. */
 export function defineRequest<Options extends GlobalOptions, Shape>(
-  build: (yargs: Argv<GlobalOptions>) => Argv<Options>,
-  toCall: (args: ArgumentsCamelCase<Options>) => Call,
+  declare: (syntax: Syntax<GlobalOptions>) => Syntax<Options>,
+  toCall: (args: Options) => Call,
   view: AnswerView<Shape>,
 ): Command {
-  return defineCommand(build, (args, output) => ask(args, output, toCall(args), view));
+  return defineCommand(declare, (args, output) => ask(args, output, toCall(args), view));
 }
 
 /** Asks the running daemon with the admin token, shows what it says and gives the exit code. */
@@ -65,7 +65,7 @@ export async function inquire<Shape>(
   const { answer } = reached;
   if (answer.status < 300) return understand(answer, schema);
   const code = problem.safeParse(answer.body).data?.code ?? null;
-  return { ok: false, problem: code, complain: (output) => refuse(options, output, answer) };
+  return { ok: false, problem: code, complain: (output) => refuse(output, answer) };
 }
 
 /** Prints a 2xx answer, as JSON or in words, and gives the exit code. */
@@ -119,12 +119,12 @@ const problem = z.object({
 /** An error's body in another dialect than that of the specification (src/http/README.md, Dialects). */
 const plainRefusal = z.object({ error: z.literal(true), message: z.string() });
 
-/** Prints an error answer; with `--json` also the problem as it came. */
-export function refuse(options: GlobalOptions, output: Output, { status, body }: Answer): number {
+/** Prints an error answer and gives the exit code. */
+function refuse(output: Output, { status, body }: Answer): number {
   const plain = plainRefusal.safeParse(body);
   if (plain.success) {
-    if (options.json) output.printJson(body);
-    output.complain([`latchkey: ${plain.data.message}`]);
+    const { message } = plain.data;
+    output.complain([`latchkey: ${message}`], { code: 'refused', detail: message, body });
     return exitCode.failed;
   }
   const read = problem.safeParse(body);
@@ -133,12 +133,10 @@ export function refuse(options: GlobalOptions, output: Output, { status, body }:
     return exitCode.failed;
   }
   const { title, detail, code, errors = [] } = read.data;
-  if (options.json) output.printJson(body);
-  output.complain([
-    `latchkey: ${title} (${code})`,
-    ...(detail === undefined ? [] : [detail]),
-    ...errors.map(formatFault),
-  ]);
+  output.complain(
+    [`latchkey: ${title} (${code})`, ...(detail === undefined ? [] : [detail]), ...errors.map(formatFault)],
+    { code, detail: detail ?? title, body },
+  );
   return exitCode.failed;
 }
 

@@ -1,7 +1,13 @@
 import { X509Certificate } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import {
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as ask,
+} from 'node:http';
+import type { RequestOptions } from 'node:https';
 import type { ConnectionOptions, PeerCertificate } from 'node:tls';
-import { Client } from 'undici';
 import { formatReason } from '../../config/fault.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -15,6 +21,8 @@ export interface Call {
   readonly json?: unknown;
   /** Where the body of a 2xx answer goes when it may be too long for memory. */
   readonly sink?: Sink;
+  /** How long to wait for the whole answer; default: longer than the daemon waits for its upstream. */
+  readonly timeoutMs?: number;
 }
 
 /** Takes a long body, without a time limit; `signal` ends it. */
@@ -42,42 +50,64 @@ export type CallResult =
   | { readonly ok: false; readonly sent: boolean; readonly reason: string };
 
 /** Longer than the daemon waits for its upstream. */
-const timeoutMs = 35_000;
+const usualTimeoutMs = 35_000;
 const maximumBytes = 64 * 1024 ** 2;
-const unlimited = -1;
 
 /** Sends one request to one endpoint. Rejects only with a `SinkError`. */
 export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
-  const { sink } = request;
-  const client = connect(endpoint, sink === undefined ? maximumBytes : unlimited);
+  const { sink, timeoutMs = usualTimeoutMs } = request;
+  let sent = false;
+  let outgoing: ClientRequest | undefined;
   try {
-    const { statusCode, headers, body } = await client.request({
+    const { headers, body } = encode(request, token);
+    outgoing = await open(endpoint, {
       method: request.method ?? 'GET',
       path: `${request.path}${toQuery(request.query)}`,
+      headers,
       signal: sink?.signal ?? AbortSignal.timeout(timeoutMs),
-      ...encode(request, token),
+      agent: false,
     });
-    const isForSink = sink !== undefined && statusCode < 300;
-    const read = isForSink ? await sink.fill(body) : parse(await body.text());
-    return { ok: true, answer: { status: statusCode, headers, body: read } };
+    // Whoever is not connected has sent nothing.
+    outgoing.once('socket', (socket) => {
+      socket.once(
+        endpoint.kind === 'tcp' && endpoint.certificate !== null ? 'secureConnect' : 'connect',
+        () => {
+          sent = true;
+        },
+      );
+    });
+    outgoing.end(body);
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const { statusCode: status = 0 } = response;
+    const isForSink = sink !== undefined && status < 300;
+    const read = isForSink ? await sink.fill(response) : parse(await readText(response));
+    return { ok: true, answer: { status, headers: response.headers, body: read } };
   } catch (error) {
     if (error instanceof SinkError) throw error;
-    return { ok: false, sent: !isConnectFailure(error), reason: explain(error) };
+    return { ok: false, sent, reason: explain(error, timeoutMs) };
   } finally {
-    await client.destroy();
+    outgoing?.destroy();
   }
 }
 
-function connect(endpoint: Endpoint, maxResponseSize: number): Client {
-  const options = { allowH2: false, maxResponseSize };
-  if (endpoint.kind === 'socket') {
-    return new Client('http://localhost', { ...options, socketPath: endpoint.path });
-  }
+/** Begins a request; TLS is loaded only where it is spoken. */
+async function open(endpoint: Endpoint, options: RequestOptions): Promise<ClientRequest> {
+  if (endpoint.kind === 'socket') return ask({ ...options, socketPath: endpoint.path });
   const { url, certificate } = endpoint;
-  return new Client(
-    url.origin,
-    certificate === null ? options : { ...options, connect: trustOnly(certificate) },
-  );
+  if (certificate === null) return ask(url.origin, options);
+  const { request: askSecurely } = await import('node:https');
+  return askSecurely(url.origin, { ...options, ...trustOnly(certificate) });
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length;
+    if (bytes > maximumBytes) throw new Error(`the answer is longer than ${maximumBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 type Trust = Required<Pick<ConnectionOptions, 'ca' | 'allowPartialTrustChain' | 'checkServerIdentity'>>;
@@ -135,18 +165,12 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether connecting failed; for a name with several addresses Node collects the errors of all. */
-function isConnectFailure(error: unknown): boolean {
-  if (error instanceof AggregateError) return true;
-  if (!(error instanceof Error)) return false;
-  const { syscall, code } = error as NodeJS.ErrnoException;
-  return syscall === 'connect' || code === 'UND_ERR_CONNECT_TIMEOUT';
-}
-
-function explain(error: unknown): string {
-  if (error instanceof DOMException && error.name === 'TimeoutError') {
+/** Says why there is no answer; for a name with several addresses Node collects the errors of all. */
+function explain(error: unknown, timeoutMs: number): string {
+  const cause = error instanceof Error && error.name === 'AbortError' ? error.cause : error;
+  if (cause instanceof DOMException && cause.name === 'TimeoutError') {
     return `no answer within ${timeoutMs / 1000} seconds`;
   }
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error && !('errno' in first) ? first.message : formatReason(first);
 }

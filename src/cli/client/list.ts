@@ -1,6 +1,6 @@
-import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { z } from 'zod';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
+import type { Syntax } from '../syntax/declaration.ts';
 import { type Cell, formatTable, type Shown } from '../format.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Asked, inquire, toldAt } from './ask.ts';
@@ -25,15 +25,15 @@ export interface List<Item> {
 
 /** Further options of a list, and the query that they become. */
 export interface Filter<Options extends PageOptions> {
-  readonly options: (yargs: Argv<PageOptions>) => Argv<Options>;
-  readonly query: (args: ArgumentsCamelCase<Options>) => Values;
+  readonly options: (syntax: Syntax<PageOptions>) => Syntax<Options>;
+  readonly query: (args: Options) => Values;
   /** What follows the path where the list is that of one thing. */
-  readonly within?: (args: ArgumentsCamelCase<Options>) => string;
+  readonly within?: (args: Options) => string;
 }
 
 /** Makes a command that shows a part of a list. */
 export function defineList<Item>(list: List<Item>): Command {
-  return defineFilteredList(list, { options: (yargs) => yargs, query: () => ({}) });
+  return defineFilteredList(list, { options: (syntax) => syntax, query: () => ({}) });
 }
 
 /** Makes a command that shows a part of those items of a list that its options choose. */
@@ -43,7 +43,7 @@ export function defineFilteredList<Item, Options extends PageOptions>(
 ): Command {
   const schema = z.object({ [member]: z.array(item) });
   return defineCommand(
-    (yargs) => options(takePage(yargs)),
+    (syntax) => options(takePage(syntax)),
     async (args, output) => {
       const where = `${path}${within(args)}`;
       const filter = query(args);
@@ -97,10 +97,10 @@ async function readPages<Item>(
 
 const largestPage = 100;
 
-function takePage(yargs: Argv<GlobalOptions>): Argv<PageOptions> {
-  return yargs
-    .option('limit', { type: 'number', default: 100, requiresArg: true, describe: 'How many, 1 to 100' })
-    .option('offset', { type: 'number', default: 0, requiresArg: true, describe: 'How many to pass over' })
+function takePage(syntax: Syntax<GlobalOptions>): Syntax<PageOptions> {
+  return syntax
+    .option('limit', { type: 'number', default: 100, describe: 'How many, 1 to 100' })
+    .option('offset', { type: 'number', default: 0, describe: 'How many to pass over' })
     .option('all', { type: 'boolean', describe: 'All there are, however many' });
 }
 

@@ -31,12 +31,12 @@ const withNewKey: AnswerView<z.infer<typeof account>> = {
 
 /** `account add`. */
 export const addAccount: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('name', operand('Name'))
-      .option('api-key-file', textOption('File with its API key, taken over from an existing store'))
-      .example('$0 account add Shop', 'makes an API key')
-      .example('$0 account add Shop --api-key-file api.key', 'keeps the key that callers know'),
+      .option('api-key-file', textOption('File with its API key, taken over from an existing store', 'file'))
+      .example('latchkey account add Shop', 'makes an API key')
+      .example('latchkey account add Shop --api-key-file api.key', 'keeps the key that callers know'),
   (args, output) =>
     withSecretOf(args.apiKeyFile, output, async (apiKey) => {
       const json = { name: args.name, api_key: apiKey };
@@ -46,11 +46,11 @@ export const addAccount: Command = defineCommand(
 
 /** `account roll`. */
 export const rollApiKey: Command = defineRequest(
-  (yargs) =>
-    yargs
-      .positional('account', operand('Account id'))
+  (syntax) =>
+    syntax
+      .positional('account', operand('Account id', 'account'))
       .option('keep-old', keepOldOption)
-      .example('$0 account roll default --keep-old 24h', 'until all that send it have the new one'),
+      .example('latchkey account roll default --keep-old 24h', 'until all that send it have the new one'),
   (args) => ({
     method: 'POST',
     path: `${path}/${encodeURIComponent(args.account)}/roll-key`,

@@ -20,8 +20,8 @@ const act = z.object({
 export const listAudit: Command = defineFilteredList(
   { path, member: 'acts', item: act, row: actFields },
   {
-    options: (yargs) =>
-      yargs
+    options: (syntax) =>
+      syntax
         .options({
           since: textOption('Only from then on: a datetime, a date, or how long ago, such as 24h'),
           until: textOption('Only before then'),
@@ -29,7 +29,7 @@ export const listAudit: Command = defineFilteredList(
           act: textOption('Only of this kind, such as purchase.refund'),
           subject: textOption('Only on this account, product, purchase, token …'),
         })
-        .example('$0 audit list --act purchase.refund --since 7d', 'refunds of the last seven days'),
+        .example('latchkey audit list --act purchase.refund --since 7d', 'refunds of the last seven days'),
     query: ({ since, until, ...same }) => ({
       since: readInstant('since', since, 'before'),
       until: readInstant('until', until, 'before'),
@@ -42,7 +42,7 @@ export const listAudit: Command = defineFilteredList(
 
 /** `audit show`. */
 export const showAct: Command = defineRequest(
-  (yargs) => yargs.positional('id', operand('Number of the act, as in audit list')),
+  (syntax) => syntax.positional('id', operand('Number of the act, as in audit list', 'act')),
   ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
   { schema: act, show: (shown) => formatFields(actFields(shown)) },
 );

@@ -3,9 +3,9 @@ import { type Command, defineCommand, operand } from '../command.ts';
 
 /** `backup`: never overwrites a file, and removes an incomplete one. */
 export const backupCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('file', operand('New file'))
-      .example('$0 backup latchkey-2026-02-22.db', 'to be put back by: latchkey restore'),
+  (syntax) =>
+    syntax
+      .positional('file', operand('New file', 'file'))
+      .example('latchkey backup latchkey-2026-02-22.db', 'to be put back by: latchkey restore'),
   (args, output) => saveAnswer(args.file, { path: '/admin/v1/backup' }, args, output),
 );

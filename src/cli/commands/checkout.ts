@@ -32,12 +32,15 @@ const quoteView: AnswerView<Quote> = {
 
 /** `coupon quote`. */
 export const quoteCoupon: Command = defineRequest(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('code', operand('What the customer entered'))
       .positional('items', { ...operand(itemUsage), array: true })
       .option('currency', textOption('Three letters'))
-      .example('$0 coupon quote SPRING RGsF=1999x2 Ab12=500', 'Two pieces for 19.99 each, and one for 5.00'),
+      .example(
+        'latchkey coupon quote SPRING RGsF=1999x2 Ab12=500',
+        'Two pieces for 19.99 each, and one for 5.00',
+      ),
   ({ code, items, currency }) => ({
     method: 'POST',
     path: '/agent/v1/quote',
@@ -57,13 +60,13 @@ const redemptionView: AnswerView<Redemption> = {
 
 /** `coupon redeem`. */
 export const redeemCoupon: Command = defineRequest(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('code', operand('What the customer entered'))
       .positional('order', operand('The order that uses the coupon, as you call it'))
       .positional('items', { ...operand(itemUsage), array: true })
       .option('currency', textOption('Three letters'))
-      .example('$0 coupon redeem SPRING order-1017 RGsF=1999x2', ''),
+      .example('latchkey coupon redeem SPRING order-1017 RGsF=1999x2', ''),
   ({ code, order, items, currency }) => ({
     method: 'POST',
     path: redemptions,
@@ -74,7 +77,7 @@ export const redeemCoupon: Command = defineRequest(
 
 /** `coupon void`. */
 export const voidRedemption: Command = defineCommand(
-  (yargs) => yargs.positional('order', operand('The order that was refunded')),
+  (syntax) => syntax.positional('order', operand('The order that was refunded')),
   (args, output) => {
     const { order } = args;
     const request = { method: 'DELETE', path: `${redemptions}/${encodeURIComponent(order)}` } as const;

@@ -22,17 +22,17 @@ const view: AnswerView<Collection> = {
 
 /** `collection add`. */
 export const addCollection: Command = defineRequest(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('name', operand('Name'))
       .positional('products', {
-        type: 'string',
         array: true,
-        demandOption: true,
+        required: true,
         describe: 'Keys of the products in it',
+        names: 'product',
       })
       .option('id', textOption('Collection id of an existing store'))
-      .option('account', textOption('Account id')),
+      .option('account', textOption('Account id', 'account')),
   ({ name, products, id, account }) => ({
     method: 'POST',
     path,
@@ -45,31 +45,31 @@ export const addCollection: Command = defineRequest(
 export const listCollections: Command = defineFilteredList(
   { path, member: 'collections', item: collection, row: collectionFields },
   {
-    options: (yargs) => yargs.option('account', textOption('Only of this account')),
+    options: (syntax) => syntax.option('account', textOption('Only of this account', 'account')),
     query: ({ account }) => ({ account_id: account }),
   },
 );
 
 /** `collection show`. */
 export const showCollection: Command = defineRequest(
-  (yargs) => yargs.positional('collection', operand('Collection id')),
+  (syntax) => syntax.positional('collection', operand('Collection id', 'collection')),
   (args) => ({ path: pathOf(args.collection) }),
   view,
 );
 
 /** `collection update`: reads it first, and changes what is given. */
 export const updateCollection: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('collection', operand('Collection id'))
+  (syntax) =>
+    syntax
+      .positional('collection', operand('Collection id', 'collection'))
       .positional('products', {
-        type: 'string',
         array: true,
         default: [] as string[],
         describe: 'Keys of all the products that it shall have',
+        names: 'product',
       })
       .option('name', textOption('Another name'))
-      .example('$0 collection update c1 RGsF GhTy', 'it has these two products from now on'),
+      .example('latchkey collection update c1 RGsF GhTy', 'it has these two products from now on'),
   async (args, output) => {
     const { collection: id, products, name } = args;
     if (products.length === 0 && name === undefined)

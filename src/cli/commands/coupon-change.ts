@@ -8,9 +8,9 @@ const nothing = 'none';
 
 /** `coupon update`: reads it first, and changes what is given. */
 export const updateCoupon: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('id', operand('Coupon id'))
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
       .options({
         'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
         'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
@@ -21,8 +21,8 @@ export const updateCoupon: Command = defineCommand(
         'percent-off': textOption('Only of one that was never redeemed'),
         'amount-off': textOption('In cents; only of one that was never redeemed'),
       })
-      .example('$0 coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC')
-      .example('$0 coupon update 7 --usage-limit none', 'none takes a date, limit or note away'),
+      .example('latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC')
+      .example('latchkey coupon update 7 --usage-limit none', 'none takes a date, limit or note away'),
   async (args, output) => {
     const path = pathOf(args.id);
     const edges = { 'start-date': 'start', 'end-date': 'end' } as const;
@@ -54,14 +54,14 @@ export const updateCoupon: Command = defineCommand(
 
 /** `coupon end`. */
 export const endCoupon: Command = defineRequest(
-  (yargs) => yargs.positional('id', operand('Coupon id')),
+  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
   ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/end` }),
   couponView,
 );
 
 /** `coupon delete`. */
 export const deleteCoupon: Command = defineRequest(
-  (yargs) => yargs.positional('id', operand('Coupon id')),
+  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
   ({ id }) => ({ method: 'DELETE', path: pathOf(id) }),
   { ...couponView, show: (deleted) => ['deleted', formatCoupon(deleted)] },
 );

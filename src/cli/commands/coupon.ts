@@ -60,27 +60,27 @@ export const couponView: AnswerView<Coupon> = { schema: coupon, show: (given) =>
 
 /** `coupon create`. */
 export const createCoupon: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
-        code: { ...textOption('What the customer enters'), demandOption: true },
+        code: { ...textOption('What the customer enters'), required: true },
         type: {
           choices: ['single', 'multi', 'collection'] as const,
-          demandOption: true,
+          required: true,
           describe: 'Holds for a product, for all, or for a collection',
         },
         'percent-off': textOption('Above 0, at most 100'),
         'amount-off': textOption('In cents'),
-        product: textOption('Product key, with --type single'),
-        collection: textOption('Collection id, with --type collection'),
+        product: textOption('Product key, with --type single', 'product'),
+        collection: textOption('Collection id, with --type collection', 'collection'),
         'usage-limit': textOption('Redemptions before it becomes invalid'),
         'minimum-purchase-amount': textOption('In cents'),
         'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
         'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
         notes: textOption('For yourself'),
       })
-      .example('$0 coupon create --code SPRING --type multi --percent-off 20', '')
-      .example('$0 coupon create --code FIVE --type single --product RGsF --amount-off 500', ''),
+      .example('latchkey coupon create --code SPRING --type multi --percent-off 20', '')
+      .example('latchkey coupon create --code FIVE --type single --product RGsF --amount-off 500', ''),
   async (args, output) => {
     const { dates, taken } = readDates(
       { 'start-date': args.startDate, 'end-date': args.endDate },
@@ -131,10 +131,10 @@ export const listCoupons: Command = defineFilteredList(
     }),
   },
   {
-    options: (yargs) =>
-      yargs.options({
+    options: (syntax) =>
+      syntax.options({
         code: textOption('Only the one with this code'),
-        product: textOption('Only of this product'),
+        product: textOption('Only of this product', 'product'),
         state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
       }),
     query: ({ code, product, state }) => ({ code, product_key: product, state }),
@@ -143,7 +143,7 @@ export const listCoupons: Command = defineFilteredList(
 
 /** `coupon get`. */
 export const getCoupon: Command = defineRequest(
-  (yargs) => yargs.positional('id', operand('Coupon id')),
+  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
   ({ id }) => ({ path: `${countedPath}/${encodeURIComponent(id)}` }),
   { schema: redeemedCoupon, show: formatRedeemed },
 );

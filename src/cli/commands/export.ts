@@ -3,28 +3,32 @@ import { saveAnswer } from '../client/save.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import type { Output } from '../output.ts';
 
-const newFile = operand('New CSV file; a file that is there is never overwritten');
-const ofProduct = { product: textOption('Only of this product') };
+const newFile = operand('New CSV file; a file that is there is never overwritten', 'file');
+const ofProduct = { product: textOption('Only of this product', 'product') };
 
 /** `license export`. */
 export const exportLicenses: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('file', newFile)
       .options(ofProduct)
-      .example('$0 license export licenses.csv', 'to be put in by: latchkey license import licenses.csv'),
+      .example(
+        'latchkey license export licenses.csv',
+        'to be put in by: latchkey license import licenses.csv',
+      ),
   (args, output) => save('licenses', { product_key: args.product }, args, output),
 );
 
 /** `purchase export`. */
 export const exportPurchases: Command = defineCommand(
-  (yargs) => yargs.positional('file', newFile).options(ofProduct),
+  (syntax) => syntax.positional('file', newFile).options(ofProduct),
   (args, output) => save('purchases', { product_key: args.product }, args, output),
 );
 
 /** `coupon export`. */
 export const exportCoupons: Command = defineCommand(
-  (yargs) => yargs.positional('file', newFile).options({ account: textOption('Account whose they are') }),
+  (syntax) =>
+    syntax.positional('file', newFile).options({ account: textOption('Account whose they are', 'account') }),
   (args, output) => save('coupons', { account_id: args.account }, args, output),
 );
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineFilteredList } from '../client/list.ts';
-import { type Command, operand } from '../command.ts';
+import type { Command } from '../command.ts';
 import { type Cell, instant } from '../format.ts';
+import { licenseKeyOperand, readLicenseKey } from '../license-key-operand.ts';
 import { licensesPath } from './license-view.ts';
 
 const state = z.object({ uses: z.int(), enabled: z.boolean() });
@@ -37,9 +38,9 @@ export const licenseHistory: Command = defineFilteredList(
     row: changeRow,
   },
   {
-    options: (yargs) => yargs.positional('key', operand('License key')),
+    options: (syntax) => syntax.positional('key', licenseKeyOperand),
     query: () => ({}),
-    within: ({ key }) => `/${encodeURIComponent(key)}/history`,
+    within: ({ key }) => `/${encodeURIComponent(readLicenseKey(key))}/history`,
   },
 );
 

@@ -103,16 +103,16 @@ const answer = z.object({
 function importCommand(importable: Importable): Command {
   const { required, optional, scope } = importable;
   return defineCommand<ImportOptions>(
-    (yargs) =>
-      yargs
-        .positional('file', operand('CSV file; - is standard input'))
+    (syntax) =>
+      syntax
+        .positional('file', operand('CSV file; - is standard input', 'file'))
         .options({
           map: textOption(
             `What the file calls its columns: COLUMN=THEIRS,… of ${[...required, ...optional].join(', ')}`,
           ),
           'dry-run': { type: 'boolean', describe: 'Say what would be imported, and change nothing' },
         })
-        .option(scope.name, textOption(scope.describe)),
+        .option(scope.name, textOption(scope.describe, scope.name)),
     async (args, output) => {
       const report: Report = { imported: 0, unchanged: 0, rejected: [] };
       const code = await importFile(importable, report, args, output);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { ask, inquire, toldAt } from '../client/ask.ts';
-import { type Command, defineCommand, type GlobalOptions, operand } from '../command.ts';
+import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFields, formatTable, instant, type Shown } from '../format.ts';
+import { licenseKeyOperand, readLicenseKey } from '../license-key-operand.ts';
 import { change, changeRow, type Change } from './history.ts';
 import { licenseFields, licensesPath, licenseView, soldLicenses, type SoldLicense } from './license-view.ts';
 
@@ -14,17 +15,18 @@ const shownChanges = 5;
 
 /** `license show`: all that is known of a key, as far as this daemon knows it. */
 export const showLicense: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('key', operand('License key'))
+  (syntax) =>
+    syntax
+      .positional('key', licenseKeyOperand)
       .epilogue('An agent knows no purchases and products: it shows what it answers to software.'),
   async (args, output) => {
-    const found = await inquire(args, { path: licensesPath, query: { license_key: args.key } }, soldLicenses);
+    const key = readLicenseKey(args.key);
+    const found = await inquire(args, { path: licensesPath, query: { license_key: key } }, soldLicenses);
     // An agent has no list, and an authority's answer to an unknown key is the same either way.
     const [license] = found.ok ? found.data.licenses : [];
     if (!found.ok && found.problem !== 'not_the_authority') return found.complain(output);
     if (!found.ok || license === undefined) {
-      const request = { path: '/api/v2/license/verify', query: { license_key: args.key } };
+      const request = { path: '/api/v2/license/verify', query: { license_key: key } };
       return await ask(args, output, request, licenseView);
     }
     const name = await nameOfProduct(args, license.product_link);

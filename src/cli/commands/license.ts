@@ -1,21 +1,24 @@
 import { ask, defineRequest, inquire } from '../client/ask.ts';
 import type { Call } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
-import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
+import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
+import { licenseKeyOperand, readLicenseKey } from '../license-key-operand.ts';
 import { licensesPath, licenseView, soldLicense, soldLicenses, type SoldLicense } from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
 
 /** `verify`: 0 when the key is enabled, 1 when it is disabled or unknown. */
 export const verifyCommand: Command = defineRequest(
-  (yargs) =>
-    yargs
-      .positional('key', operand('License key'))
-      .example('$0 verify ABCDE-FGHJK-LMNPQ-RSTUV', 'exits 0 when valid, 1 when disabled or unknown')
-      .example('$0 verify --json -- "$KEY"', 'for scripts: after -- nothing is an option'),
-  (args) => ({ path: '/api/v2/license/verify', query: { license_key: args.key } }),
+  (syntax) =>
+    syntax
+      .positional('key', licenseKeyOperand)
+      .example('latchkey verify ABCDE-FGHJK-LMNPQ-RSTUV', 'exits 0 when valid, 1 when disabled or unknown')
+
+      .example('latchkey verify WTKP4 66NL5 HMKQW GFSCZ', 'as it is read from paper')
+      .example('latchkey verify --json -- "$KEY"', 'for scripts: after -- nothing is an option'),
+  (args) => ({ path: '/api/v2/license/verify', query: { license_key: readLicenseKey(args.key) } }),
   { ...licenseView, judge: ({ enabled }) => (enabled ? exitCode.done : exitCode.failed) },
 );
 
@@ -27,13 +30,14 @@ export const unuseCommand: Command = changeCommand('decrease');
 
 /** `enable`: of a refunded key only when that is said. */
 export const enableCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('key', operand('License key'))
+  (syntax) =>
+    syntax
+      .positional('key', licenseKeyOperand)
       .option('refunded', { type: 'boolean', describe: 'Also when its purchase was refunded' }),
   async (args, output) => {
-    const refundedAt = args.refunded ? null : await refundOf(args, args.key);
-    if (refundedAt === null) return await ask(args, output, changeOf('enable', args.key), licenseView);
+    const key = readLicenseKey(args.key);
+    const refundedAt = args.refunded ? null : await refundOf(args, key);
+    if (refundedAt === null) return await ask(args, output, changeOf('enable', key), licenseView);
     output.complain([
       `latchkey: this key was refunded, at ${refundedAt}`,
       `To enable it all the same: ${hintFor(args)('enable --refunded KEY')}`,
@@ -54,8 +58,8 @@ export const disableCommand: Command = changeCommand('disable');
 /** Each change of a license is one endpoint of the specification (4.4). */
 function changeCommand(endpoint: 'usage' | 'decrease' | 'disable'): Command {
   return defineRequest(
-    (yargs) => yargs.positional('key', operand('License key')),
-    (args) => changeOf(endpoint, args.key),
+    (syntax) => syntax.positional('key', licenseKeyOperand),
+    (args) => changeOf(endpoint, readLicenseKey(args.key)),
     licenseView,
   );
 }
@@ -66,17 +70,17 @@ function changeOf(endpoint: string, key: string): Call {
 
 /** `license issue`. */
 export const issueLicense: Command = defineRequest(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
-        product: { ...textOption('Product key'), demandOption: true },
-        email: { ...textOption('E-mail address of the buyer'), demandOption: true },
+        product: { ...textOption('Product key', 'product'), required: true },
+        email: { ...textOption('E-mail address of the buyer'), required: true },
         key: textOption('License key; one is made when it is not given'),
         date: textOption('When it was sold, as in 2024-02-22T11:23:05Z; now when it is not given'),
-        uses: { type: 'number', requiresArg: true, describe: 'Uses so far' },
+        uses: { type: 'number', describe: 'Uses so far' },
         enabled: { choices: ['true', 'false'], describe: 'Whether the key is valid' },
       })
-      .example('$0 license issue --product RGsF --email buyer@example.com', 'records a purchase'),
+      .example('latchkey license issue --product RGsF --email buyer@example.com', 'records a purchase'),
   ({ product, email, key, date, uses, enabled }) => ({
     method: 'POST',
     path: purchasesPath,
@@ -101,10 +105,10 @@ export const listLicenses: Command = defineFilteredList(
     }),
   },
   {
-    options: (yargs) =>
-      yargs.options({
-        product: textOption('Only of this product'),
-        account: textOption('Only of this account'),
+    options: (syntax) =>
+      syntax.options({
+        product: textOption('Only of this product', 'product'),
+        account: textOption('Only of this account', 'account'),
         email: textOption('Only of this buyer, whatever the letter case'),
         enabled: { choices: ['true', 'false'], describe: 'Only the valid, only the disabled' },
       }),

@@ -43,17 +43,17 @@ export const listOutbox: Command = defineFilteredList(
     }),
   },
   {
-    options: (yargs) =>
-      yargs
+    options: (syntax) =>
+      syntax
         .option('state', { choices: operationStates, describe: 'Default: all that is not finished' })
-        .example('$0 outbox list --state dead', 'changes that the upstream refused'),
+        .example('latchkey outbox list --state dead', 'changes that the upstream refused'),
     query: ({ state }) => ({ state }),
   },
 );
 
 /** `outbox show`. */
 export const showOperation: Command = defineRequest(
-  (yargs) => yargs.positional('id', operand('Id of the change')),
+  (syntax) => syntax.positional('id', operand('Id of the change', 'operation')),
   ({ id }) => ({ path: pathOf(id) }),
   view,
 );
@@ -69,7 +69,7 @@ export const confirmOperation: Command = decisionCommand('confirm');
 
 function decisionCommand(decision: 'retry' | 'drop' | 'confirm'): Command {
   return defineRequest(
-    (yargs) => yargs.positional('id', operand('Id of the change')),
+    (syntax) => syntax.positional('id', operand('Id of the change', 'operation')),
     ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/${decision}` }),
     view,
   );

@@ -18,14 +18,16 @@ const queued = z.object({ queued: z.int() });
 
 /** `preload`: queues the license keys of a file; `status` shows how far they are fetched. */
 export const preloadCommand: Command = defineCommand<PreloadOptions>(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional(
         'file',
-        operand('License keys, one a line, or CSV with a column license_key; - is standard input'),
+        operand('License keys, one a line, or CSV with a column license_key; - is standard input', 'file'),
       )
-      .options({ product: textOption('Product key of all; otherwise each product is asked for them') })
-      .example('$0 preload keys.txt', 'so that these keys are answered offline'),
+      .options({
+        product: textOption('Product key of all; otherwise each product is asked for them', 'product'),
+      })
+      .example('latchkey preload keys.txt', 'so that these keys are answered offline'),
   (args, output) =>
     withSource(args.file, output, async (source) => {
       let count = 0;

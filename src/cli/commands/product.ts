@@ -45,17 +45,20 @@ const withNewSecret: AnswerView<Product> = {
 
 /** `product add`. */
 export const addProduct: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .positional('name', operand('Name'))
       .options({
         recurring: { type: 'boolean', describe: 'Has a recurring price' },
-        account: textOption('Account id'),
+        account: textOption('Account id', 'account'),
         key: textOption('Product key of an existing store'),
-        'secret-file': textOption('File with its secret, taken over from an existing store'),
+        'secret-file': textOption('File with its secret, taken over from an existing store', 'file'),
       })
-      .example('$0 product add "My editor"', 'makes a key and a secret')
-      .example('$0 product add "My editor" --key RGsF --secret-file rgsf.secret', 'keeps what callers know'),
+      .example('latchkey product add "My editor"', 'makes a key and a secret')
+      .example(
+        'latchkey product add "My editor" --key RGsF --secret-file rgsf.secret',
+        'keeps what callers know',
+      ),
   (args, output) =>
     withSecretOf(args.secretFile, output, async (secret) => {
       const { name, recurring, account, key } = args;
@@ -66,11 +69,11 @@ export const addProduct: Command = defineCommand(
 
 /** `product roll`. */
 export const rollSecret: Command = defineRequest(
-  (yargs) =>
-    yargs
-      .positional('product', operand('Product key'))
+  (syntax) =>
+    syntax
+      .positional('product', operand('Product key', 'product'))
       .option('keep-old', keepOldOption)
-      .example('$0 product roll RGsF --keep-old 24h', 'until all that send it have the new one'),
+      .example('latchkey product roll RGsF --keep-old 24h', 'until all that send it have the new one'),
   (args) => ({
     method: 'POST',
     path: `${pathOf(args.product)}/roll-secret`,
@@ -83,9 +86,9 @@ export const rollSecret: Command = defineRequest(
 export const listProducts: Command = defineFilteredList(
   { path, member: 'products', item: product, row: productFields },
   {
-    options: (yargs) =>
-      yargs.options({
-        account: textOption('Only of this account'),
+    options: (syntax) =>
+      syntax.options({
+        account: textOption('Only of this account', 'account'),
         archived: { choices: ['true', 'false'], describe: 'Only the archived, only those on sale' },
       }),
     query: ({ account, archived }) => ({ account_id: account, archived }),
@@ -94,21 +97,21 @@ export const listProducts: Command = defineFilteredList(
 
 /** `product show`. */
 export const showProduct: Command = defineRequest(
-  (yargs) => yargs.positional('product', operand('Product key')),
+  (syntax) => syntax.positional('product', operand('Product key', 'product')),
   (args) => ({ path: pathOf(args.product) }),
   view,
 );
 
 /** `product update`. */
 export const updateProduct: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('product', operand('Product key'))
+  (syntax) =>
+    syntax
+      .positional('product', operand('Product key', 'product'))
       .options({
         name: textOption('Another name'),
         recurring: { choices: ['true', 'false'] as const, describe: 'Whether it has a recurring price' },
       })
-      .example('$0 product update RGsF --name "My editor 2"', 'renames it; its keys go on'),
+      .example('latchkey product update RGsF --name "My editor 2"', 'renames it; its keys go on'),
   async (args, output) => {
     const { name, recurring } = args;
     if (name === undefined && recurring === undefined) {
@@ -123,13 +126,13 @@ export const updateProduct: Command = defineCommand(
 
 /** `product archive`: not sold any more, and its keys go on. */
 export const archiveProduct: Command = defineCommand(
-  (yargs) => yargs.positional('product', operand('Product key')),
+  (syntax) => syntax.positional('product', operand('Product key', 'product')),
   async (args, output) => await change(args, output, { archived: true }),
 );
 
 /** `product unarchive`. */
 export const unarchiveProduct: Command = defineCommand(
-  (yargs) => yargs.positional('product', operand('Product key')),
+  (syntax) => syntax.positional('product', operand('Product key', 'product')),
   async (args, output) => await change(args, output, { archived: false }),
 );
 

@@ -55,20 +55,20 @@ export const listPurchases: Command = defineFilteredList(
     }),
   },
   {
-    options: (yargs) =>
-      yargs
+    options: (syntax) =>
+      syntax
         .options({
           key: textOption('Only of this license key'),
           email: textOption('Only of this buyer, whatever the letter case'),
-          product: textOption('Only of this product'),
-          account: textOption('Only of this account'),
+          product: textOption('Only of this product', 'product'),
+          account: textOption('Only of this account', 'account'),
           since: textOption(
             'Only from then on: a datetime, a date (its start, UTC), or how long ago, such as 24h',
           ),
           until: textOption('Only until then: a datetime, a date (its end, UTC), or how long ago'),
           refunded: { choices: ['true', 'false'], describe: 'Only the refunded, only the others' },
         })
-        .example('$0 purchase list --email buyer@example.com', 'whose id was lost'),
+        .example('latchkey purchase list --email buyer@example.com', 'whose id was lost'),
     query: ({ key, email, product, account, since, until, refunded, all }) => {
       const { dates } = readDates({ since, until }, { since: 'start', until: 'end' }, 'before');
       // What is sold while the pages are read would move what follows from one page to the next.
@@ -81,7 +81,8 @@ export const listPurchases: Command = defineFilteredList(
 
 /** `purchase show`. */
 export const showPurchase: Command = defineCommand(
-  (yargs) => yargs.positional('purchase', operand('Purchase id, or the license key that was sold')),
+  (syntax) =>
+    syntax.positional('purchase', operand('Purchase id, or the license key that was sold', 'purchase')),
   async (args, output) => {
     const found = await findPurchase(args, args.purchase);
     if (!found.ok) return found.complain(output);
@@ -93,10 +94,10 @@ export const showPurchase: Command = defineCommand(
 
 /** `purchase refund`. */
 export const refundPurchase: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('purchase', operand('Purchase id, or the license key that was sold'))
-      .example('$0 purchase refund ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key')
+  (syntax) =>
+    syntax
+      .positional('purchase', operand('Purchase id, or the license key that was sold', 'purchase'))
+      .example('latchkey purchase refund ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key')
       .epilogue('The license key is disabled. Money is not moved: that is for your payment provider.'),
   async (args, output) => {
     const found = await findPurchase(args, args.purchase);

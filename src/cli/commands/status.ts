@@ -7,10 +7,10 @@ import { readiness, statusView } from './status-view.ts';
 
 /** `status`. */
 export const statusCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .option('check', { type: 'boolean', default: false, describe: 'Only: exit 0 when it is ready' })
-      .example('$0 status --check', 'for probes; needs no token'),
+      .example('latchkey status --check', 'for probes; needs no token'),
   (args, output) => (args.check ? check(args, output) : ask(args, output, { path: '/statusz' }, statusView)),
 );
 

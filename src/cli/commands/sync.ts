@@ -27,7 +27,7 @@ export const resumeSync: Command = syncCommand('resume');
 
 function syncCommand(act: 'now' | 'pause' | 'resume'): Command {
   return defineRequest(
-    (yargs) => yargs,
+    (syntax) => syntax,
     () => ({ method: 'POST', path: `/admin/v1/sync/${act}` }),
     view,
   );

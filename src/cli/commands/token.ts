@@ -22,21 +22,21 @@ const token = z.object({
 
 /** `token issue`. */
 export const issueToken: Command = defineRequest(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
-        scope: { ...textOption('What it may do: words joined by commas'), demandOption: true },
-        product: textOption('Product key; without it, every product of the account'),
-        account: textOption('Account id'),
+        scope: { ...textOption('What it may do: words joined by commas'), required: true },
+        product: textOption('Product key; without it, every product of the account', 'product'),
+        account: textOption('Account id', 'account'),
         label: textOption('For yourself'),
         expires: textOption('When it stops: after how long, such as 90d, or a datetime'),
       })
-      .example('$0 token issue --scope verify,use --product RGsF', 'for one piece of software')
+      .example('latchkey token issue --scope verify,use --product RGsF', 'for one piece of software')
       .example(
-        '$0 token issue --scope sell --product RGsF',
+        'latchkey token issue --scope sell --product RGsF',
         'for a shop: issues keys, reads purchases, refunds',
       )
-      .example('$0 token issue --scope ops --label prometheus', 'for /metrics and /statusz')
+      .example('latchkey token issue --scope ops --label prometheus', 'for /metrics and /statusz')
       .epilogue('Scopes: verify, use, manage, coupons:read, coupons:write, sell, ops, admin (all of them)'),
   ({ scope, product, account, label, expires }) => {
     const scopes = scope.split(',').map((each) => each.trim());
@@ -58,7 +58,7 @@ export const listTokens: Command = defineList({ path, member: 'tokens', item: to
 
 /** `token revoke`. */
 export const revokeToken: Command = defineRequest(
-  (yargs) => yargs.positional('token', operand('Token id, as in token list')),
+  (syntax) => syntax.positional('token', operand('Token id, as in token list', 'token')),
   (args) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` }),
   {
     schema: token,

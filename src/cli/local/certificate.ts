@@ -13,19 +13,22 @@ const mostDays = 825;
 
 /** `certificate make`: works without a daemon. */
 export const makeCertificateCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
-        host: { ...textOption('Host names and addresses, by commas'), demandOption: true },
-        out: { ...textOption('Directory to write to; made when it is not there'), demandOption: true },
+        host: { ...textOption('Host names and addresses, by commas'), required: true },
+        out: { ...textOption('Directory to write to; made when it is not there', 'folder'), required: true },
         days: {
           type: 'number',
           default: mostDays,
-          requiresArg: true,
+
           describe: `How long it counts, 1 to ${mostDays}`,
         },
       })
-      .example('$0 certificate make --host api.example.com --out ./tls', 'for listen.tls on this machine'),
+      .example(
+        'latchkey certificate make --host api.example.com --out ./tls',
+        'for listen.tls on this machine',
+      ),
   async (args, output) => {
     const hosts = parseHosts(args.host);
     if (!Number.isInteger(args.days) || args.days < 1 || args.days > mostDays) {

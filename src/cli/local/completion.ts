@@ -1,73 +1,67 @@
-import yargs from 'yargs';
-import { type Command, type CommandEntry, defineCommand, nameOf } from '../command.ts';
+import { homedir } from 'node:os';
+import { type Command, type CommandEntry, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import type { Term } from '../syntax/chapter.ts';
+import { findNext, type Next } from '../syntax/next.ts';
+import { scripts, type Shell } from './completion-scripts.ts';
 
-/** The words that can follow others; `isWhole`: those are a whole command, and arguments may come between. */
-interface Place {
-  readonly words: readonly string[];
-  readonly isWhole: boolean;
-  readonly next: readonly string[];
-}
-
-const everywhere = ['--config', '--state-dir', '--json', '--help'];
-
-/** `completion …`: a script with all commands and options in it, so that pressing tab does not run the program. */
-export function completionCommand(shell: Shell, commands: readonly CommandEntry[]): Command {
+/** `completion bash`, `zsh` and `fish`: a script that asks `completion next` what may follow. */
+export function scriptCommand(shell: Shell): Command {
+  const { script, example, says } = scripts[shell];
   return defineCommand(
-    (builder) =>
-      builder.example(`source <($0 completion ${shell})`, `for this shell; put it into ~/.${shell}rc`),
-    async (_, output) => {
-      output.print(formatScript(shell, await listPlaces(commands, [])));
+    (syntax) => syntax.example(example, says),
+    async (args, output) => {
+      if (args.json) output.printJson({ shell, script });
+      else output.print(script.trimEnd());
       return exitCode.done;
     },
   );
 }
 
-type Shell = 'bash' | 'zsh';
-
-async function listPlaces(entries: readonly CommandEntry[], words: readonly string[]): Promise<Place[]> {
-  const inner = await Promise.all(
-    entries.map((entry) => {
-      const inside = [...words, nameOf(entry)];
-      return 'members' in entry ? listPlaces(entry.members, inside) : placeAfter(entry.load, inside);
-    }),
+/** `completion next`: silent where nothing is known, since people are typing. */
+export function nextCommand(commands: readonly CommandEntry[]): Command {
+  return defineCommand(
+    (syntax) =>
+      syntax
+        .positional('words', {
+          array: true,
+          default: [],
+          mayBeBlank: true,
+          describe: 'The command line after the word latchkey, up to the cursor',
+        })
+        .option('quoted', { type: 'boolean', describe: 'The words are quoted as in bash' })
+        .example('latchkey completion next -- outbox re', 'what may stand in the place of re')
+        .epilogue(
+          'The first line says what may follow: words, a file, or a folder. Then each word has a line, and a line that tells what it is.',
+        ),
+    async (args, output) => {
+      const words = args.words.map((word) => expandHome(args.quoted ? unquote(word) : word));
+      const next = await findNext(words, commands);
+      const kind = next.kind === 'thing' ? 'words' : next.kind;
+      const terms = await termsOf(next);
+      if (args.json) output.printJson({ kind, words: terms });
+      else output.print([kind, ...terms.flatMap(({ term, meaning }) => [term, meaning])].join('\n'));
+      return exitCode.done;
+    },
   );
-  return [{ words, isWhole: false, next: [...entries.map(nameOf), ...everywhere] }, ...inner.flat()];
 }
 
-async function placeAfter(load: () => Promise<Command>, words: readonly string[]): Promise<Place> {
-  const help = await (await load()).build(yargs([])).getHelp();
-  const options = [...help.matchAll(/(?<=^ +(?:-\w, )?)--[\w-]+/gm)].map(([option]) => option);
-  return { words, isWhole: true, next: [...new Set([...options, ...everywhere])].filter(isOurs) };
+async function termsOf(next: Next): Promise<readonly Term[]> {
+  if (next.kind === 'words') return next.terms;
+  if (next.kind !== 'thing') return [];
+  const { listThings } = await import('../client/things.ts');
+  return await listThings(next.options, next.thing);
 }
 
-/** yargs adds `--version` to every command, but it is an option of the program only. */
-function isOurs(option: string): boolean {
-  return option !== '--version';
+/** Takes away the quotes and backslashes of a word, as bash does. */
+function unquote(word: string): string {
+  return word.replaceAll(
+    /'([^']*)'?|"((?:\\.|[^"\\])*)"?|\\(.)/g,
+    (_, single?: string, double?: string, escaped?: string) =>
+      single ?? double?.replaceAll(/\\(["\\$`])/g, '$1') ?? escaped ?? '',
+  );
 }
 
-function formatScript(shell: Shell, places: readonly Place[]): string {
-  const cases = places.map(({ words, isWhole, next }) => {
-    const typed = [...words, ''].join(' ');
-    return `    '${typed}'${isWhole ? '*' : ''}) offers='${next.join(' ')}' ;;`;
-  });
-  // zsh runs bash's script, as long as that has no variable `words`: zsh keeps that name for itself.
-  const head =
-    shell === 'zsh'
-      ? ['autoload -U +X compinit && compinit', 'autoload -U +X bashcompinit && bashcompinit']
-      : [];
-  return [
-    ...head,
-    '_latchkey() {',
-    `  local word="\${COMP_WORDS[COMP_CWORD]}" typed='' offers='' each`,
-    '  for each in "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do',
-    '    case "$each" in -*) ;; *) typed="$typed$each " ;; esac',
-    '  done',
-    '  case "$typed" in',
-    ...cases,
-    '  esac',
-    '  COMPREPLY=($(compgen -W "$offers" -- "$word"))',
-    '}',
-    'complete -o default -F _latchkey latchkey',
-  ].join('\n');
+function expandHome(word: string): string {
+  return word.replace(/^~(?=\/|$)/, homedir);
 }

@@ -13,8 +13,8 @@ import { formatSource, reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `config check`: works without a daemon; `--connect` asks the upstream too, and changes nothing there. */
 export const checkConfig: Command = defineCommand(
-  (yargs) =>
-    yargs.option('connect', { type: 'boolean', describe: 'look at the way to the upstream as well' }),
+  (syntax) =>
+    syntax.option('connect', { type: 'boolean', describe: 'look at the way to the upstream as well' }),
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) {
@@ -42,7 +42,7 @@ async function examineWay(configuration: Configuration): Promise<readonly Findin
 
 /** `config show`: works without a daemon. */
 export const showConfig: Command = defineCommand(
-  (yargs) => yargs,
+  (syntax) => syntax,
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) return reportFaults(loaded.faults, output);

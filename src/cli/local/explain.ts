@@ -8,13 +8,13 @@ import type { Output } from '../output.ts';
 
 /** `explain`: what a code, an HTTP status, a state of a change or an exit code means; works without a daemon. */
 export const explainCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
-      .positional('code', { type: 'string', describe: 'what was said; left out, all are listed' })
-      .example('$0 explain storage_full', 'a code, or the whole type of a problem')
-      .example('$0 explain 503', 'all problems with this HTTP status')
-      .example('$0 explain uncertain', 'a state of a change, as in outbox list')
-      .example('$0 explain 78', 'an exit code'),
+  (syntax) =>
+    syntax
+      .positional('code', { describe: 'what was said; left out, all are listed' })
+      .example('latchkey explain storage_full', 'a code, or the whole type of a problem')
+      .example('latchkey explain 503', 'all problems with this HTTP status')
+      .example('latchkey explain uncertain', 'a state of a change, as in outbox list')
+      .example('latchkey explain 78', 'an exit code'),
   async ({ code, json }, output) => {
     const found = code === undefined ? explanations : find(code);
     const [first] = found;

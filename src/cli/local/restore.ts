@@ -6,7 +6,7 @@ import { reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `restore`: replaces the files, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(
-  (yargs) => yargs.positional('file', operand('A file that latchkey backup has made')),
+  (syntax) => syntax.positional('file', operand('A file that latchkey backup has made', 'file')),
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);

@@ -5,8 +5,8 @@ import { exitCode } from '../exit-code.ts';
 
 /** `sandbox`: an authority to try things on, with faults if asked for. */
 export const sandboxCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
         port: { ...textOption('TCP port; 0: a free one'), default: '0' },
         latency: { ...textOption('Wait before each answer'), default: '0s' },
@@ -19,12 +19,12 @@ export const sandboxCommand: Command = defineCommand(
         },
         seed: textOption('Let the same requests fail each time'),
         'offline-after': textOption('Go away after so long'),
-        credentials: textOption('File of credentials to use; written when it is not there'),
-        'write-config': textOption('Folder for the configuration of an agent in front of it'),
+        credentials: textOption('File of credentials to use; written when it is not there', 'file'),
+        'write-config': textOption('Folder for the configuration of an agent in front of it', 'folder'),
         'with-agent': { type: 'boolean', default: false, describe: 'Run an agent in front of it, too' },
       })
-      .example('$0 sandbox --dialect payhip', 'for software that was written for that store')
-      .example('$0 sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
+      .example('latchkey sandbox --dialect payhip', 'for software that was written for that store')
+      .example('latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
   async (args, output) => {
     const options = {
       port: readNumber('port', args.port, 65_535),

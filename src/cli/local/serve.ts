@@ -5,17 +5,17 @@ import { formatPath } from '../hint.ts';
 
 /** `serve`: runs the daemon in this process; flags win over file and environment, also after a reload. */
 export const serveCommand: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .options({
         listen: textOption('TCP address, or false'),
-        socket: textOption('Path of the Unix socket, or false'),
+        socket: textOption('Path of the Unix socket, or false', 'file'),
         'upstream-url': textOption('Base address of the store: an agent'),
         'log-level': textOption('trace, debug, info, warn, error …'),
         'log-format': textOption('json or pretty'),
       })
-      .example('$0 serve', 'an authority on 127.0.0.1:8787')
-      .example('$0 serve --config agent.yaml', 'an agent, when the file has an upstream'),
+      .example('latchkey serve', 'an authority on 127.0.0.1:8787')
+      .example('latchkey serve --config agent.yaml', 'an agent, when the file has an upstream'),
   async (args, output) => {
     const options = toLoadOptions(args, {
       listen: { tcp: toSwitch(args.listen), socket: toSwitch(args.socket) },

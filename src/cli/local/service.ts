@@ -2,11 +2,11 @@ import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { homedir } from 'node:os';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import type { ArgumentsCamelCase, Argv } from 'yargs';
 import { formatReason } from '../../config/fault.ts';
 import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
+import type { Syntax } from '../syntax/declaration.ts';
 import { formatUnit, isUnchanged, type UnitScope } from './systemd-unit.ts';
 
 type ServiceOptions = GlobalOptions & {
@@ -14,13 +14,13 @@ type ServiceOptions = GlobalOptions & {
   root: string | undefined;
   program: string | undefined;
 };
-type Args = ArgumentsCamelCase<ServiceOptions>;
+type Args = ServiceOptions;
 
-const options = (yargs: Argv<GlobalOptions>): Argv<ServiceOptions> =>
-  yargs.options({
+const options = (syntax: Syntax<GlobalOptions>): Syntax<ServiceOptions> =>
+  syntax.options({
     user: { type: 'boolean', default: false, describe: 'A service of this user, not of the machine' },
-    root: textOption('Directory of another system, for images'),
-    program: textOption('Program that the service starts; default: this one'),
+    root: textOption('Directory of another system, for images', 'folder'),
+    program: textOption('Program that the service starts; default: this one', 'file'),
   });
 
 /** `service print`. */

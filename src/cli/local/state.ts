@@ -5,14 +5,14 @@ import { exitCode } from '../exit-code.ts';
 
 /** `state show`: what would be lost with a state directory; asks no daemon, and none need run. */
 export const showState: Command = defineCommand(
-  (yargs) =>
-    yargs
+  (syntax) =>
+    syntax
       .option('check', {
         type: 'boolean',
         default: false,
         describe: 'Exit 1 when something would be lost with it',
       })
-      .example('$0 state show --check', 'before it is removed'),
+      .example('latchkey state show --check', 'before it is removed'),
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);

@@ -1,0 +1,26 @@
+import { isSea } from 'node:sea';
+import { migrations } from '../store/files/migrations.ts';
+import { version } from '../config/version.ts';
+
+/** What runs, as a bug report needs it. */
+export interface Build {
+  readonly version: string;
+  readonly node: string;
+  readonly sqlite: string;
+  readonly platform: string;
+  /** The number of the newest schema that it knows. */
+  readonly schema: number;
+  readonly build: 'source' | 'package' | 'executable';
+}
+
+/** Tells what runs. */
+export function describeBuild(): Build {
+  return {
+    version,
+    node: process.versions.node,
+    sqlite: process.versions['sqlite'] ?? 'none',
+    platform: `${process.platform}-${process.arch}`,
+    schema: migrations.length,
+    build: isSea() ? 'executable' : import.meta.filename.endsWith('.ts') ? 'source' : 'package',
+  };
+}
