@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
 import { defaultAccountId } from '../domain/principal.ts';
 import type { Log } from '../service/ports.ts';
-import { roleOf } from '../service/lifecycle/role.ts';
+import { isUnusedAuthority, roleOf } from '../service/lifecycle/role.ts';
 import type { Writer } from '../service/writer.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import { StateDirectoryRefused } from '../store/faults.ts';
@@ -19,7 +19,7 @@ export async function startStore(
   reader: Reader,
   writer: Writer,
 ): Promise<string> {
-  refuseOtherRole({ role, stateDir }, reader);
+  await refuseOtherRole({ role, stateDir }, reader);
   const store = {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
     place: placeOf(stateDir),
@@ -54,9 +54,13 @@ export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, lo
  * An upstream section that was lost, or a state directory that was mistaken for another, must not become a
  * store of the other role: it would answer 404 for license keys that are paid for.
  */
-function refuseOtherRole({ role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>, reader: Reader): void {
+async function refuseOtherRole(
+  { role, stateDir }: Pick<Configuration, 'role' | 'stateDir'>,
+  reader: Reader,
+): Promise<void> {
   const kept = roleOf(reader);
   if (kept === null || kept === role) return;
+  if (kept === 'authority' && (await isUnusedAuthority(reader))) return;
   const { pending, in_flight: inFlight, uncertain } = reader.operations.depth();
   const reasons = {
     agent:

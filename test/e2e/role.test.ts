@@ -39,12 +39,26 @@ test('an authority whose configuration has gained an upstream refuses to start, 
   await using directory = temporaryDirectory();
   {
     await using before = await startDaemonProcess(directory.path, authority);
+    expect((await operate(directory.path, 'product', 'add', 'Press')).code).toBe(0);
     await before.kill();
   }
   const complaint = await refusedStart(directory.path, agent);
   expect(complaint).toContain("it is an authority's, and the configuration has an upstream");
-  expect(complaint).toContain('the licenses of 0 products are kept in them alone');
+  expect(complaint).toContain('the licenses of 1 products are kept in them alone');
   await using _ = await startDaemonProcess(directory.path, authority);
+}, 60_000);
+
+test('an authority in which nothing was made yet becomes an agent when its configuration gains an upstream', async () => {
+  await using directory = temporaryDirectory();
+  {
+    await using before = await startDaemonProcess(directory.path, authority);
+    await before.kill();
+  }
+  {
+    await using after = await startDaemonProcess(directory.path, agent);
+    await after.kill();
+  }
+  expect(await refusedStart(directory.path, authority)).toContain("it is an agent's");
 }, 60_000);
 
 test('a backup of the other role is not restored over a store, but elsewhere', async () => {
@@ -53,6 +67,7 @@ test('a backup of the other role is not restored over a store, but elsewhere', a
   const file = join(directory.path, 'copy.db');
   {
     await using running = await startDaemonProcess(directory.path, authority);
+    expect((await operate(directory.path, 'product', 'add', 'Press')).code).toBe(0);
     expect((await operate(directory.path, 'backup', file)).code).toBe(0);
     await running.kill();
   }

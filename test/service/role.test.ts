@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { couponTerms } from '../../src/domain/coupon.ts';
-import { roleOf } from '../../src/service/lifecycle/role.ts';
+import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
+import type { Transaction } from '../../src/service/tables.ts';
 import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';
 import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
 
+const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };
 const asAuthority = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };
 
 test('a store remembers the role that it was started for, also while it is empty', async () => {
@@ -43,4 +45,22 @@ test('an agent that was once started without its upstream is an agent, although 
   store.writing.transaction.operations.add(givenOperation());
   store.writing.transaction.accounts.add(account, 'digest');
   expect(roleOf(store.reading.reader)).toBe('agent');
+});
+
+test('an authority is unused until a product, a collection, a coupon or a second account is in it', async () => {
+  const made: ((transaction: Transaction) => unknown)[] = [
+    ({ products }) => products.add(product, 'digest'),
+    ({ collections }) => collections.add(collection),
+    ({ coupons }) =>
+      coupons.add('default', couponTerms({ couponType: 'multi', percentOff: 20, code: 'SPRING' })),
+    ({ accounts }) => accounts.add({ ...account, accountId: 'second' }, 'another'),
+  ];
+  for (const make of made) {
+    await using store = givenStore();
+    const { transaction } = store.writing;
+    transaction.accounts.add(account, 'digest');
+    expect(await isUnusedAuthority(store.reading.reader)).toBe(true);
+    make(transaction);
+    expect(await isUnusedAuthority(store.reading.reader)).toBe(false);
+  }
 });

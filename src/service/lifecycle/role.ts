@@ -1,4 +1,5 @@
-import type { AuthorityTransaction, Reader } from '../tables.ts';
+import { defaultAccountId } from '../../domain/principal.ts';
+import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
 
 const setting = 'role';
 
@@ -9,6 +10,24 @@ export type StoreRole = 'authority' | 'agent';
 export function roleOf(reader: Reader): StoreRole | null {
   const kept = reader.settings.get(setting);
   return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
+}
+
+/**
+ * Whether an authority's store holds no more than its first start made. It may become an agent's: nothing of it
+ * would be stranded. Never the other way round: an agent that has lost its upstream must not answer for it.
+ */
+export async function isUnusedAuthority({
+  accounts,
+  products,
+  collections,
+  coupons,
+}: AuthorityReader): Promise<boolean> {
+  const counts = await Promise.all([
+    products.count({}),
+    collections.count({}),
+    coupons.count(defaultAccountId),
+  ]);
+  return counts.every((count) => count === 0) && (await accounts.count({})) <= 1;
 }
 
 /** Stores the role. */
