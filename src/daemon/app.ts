@@ -4,6 +4,7 @@ import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import type { Log } from '../service/ports.ts';
+import { readStanding } from '../service/outbox/standing.ts';
 import type { Status } from '../service/status.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
@@ -25,7 +26,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'cloc
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
   const { instance, current, reader, writer, clock, log, metrics } = parts;
-  const { licensing, couponing, checkout, credentials, productName, sync } = parts.role;
+  const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
     role,
@@ -44,6 +45,11 @@ export function appOf(parts: AppParts): App {
     productName,
     reader,
     operations: role === 'agent' ? reader.operations : null,
+    standingOf: (operation) =>
+      readStanding(reader, operation, {
+        obstacle: upstream?.obstacle(operation.productKey) ?? null,
+        steady: clock.steady(),
+      }),
     writer,
     sync,
     backup: (signal) => parts.backup(signal),

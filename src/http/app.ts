@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
+import type { Operation } from '../domain/operation.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { Result } from '../domain/problem.ts';
+import type { Standing } from '../domain/standing.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
@@ -32,6 +34,8 @@ export interface App {
   readonly reader: AuthorityReader;
   /** The outbox of an agent; null on an authority. */
   readonly operations: OperationReads | null;
+  /** How an operation of the outbox stands. */
+  standingOf(operation: Operation): Standing;
   readonly writer: Writer;
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;

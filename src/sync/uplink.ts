@@ -5,6 +5,7 @@ import {
   type BreakerEvent,
   type BreakerPolicy,
 } from '../domain/circuit-breaker.ts';
+import type { Obstacle } from '../domain/standing.ts';
 import { isAnswer, isOutage, type Ambiguous, type NotApplied, type Outcome } from '../domain/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
@@ -132,6 +133,15 @@ export class Uplink {
   /** Those whose operations wait for their credential to be accepted. */
   refusedCredentials(): readonly CredentialOwner[] {
     return [...this.#refused.keys()];
+  }
+
+  /** What holds up everything that would go up under a credential; null: nothing does. */
+  obstacle(owner: CredentialOwner): Obstacle | null {
+    if (this.#pausedAt !== null) return { cause: 'paused' };
+    const refused = this.#refused.get(owner);
+    if (refused !== undefined) return { cause: 'credential_refused', until: refused.retryAt };
+    if (this.#notBefore > this.#parts.clock.steady()) return { cause: 'retry_after', until: this.#notBefore };
+    return this.#breaker.state === 'closed' ? null : { cause: 'upstream_away', until: this.#breaker.probeAt };
   }
 
   /** The next read to make when nothing else asks for one. */

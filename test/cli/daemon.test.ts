@@ -6,6 +6,7 @@ const operation = {
   id: '0192-a',
   kind: 'usage',
   license_key: 'K',
+  subject: 'K',
   state: 'dead',
   held: false,
   attempts: 3,
@@ -13,6 +14,13 @@ const operation = {
   created_at: '2024-02-22T11:23:05+00:00',
   next_at: null,
   last_error: 'HTTP 404',
+  standing: {
+    meaning: 'It was not applied: the store refused it.',
+    waits: [],
+    expected_uses: 5,
+    shown: { uses: 7, enabled: true, at: '2026-03-01T11:57:00+00:00' },
+    decisions: { retry: 'It is sent again.', drop: 'It is not sent.', confirm: null },
+  },
 };
 
 const status = {
@@ -108,8 +116,8 @@ test('outbox list is a table', async () => {
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'ID      CHANGE  LICENSE KEY  STATE  ATTEMPTS  NEXT  LAST ERROR',
-      '0192-a  usage   K            dead   3         -     HTTP 404',
+      'ID      CHANGE  ABOUT  STATE  ATTEMPTS  NEXT  LAST ERROR',
+      '0192-a  usage   K      dead   3         -     HTTP 404',
       '',
     ].join('\n'),
   );
@@ -120,11 +128,43 @@ test('outbox show tells all of one change', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: operation } });
   const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
-  expect(out).toContain('sent on uses  4');
-  expect(out).toContain(
-    `to do         latchkey --state-dir ${daemon.stateDir} outbox retry 0192-a, or drop, or confirm (it was applied)`,
+  expect(out).toBe(
+    [
+      'id           0192-a',
+      'change       usage',
+      'license key  K',
+      'state        dead',
+      'meaning      It was not applied: the store refused it.',
+      'created      2024-02-22T11:23:05+00:00 (2 yr ago)',
+      'attempts     3',
+      'sent on      4 uses; applied alone, it makes 5 uses',
+      'store said   7 uses, enabled, 3 min ago',
+      'last error   HTTP 404',
+      '',
+      'What can be decided; each decision is on record:',
+      '',
+      'retry  It is sent again.',
+      'drop   It is not sent.',
+      '',
+      `latchkey --state-dir ${daemon.stateDir} outbox retry 0192-a`,
+      `latchkey --state-dir ${daemon.stateDir} outbox drop 0192-a`,
+      '',
+    ].join('\n'),
   );
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192-a');
+});
+
+test('outbox show tells what a change waits for, and for how long', async () => {
+  await using daemon = await startFakeDaemon();
+  const waits = [
+    { cause: 'upstream_away', detail: 'The store is away', until: '2026-03-01T12:00:40+00:00' },
+    { cause: 'behind', detail: 'Earlier changes go first', until: null },
+  ];
+  const standing = { ...operation.standing, waits, decisions: { retry: null, drop: null, confirm: null } };
+  daemon.answer({ body: { data: { ...operation, state: 'pending', standing } } });
+  const { out } = await latchkey('outbox', 'show', '0192-a', '--state-dir', daemon.stateDir);
+  expect(out).toContain('waits for    The store is away: in 40 sec\n             Earlier changes go first\n');
+  expect(out).not.toContain('decided');
 });
 
 test.each(['retry', 'drop', 'confirm'])(
@@ -134,7 +174,7 @@ test.each(['retry', 'drop', 'confirm'])(
     daemon.answer({ body: { data: { ...operation, state: 'uncertain', held: true } } });
     const { code, out } = await latchkey('outbox', word, '0192-a', '--state-dir', daemon.stateDir);
     expect(code).toBe(0);
-    expect(out).toContain('state         uncertain, held');
+    expect(out).toContain('state        uncertain, held');
     expect(daemon.received[0]?.line).toBe(`POST /admin/v1/outbox/0192-a/${word}`);
   },
 );

@@ -55,6 +55,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       id: 'b',
       kind: 'usage',
       license_key: 'KEY',
+      subject: 'KEY',
       state: 'uncertain',
       held: false,
       attempts: 1,
@@ -62,6 +63,17 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       created_at: '2026-01-01T00:00:00+00:00',
       next_at: '2026-01-01T00:01:00+00:00',
       last_error: 'the answer was lost',
+      standing: {
+        meaning: expect.stringContaining('no answer says so') as string,
+        waits: [{ cause: 'behind', detail: 'Earlier changes of the same thing go first', until: null }],
+        expected_uses: 8,
+        shown: null,
+        decisions: {
+          retry: expect.stringContaining('9 instead of 8') as string,
+          drop: expect.any(String) as string,
+          confirm: expect.any(String) as string,
+        },
+      },
     },
   });
   const coupon = await server.inject({ url: '/admin/v1/outbox/d', headers });

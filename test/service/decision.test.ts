@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/service/outbox/control/decide-operation.ts';
+import type { Decision } from '../../src/domain/decision.ts';
 import {
   givenAgent,
   hour,

@@ -11,6 +11,7 @@ import { authorityCredentials } from '../../src/service/access/credential.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { Log, WriterContext } from '../../src/service/ports.ts';
+import { readStanding } from '../../src/service/outbox/standing.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/run.ts';
@@ -77,6 +78,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
     reader,
     operations: changes.role === 'agent' ? reader.operations : null,
+    standingOf: (operation) => readStanding(reader, operation, { obstacle: null, steady: Date.now() }),
     writer,
     sync: null,
     backup: (signal) => backups.make(signal),

@@ -400,6 +400,25 @@ describe('a credential that the upstream refuses', () => {
   });
 });
 
+it('tells what holds everything up, what a person can end before what passes by itself', () => {
+  const line = new Line();
+  expect(line.uplink.obstacle('press')).toBeNull();
+  line.observe(no('throttled', 20 * second));
+  expect(line.uplink.obstacle('press')).toEqual({ cause: 'retry_after', until: 20 * second });
+  line.observe(no('unauthorized'));
+  expect(line.uplink.obstacle('press')).toEqual({ cause: 'credential_refused', until: second });
+  expect(line.uplink.obstacle('other')).toMatchObject({ cause: 'retry_after' });
+  line.uplink.pause();
+  expect(line.uplink.obstacle('press')).toEqual({ cause: 'paused' });
+});
+
+it('tells of an upstream that is away with the time of the next look at it', async () => {
+  const line = new Line();
+  await line.fail();
+  const { at } = line.uplink.nextProbe(0);
+  expect(line.uplink.obstacle('press')).toEqual({ cause: 'upstream_away', until: at });
+});
+
 describe('a person', () => {
   it('stops everything, probes included, until it may go on', async () => {
     const line = new Line();

@@ -1,10 +1,20 @@
 import { z } from 'zod';
-import { operationStates } from '../../domain/operation.ts';
+import { operationStates, type OperationState } from '../../domain/operation.ts';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import type { Answer } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, operand } from '../command.ts';
-import { type Block, formatFields, instant, whole } from '../format.ts';
+import {
+  brief,
+  type Cell,
+  formatFields,
+  instant,
+  type Marked,
+  type Shown,
+  type Tone,
+  toned,
+  whole,
+} from '../format.ts';
 import type { Hint } from '../hint.ts';
 
 const path = '/admin/v1/outbox';
@@ -13,7 +23,8 @@ const operation = z.object({
   id: z.string(),
   kind: z.string(),
   license_key: z.string().nullable(),
-  state: z.string(),
+  subject: z.string(),
+  state: z.enum(operationStates),
   held: z.boolean(),
   attempts: z.int(),
   base_uses: z.int().nullable(),
@@ -24,7 +35,25 @@ const operation = z.object({
 
 type Operation = z.infer<typeof operation>;
 
-const view: AnswerView<Operation> = { schema: operation, show: formatOperation };
+const wait = z.object({ detail: z.string(), until: z.string().nullable() });
+
+type Wait = z.infer<typeof wait>;
+
+const decisions = ['retry', 'drop', 'confirm'] as const;
+
+const standingOperation = operation.extend({
+  standing: z.object({
+    meaning: z.string(),
+    waits: z.array(wait),
+    expected_uses: z.int().nullable(),
+    shown: z.object({ uses: z.int(), enabled: z.boolean(), at: z.string() }).nullable(),
+    decisions: z.record(z.enum(decisions), z.string().nullable()),
+  }),
+});
+
+type StandingOperation = z.infer<typeof standingOperation>;
+
+const view: AnswerView<StandingOperation> = { schema: standingOperation, show: formatStanding };
 
 /** `outbox list`. */
 export const listOutbox: Command = defineFilteredList(
@@ -35,7 +64,7 @@ export const listOutbox: Command = defineFilteredList(
     row: (each) => ({
       id: whole(each.id),
       change: each.kind,
-      'license key': whole(each.license_key),
+      about: whole(each.subject),
       state: formatState(each),
       attempts: each.attempts,
       next: instant(each.next_at),
@@ -67,7 +96,7 @@ export const dropOperation: Command = decisionCommand('drop');
 /** `outbox confirm`. */
 export const confirmOperation: Command = decisionCommand('confirm');
 
-function decisionCommand(decision: 'retry' | 'drop' | 'confirm'): Command {
+function decisionCommand(decision: (typeof decisions)[number]): Command {
   return defineRequest(
     (syntax) => syntax.positional('id', operand('Id of the change', 'operation')),
     ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/${decision}` }),
@@ -79,22 +108,62 @@ function pathOf(id: string): string {
   return `${path}/${encodeURIComponent(id)}`;
 }
 
-function formatState({ state, held }: Operation): string {
-  return held ? `${state}, held` : state;
+function formatState({ state, held }: Operation): Marked {
+  const isForPerson = held || state === 'dead' || state === 'conflicted';
+  return toned(held ? `${state}, held` : state, tones[isForPerson ? 'person' : state]);
 }
 
-function formatOperation(it: Operation, _answer: Answer, hint: Hint): Block {
-  const isForPerson = it.held || it.state === 'dead' || it.state === 'conflicted';
-  return formatFields({
-    id: it.id,
+const tones: Record<OperationState | 'person', Tone> = {
+  person: 'bad',
+  pending: 'warning',
+  in_flight: 'warning',
+  uncertain: 'warning',
+  delivered: 'good',
+  inferred: 'warning',
+  conflicted: 'bad',
+  dead: 'bad',
+  cancelled: 'faint',
+  dropped: 'faint',
+};
+
+/** Explains how a change stands, and what can be decided about it. */
+function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Shown {
+  const { meaning, waits, shown, expected_uses: expected } = it.standing;
+  const base = it.base_uses === null ? null : formatUses(it.base_uses);
+  const fields = formatFields({
+    id: whole(it.id),
     change: it.kind,
-    'license key': it.license_key,
+    [it.license_key === null ? 'about' : 'license key']: whole(it.subject),
     state: formatState(it),
-    attempts: it.attempts,
-    'sent on uses': it.base_uses,
+    meaning,
+    ...Object.fromEntries(waits.map(formatWait)),
     created: instant(it.created_at),
-    next: instant(it.next_at),
+    attempts: it.attempts,
+    'sent on': expected === null ? base : `${base}; applied alone, it makes ${formatUses(expected)}`,
+    'store said':
+      shown === null ? null : [`${formatUses(shown.uses)}, ${formatEnabled(shown)}, `, brief(shown.at)],
     'last error': it.last_error,
-    'to do': isForPerson ? `${hint(`outbox retry ${it.id}`)}, or drop, or confirm (it was applied)` : null,
   });
+  const open = decisions.filter((decision) => it.standing.decisions[decision] !== null);
+  if (open.length === 0) return fields;
+  return [
+    fields,
+    'What can be decided; each decision is on record:',
+    formatFields(Object.fromEntries(open.map((decision) => [decision, it.standing.decisions[decision]]))),
+    open.map((decision) => hint(`outbox ${decision} ${it.id}`)).join('\n'),
+  ];
+}
+
+/** A wait under a name of its own: there may be several. */
+function formatWait({ detail, until }: Wait, index: number): [string, Cell] {
+  const name = index === 0 ? 'waits for' : ' '.repeat(index);
+  return [name, until === null ? detail : [`${detail}: `, brief(until)]];
+}
+
+function formatUses(count: number): string {
+  return count === 1 ? '1 use' : `${count} uses`;
+}
+
+function formatEnabled({ enabled }: { enabled: boolean }): string {
+  return enabled ? 'enabled' : 'disabled';
 }

@@ -1,3 +1,4 @@
+import type { Obstacle } from '../../domain/standing.ts';
 import type { ProductName } from '../../http/dialects/dialect.ts';
 import type { Credentials } from '../../service/access/credential.ts';
 import type { TokenUses } from '../../service/access/token-use.ts';
@@ -19,6 +20,8 @@ export type Role = {
   /** Null on an authority. */
   upstream: {
     status(): UpstreamStatus;
+    /** What holds up everything that would go up under the secret of a product (null: under the API key). */
+    obstacle(productKey: string | null): Obstacle | null;
     /** Asks again where a credential was refused: it may be another one now. */
     retryCredentials(): void;
     /** The machine slept: what was known of the upstream is old. */

@@ -1,11 +1,19 @@
-import type { OperationState } from '../../domain/operation.ts';
+import type { Decision } from '../../domain/decision.ts';
+import type { Operation, OperationState } from '../../domain/operation.ts';
 import { refuse } from '../../domain/problem.ts';
-import type { Decision } from '../../service/outbox/control/decide-operation.ts';
 import type { OperationReads } from '../../service/tables.ts';
 import { found, listHeaders } from '../answer.ts';
 import { route, type Route } from '../route.ts';
 import { enveloped } from '../wire/envelope.ts';
-import { operationList, operationObject, operationQuery, presentOperation } from '../wire/outbox.ts';
+import {
+  operationList,
+  operationQuery,
+  presentOperation,
+  presentStanding,
+  standingOperation,
+  type StandingOperation,
+} from '../wire/outbox.ts';
+import type { App } from '../app.ts';
 
 const access = { credential: 'any', scope: 'admin' } as const;
 const path = '/admin/v1/outbox';
@@ -45,14 +53,19 @@ const show = route({
   refusals: ['operation_not_found'],
   access,
   operatorOnly: true,
-  answers: { 200: enveloped(operationObject) },
+  answers: { 200: enveloped(standingOperation) },
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
     if (operation === undefined || operation === null)
       return refuse('operation_not_found', 'There is no operation with this id.');
-    return found(presentOperation(operation));
+    return found(present(app, operation));
   },
 });
+
+function present(app: App, operation: Operation): StandingOperation {
+  const standing = presentStanding(app.standingOf(operation), app.now());
+  return { ...presentOperation(operation), standing };
+}
 
 function decisionRoute(decision: Decision, operationId: string, summary: string): Route {
   return route({
@@ -64,12 +77,12 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
     refusals: ['operation_not_found', 'operation_not_open'],
     access,
     operatorOnly: true,
-    answers: { 200: enveloped(operationObject) },
+    answers: { 200: enveloped(standingOperation) },
     async handle({ app, path: { id }, writeOptions }) {
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
       app.sync?.wake();
-      return found(presentOperation(decided.value.operation));
+      return found(present(app, decided.value.operation));
     },
   });
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { operationStates, type Operation, type OperationState } from '../../domain/operation.ts';
+import type { Decision } from '../../domain/decision.ts';
+import { waitCauses, type OperationWait, type Standing } from '../../domain/standing.ts';
 import type { Page } from '../../domain/page.ts';
 import { oneOf } from './kind.ts';
 import { pageShape } from './page.ts';
@@ -11,6 +13,8 @@ export type OperationObject = {
   id: string;
   kind: string;
   license_key: string | null;
+  /** The license key, the coupon code or the order that it is about. */
+  subject: string;
   state: OperationState;
   /** Waits for a person's decision. */
   held: boolean;
@@ -21,20 +25,54 @@ export type OperationObject = {
   last_error: string | null;
 };
 
-export const operationObject: z.ZodType<OperationObject> = z
-  .object({
-    id: z.string(),
-    kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon', 'redeem', 'void']),
-    license_key: z.string().nullable(),
-    state: z.enum(operationStates),
-    held: z.boolean(),
-    attempts: z.int(),
-    base_uses: z.int().nullable(),
-    created_at: z.iso.datetime({ offset: true }),
-    next_at: z.iso.datetime({ offset: true }).nullable(),
-    last_error: z.string().nullable(),
+const shape = z.object({
+  id: z.string(),
+  kind: z.enum(['usage', 'decrease', 'disable', 'enable', 'create_coupon', 'redeem', 'void']),
+  license_key: z.string().nullable(),
+  subject: z.string(),
+  state: z.enum(operationStates),
+  held: z.boolean(),
+  attempts: z.int(),
+  base_uses: z.int().nullable(),
+  created_at: z.iso.datetime({ offset: true }),
+  next_at: z.iso.datetime({ offset: true }).nullable(),
+  last_error: z.string().nullable(),
+});
+
+export const operationObject: z.ZodType<OperationObject> = shape.meta({ id: 'Operation' });
+
+/** How an operation stands, for the person who decides about it. */
+export type StandingObject = {
+  meaning: string;
+  waits: { cause: OperationWait['cause']; detail: string; until: string | null }[];
+  /** The count that the upstream would show if this operation alone was applied to `base_uses`. */
+  expected_uses: number | null;
+  /** What the upstream last said of the license key. */
+  shown: { uses: number; enabled: boolean; at: string } | null;
+  /** What each decision would do; null: it cannot be made. */
+  decisions: Record<Decision, string | null>;
+};
+
+/** An operation with how it stands. */
+export type StandingOperation = OperationObject & { standing: StandingObject };
+
+const instant = z.iso.datetime({ offset: true });
+
+export const standingOperation: z.ZodType<StandingOperation> = shape
+  .extend({
+    standing: z.object({
+      meaning: z.string(),
+      waits: z.array(z.object({ cause: z.enum(waitCauses), detail: z.string(), until: instant.nullable() })),
+      expected_uses: z.int().nullable(),
+      shown: z.object({ uses: z.int(), enabled: z.boolean(), at: instant }).nullable(),
+      decisions: z.object({
+        retry: z.string().nullable(),
+        drop: z.string().nullable(),
+        confirm: z.string().nullable(),
+      }),
+    }),
   })
-  .meta({ id: 'Operation' });
+  .meta({ id: 'StandingOperation' });
 
 export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
   .object({
@@ -55,6 +93,7 @@ export function presentOperation(operation: Operation): OperationObject {
     kind: operation.kind,
     // Only operations on a license key have a product.
     license_key: operation.productKey === null ? null : operation.subject,
+    subject: operation.subject,
     state: progress.state,
     held: progress.state === 'uncertain' && progress.held,
     attempts: operation.attempts,
@@ -62,5 +101,23 @@ export function presentOperation(operation: Operation): OperationObject {
     created_at: formatDatetime(operation.createdAt),
     next_at: nextAt === null ? null : formatDatetime(nextAt),
     last_error: operation.lastError,
+  };
+}
+
+/** `now`: epoch ms. */
+export function presentStanding(
+  { meaning, waits, expectedUses, shown, decisions }: Standing,
+  now: number,
+): StandingObject {
+  return {
+    meaning,
+    waits: waits.map(({ cause, detail, leftMs }) => ({
+      cause,
+      detail,
+      until: leftMs === null ? null : formatDatetime(now + leftMs),
+    })),
+    expected_uses: expectedUses,
+    shown: shown && { ...shown, at: formatDatetime(shown.at) },
+    decisions,
   };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../domain/operation.ts';
 import type { Context } from '../ports.ts';
 import type { SyncPolicy } from './policy.ts';
-import type { Transaction } from '../tables.ts';
+import type { Reader, Transaction } from '../tables.ts';
 import { lostPastUntil } from './settlement/lost-past.ts';
 
 /** When the head of a lane may take its next step (by `Clock.steady`), and why it waits. */
@@ -27,13 +27,13 @@ export function move(transaction: Transaction, operation: Operation, event: Oper
  * its way; null when that is before `now`. `asDisable`: to send a disable, which may follow another one.
  */
 export function fencedUntil(
-  transaction: Transaction,
+  reader: Reader,
   { subject, lane, asDisable }: { subject: string; lane: LaneName; asDisable: boolean },
   now: number,
 ): number | null {
   const until = Math.max(
-    transaction.operations.fencedUntil(subject, lane, now, asDisable) ?? 0,
-    lostPastUntil(transaction),
+    reader.operations.fencedUntil(subject, lane, now, asDisable) ?? 0,
+    lostPastUntil(reader),
   );
   return until > now ? until : null;
 }

@@ -1,10 +1,10 @@
 import { countAfter } from '../../../domain/license.ts';
+import { eventOfDecision, type Decision } from '../../../domain/decision.ts';
 import {
   isDoubtful,
   laneOf,
   nextProgress,
   type Operation,
-  type OperationEvent,
   type OperationState,
 } from '../../../domain/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
@@ -12,9 +12,6 @@ import { provisionalCoupon } from '../queue/coupon-payload.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-
-/** What a person decides about an operation: send it again, give it up, or say that it was applied. */
-export type Decision = 'retry' | 'drop' | 'confirm';
 
 export type DecideOperation = { operationId: string; decision: Decision };
 
@@ -29,7 +26,7 @@ export function decideOperation(
 ): Result<DecidedOperation> {
   const operation = transaction.operations.get(operationId);
   if (operation === null) return refuse('operation_not_found', 'There is no such operation.');
-  const event = eventOf(operation, decision, context.now);
+  const event = eventOfDecision(operation, decision, context.now);
   if (nextProgress(operation.progress, event) === null) {
     return refuse(
       'operation_not_open',
@@ -64,12 +61,6 @@ function riskOf({ kind }: Operation): string {
   return kind === 'create_coupon'
     ? `${doubt}, so that it is looked for upstream before it is sent again`
     : `${doubt}, so that it may be applied twice`;
-}
-
-/** A coupon can be looked for before it is created again; what a count or a state shows has been read already. */
-function eventOf({ kind, progress }: Operation, decision: Decision, at: number): OperationEvent {
-  if (decision !== 'retry') return { type: decision, at };
-  return { type: kind === 'create_coupon' && progress.state !== 'pending' ? 'look' : 'retry' };
 }
 
 /**
