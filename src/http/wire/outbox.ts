@@ -58,20 +58,30 @@ export type StandingOperation = OperationObject & { standing: StandingObject };
 
 const instant = z.iso.datetime({ offset: true });
 
-export const standingOperation: z.ZodType<StandingOperation> = shape
-  .extend({
-    standing: z.object({
-      meaning: z.string(),
-      waits: z.array(z.object({ cause: z.enum(waitCauses), detail: z.string(), until: instant.nullable() })),
-      expected_uses: z.int().nullable(),
-      shown: z.object({ uses: z.int(), enabled: z.boolean(), at: instant }).nullable(),
-      decisions: z.object({
-        retry: z.string().nullable(),
-        drop: z.string().nullable(),
-        confirm: z.string().nullable(),
-      }),
-    }),
+const wait = z
+  .object({ cause: z.enum(waitCauses), detail: z.string(), until: instant.nullable() })
+  .meta({ id: 'OperationWait' });
+
+const shownLicense = z
+  .object({ uses: z.int(), enabled: z.boolean(), at: instant })
+  .meta({ id: 'ShownLicense' });
+
+const effects = z
+  .object({ retry: z.string().nullable(), drop: z.string().nullable(), confirm: z.string().nullable() })
+  .meta({ id: 'DecisionEffects' });
+
+const standing = z
+  .object({
+    meaning: z.string(),
+    waits: z.array(wait),
+    expected_uses: z.int().nullable(),
+    shown: shownLicense.nullable(),
+    decisions: effects,
   })
+  .meta({ id: 'Standing' });
+
+export const standingOperation: z.ZodType<StandingOperation> = shape
+  .extend({ standing })
   .meta({ id: 'StandingOperation' });
 
 export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
