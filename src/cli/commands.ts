@@ -196,6 +196,9 @@ export const commands: readonly CommandEntry[] = [
       (await import('./local/completion.ts')).nextCommand(commands),
     ),
   ]),
+  command('man', 'Print the manual page', async () =>
+    (await import('./local/manual.ts')).manualCommand(commands),
+  ),
   command('help [command..]', 'Show the help of a command', async () =>
     (await import('./local/help.ts')).helpCommand(commands),
   ),

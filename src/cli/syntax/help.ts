@@ -34,7 +34,8 @@ function formatTerms(terms: readonly Term[], columns: number): readonly string[]
   });
 }
 
-function wrap(text: string, columns: number): readonly string[] {
+/** Breaks a text into lines of at most so many columns, where that can be. */
+export function wrap(text: string, columns: number): readonly string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1) ?? '';

@@ -1,0 +1,68 @@
+import { version } from '../../config/version.ts';
+import { type Command, type CommandEntry, defineCommand } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { explanations } from '../explanation.ts';
+import { readChapters, type Term } from '../syntax/chapter.ts';
+import { formatManual } from '../syntax/manual.ts';
+
+const environment: readonly Term[] = [
+  {
+    term: 'LATCHKEY_TOKEN',
+    meaning: 'The token that commands send, instead of the one in admin.token of the state directory.',
+  },
+  { term: 'LATCHKEY_CONFIG', meaning: 'The configuration file, where --config names none.' },
+  {
+    term: 'LATCHKEY_STATE_DIR and so on',
+    meaning: 'Any setting: its key in capitals, with two underscores between levels.',
+  },
+  { term: 'NO_COLOR, FORCE_COLOR', meaning: 'Whether there are colours.' },
+];
+
+const files: readonly Term[] = [
+  {
+    term: './latchkey.yaml, ~/.config/latchkey/config.yaml, /etc/latchkey/config.yaml',
+    meaning: 'The configuration, looked for in this order where none is named.',
+  },
+  {
+    term: '~/.local/state/latchkey',
+    meaning: 'The state, where none is configured; admin.token in it is what commands send.',
+  },
+];
+
+/** `man`: the manual page, as roff. */
+export function manualCommand(commands: readonly CommandEntry[]): Command {
+  return defineCommand(
+    (syntax) =>
+      syntax
+        .example('latchkey man | man -l -', 'reads it here')
+        .example('latchkey man > /usr/local/share/man/man1/latchkey.1', 'installs it'),
+    async (args, output) => {
+      const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
+      if (program === undefined) return exitCode.failed;
+      const roff = formatManual({
+        version,
+        date: dateOfPrint(),
+        program,
+        commands: chapters,
+        sections: { 'EXIT STATUS': exitStatus(), ENVIRONMENT: environment, FILES: files },
+      });
+      if (args.json) output.printJson({ roff });
+      else output.print(roff.trimEnd());
+      return exitCode.done;
+    },
+  );
+}
+
+function exitStatus(): readonly Term[] {
+  return explanations.flatMap(({ kind, name, title, remedy }) =>
+    kind === 'exit_code'
+      ? [{ term: name, meaning: [`${title}.`, ...(remedy === null ? [] : [remedy])].join(' ') }]
+      : [],
+  );
+}
+
+/** Today, or the day that a reproducible build sets (https://reproducible-builds.org/specs/source-date-epoch/). */
+function dateOfPrint(): string {
+  const seconds = Number(process.env['SOURCE_DATE_EPOCH'] ?? Number.NaN);
+  return new Date(Number.isNaN(seconds) ? Date.now() : seconds * 1000).toISOString().slice(0, 10);
+}
