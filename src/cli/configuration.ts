@@ -8,12 +8,10 @@ import type { Output } from './output.ts';
 
 /** The sources of this command line's configuration; `flags` are the command's own and win over the rest. */
 export function toLoadOptions({ config, stateDir, note }: GlobalOptions, flags: Tree = {}): LoadOptions {
-  // LATCHKEY_TOKEN is read by the client; to the configuration it would be an unknown key.
-  const { LATCHKEY_TOKEN: _token, ...environment } = process.env;
   return {
     file: config,
     flags: { ...flags, state_dir: stateDir },
-    environment,
+    environment: process.env,
     onPassedOver: (path, reason) => {
       const advice = `if you trust it: --config ${quoteForShell(formatPath(path))}`;
       note?.(`latchkey: ${formatPath(path)} is passed over: ${reason}; ${advice}`);

@@ -19,6 +19,9 @@ interface Variable {
 
 const prefix = 'LATCHKEY_';
 
+/** What names the file, and what commands and the client library read (examples/guides/client.md): no keys. */
+const others = new Set(['LATCHKEY_CONFIG', 'LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE', 'LATCHKEY_URL']);
+
 /** What Kubernetes sets in every container when a Service is called `latchkey`: no key of ours. */
 const kubernetes =
   /^LATCHKEY_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?|PORT=\w+:\/\/.*)(=|$)/;
@@ -34,7 +37,7 @@ export function readEnvironment(environment: Environment): EnvironmentValues {
   const faults: Fault[] = [];
   let tree: unknown = {};
   for (const [name, text] of Object.entries(environment).sort(byName)) {
-    if (text === undefined || !name.startsWith(prefix) || name === 'LATCHKEY_CONFIG') continue;
+    if (text === undefined || !name.startsWith(prefix) || others.has(name)) continue;
     if (kubernetes.test(`${name}=${text}`)) continue;
     const path = name.slice(prefix.length).toLowerCase().split('__');
     const read = readValue(text);

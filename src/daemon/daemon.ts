@@ -17,7 +17,7 @@ import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
 import { explainFailedStart } from './damaged-start.ts';
 import { Backups } from './backups.ts';
-import { KeptClock } from './system/clock.ts';
+import { KeptClock, type TimeSource } from './system/clock.ts';
 import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { runHousekeeping } from './housekeeping.ts';
@@ -43,6 +43,8 @@ export type DaemonOptions = {
   log: Log;
   /** Changes a server before it listens: how a sandbox misbehaves. */
   prepare?: (server: FastifyInstance) => void;
+  /** Default: the clocks of this machine. */
+  time?: TimeSource;
 };
 
 /**
@@ -67,7 +69,7 @@ async function startOn(
   options: DaemonOptions,
 ): Promise<Daemon> {
   const { reader } = starting.use(openReading(databasePath));
-  const clock = new KeptClock(await rememberedTime(reader));
+  const clock = new KeptClock(await rememberedTime(reader), options.time);
   const metrics = starting.use(
     new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
   );

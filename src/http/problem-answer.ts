@@ -22,7 +22,8 @@ declare module 'fastify' {
 /** Refuses: with a problem (RFC 9457), or as the dialect has it. */
 export function sendProblem(app: App, reply: FastifyReply, problem: Problem): FastifyReply {
   const { request } = reply;
-  const { refusal } = isForSoftware(request) ? app.dialect : specification;
+  const isAsked = asksForProblem(request);
+  const { refusal } = isForSoftware(request) && !isAsked ? app.dialect : specification;
   const { status, body } = refusal.present(problem, request.id);
   const challenged = challenge(problem.code);
   if (challenged !== null) reply.header('WWW-Authenticate', challenged);
@@ -30,7 +31,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   if (problem.code === 'draining') reply.header('Connection', 'close');
   logAnswer(app, request, { status, code: problem.code });
   reply.code(status);
-  const hangUp = hangUpOf(request);
+  const hangUp = isAsked ? undefined : hangUpOf(request);
   if (status >= 500 && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
@@ -42,6 +43,11 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
 /** What is under `/api` is the store's interface, and has its dialect; the rest is Latchkey's own. */
 function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
   return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
+}
+
+/** Who asks for a problem by its media type understands one, whatever others are answered (RFC 9110, 12.5.1). */
+function asksForProblem({ headers }: FastifyRequest): boolean {
+  return headers.accept?.includes(specification.refusal.mediaType) === true;
 }
 
 /** An agent, which names itself, understands the problem: also that it has reached itself. */

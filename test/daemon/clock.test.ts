@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { KeptClock } from '../../src/daemon/system/clock.ts';
+import { KeptClock, machineTime } from '../../src/daemon/system/clock.ts';
 import type { ClockReading, TimeMark } from '../../src/domain/clock.ts';
 
 const start: ClockReading = { wall: 1_000_000_000_000, monotonic: 5_000 };
 
 function clockOf(machine: ClockReading, mark: TimeMark | null = null): KeptClock {
-  return new KeptClock(mark, () => ({ ...machine }));
+  return new KeptClock(mark, { ...machineTime, read: () => ({ ...machine }) });
 }
 
 test('the time that only passes is not moved by the wall clock', () => {

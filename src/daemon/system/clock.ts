@@ -15,46 +15,54 @@ import type { Clock } from '../../service/ports.ts';
 /** Node's timers overflow beyond this many ms. */
 const longestTimerMs = 2 ** 31 - 1;
 
+/** What the clocks of a machine show, and how it waits. */
+export interface TimeSource {
+  read(): ClockReading;
+  /** Rejects with the signal's reason. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
 /** The clock of this process, which the wall clock can only move forwards (src/sync/README.md, The clock). */
 export class KeptClock implements Clock {
-  readonly #read: () => ClockReading;
+  readonly #source: TimeSource;
   readonly #steadyOffset: number;
   #keeping: TimeKeeping;
   #lastReading: ClockReading;
 
   /** `mark`: what the store remembers having reached; null on a new one. */
-  constructor(mark: TimeMark | null, read: () => ClockReading = readSystem) {
-    this.#read = read;
-    const reading = read();
+  constructor(mark: TimeMark | null, source: TimeSource = machineTime) {
+    this.#source = source;
+    const reading = source.read();
     this.#lastReading = reading;
     this.#keeping = startTimeKeeping(mark, reading);
     this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
   }
 
   now(): number {
-    this.#keeping = keepTime(this.#keeping, this.#read());
+    this.#keeping = keepTime(this.#keeping, this.#source.read());
     return Math.round(timeOf(this.#keeping));
   }
 
   steady(): number {
-    return Math.round(this.#steadyOffset + this.#read().monotonic);
+    return Math.round(this.#steadyOffset + this.#source.read().monotonic);
   }
 
   async sleep(ms: number, signal: AbortSignal): Promise<void> {
-    await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
+    await this.#source.sleep(ms, signal);
   }
 
   /** For how long the machine slept since the last call, in ms: the wall clock went on, the other stood still. */
   sleptMs(): number {
     const before = this.#lastReading;
-    const reading = this.#read();
+    const reading = this.#source.read();
     this.#lastReading = reading;
     return Math.max(0, reading.wall - before.wall - (reading.monotonic - before.monotonic));
   }
 
   /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. */
   learn(date: number | null): void {
-    this.#keeping = date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.#read());
+    this.#keeping =
+      date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.#source.read());
   }
 
   /** What the store is to remember as reached. */
@@ -70,10 +78,14 @@ export class KeptClock implements Clock {
   }
 
   status(): { suspect: boolean; highWater: number } {
-    return { suspect: isSuspect(this.#keeping, this.#read()), highWater: this.mark().at };
+    return { suspect: isSuspect(this.#keeping, this.#source.read()), highWater: this.mark().at };
   }
 }
 
-function readSystem(): ClockReading {
-  return { wall: Date.now(), monotonic: performance.now() };
-}
+/** The clocks of this machine. */
+export const machineTime: TimeSource = {
+  read: () => ({ wall: Date.now(), monotonic: performance.now() }),
+  async sleep(ms, signal) {
+    await sleep(Math.min(ms, longestTimerMs), undefined, { signal });
+  },
+};

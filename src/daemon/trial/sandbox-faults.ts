@@ -12,18 +12,17 @@ export type SandboxFaults = {
   seed: string | null;
 };
 
-/** Makes every call of the specification slow, refused or unanswered as often as wanted. */
+/** Makes every call of the specification slow, refused or unanswered as often as `faults` wants it by then. */
 export function misbehave(server: FastifyInstance, faults: SandboxFaults): void {
-  const { latencyMs, errorRate, lostReplies } = faults;
   const draw = drawsFrom(faults.seed);
   server.addHook('onRequest', async (request, reply) => {
     if (!isOfSpecification(request)) return;
-    if (latencyMs > 0) await sleep(latencyMs);
-    if (draw() < errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
+    if (faults.latencyMs > 0) await sleep(faults.latencyMs);
+    if (draw() < faults.errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
   });
   server.addHook('onSend', async (request) => {
     // The work is done; only its answer never arrives.
-    if (isOfSpecification(request) && draw() < lostReplies) request.raw.socket.destroy();
+    if (isOfSpecification(request) && draw() < faults.lostReplies) request.raw.socket.destroy();
   });
 }
 

@@ -1,0 +1,91 @@
+import { readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { ConfigurationError } from './error.ts';
+import { member } from './license.ts';
+
+/** Where an agent may be reached. */
+export type Address =
+  | { readonly kind: 'socket'; readonly path: string }
+  /** `certificate` (PEM): the only one that is trusted there; null: whatever Node trusts. */
+  | { readonly kind: 'tcp'; readonly url: URL; readonly certificate: string | null };
+
+/** Where to look for the agent; without any of these it is found by the environment and its default places. */
+export interface AddressOptions {
+  /** `http://127.0.0.1:8787`, `https://…`, or `unix:/path/of/the.sock`; default: `LATCHKEY_URL`. */
+  readonly url?: string | undefined;
+  /** The agent's `state_dir`, whose `listen.json` tells its addresses; default: `LATCHKEY_STATE_DIR`. */
+  readonly stateDir?: string | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The addresses to try, the first one first. They are looked up anew when none answers: a restart may change them. */
+export function findAddresses(options: AddressOptions, environment: Environment): readonly Address[] {
+  const url =
+    options.url ?? (options.stateDir === undefined ? filled(environment['LATCHKEY_URL']) : undefined);
+  if (url !== undefined) return [parseAddress(url)];
+  const stateDir = options.stateDir ?? filled(environment['LATCHKEY_STATE_DIR']);
+  if (stateDir !== undefined) {
+    return [...readListenFile(stateDir), { kind: 'socket', path: join(stateDir, socketName) }];
+  }
+  const stateDirs = defaultStateDirs(environment);
+  return [...stateDirs.flatMap(readListenFile), ...defaultSockets(environment, stateDirs)];
+}
+
+const socketName = 'latchkey.sock';
+
+function parseAddress(text: string): Address {
+  if (text.startsWith('unix:')) return { kind: 'socket', path: text.slice('unix:'.length) };
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigurationError(`The url of the agent must be http://…, https://… or unix:/…, not ${text}`);
+  }
+  return { kind: 'tcp', url, certificate: null };
+}
+
+/** What a running agent wrote into its state directory; a file that others could have written says nothing. */
+function readListenFile(stateDir: string): Address[] {
+  const file = join(stateDir, 'listen.json');
+  try {
+    if (process.platform !== 'win32' && (statSync(file).mode & 0o022) !== 0) return [];
+    const listen: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
+    const found: Address[] = [];
+    if (typeof socket === 'string') found.push({ kind: 'socket', path: socket });
+    if (typeof tcp === 'string' && URL.canParse(tcp)) {
+      const pinned = typeof certificate === 'string' ? certificate : null;
+      found.push({ kind: 'tcp', url: new URL(tcp), certificate: pinned });
+    }
+    return found;
+  } catch {
+    // It does not run, or not for this user.
+    return [];
+  }
+}
+
+/** This user's, then the system's (src/config/README.md, state_dir). */
+function defaultStateDirs(environment: Environment): readonly string[] {
+  const state = absolute(environment['XDG_STATE_HOME']) ?? join(homedir(), '.local', 'state');
+  return [join(state, 'latchkey'), '/var/lib/latchkey'];
+}
+
+function defaultSockets(environment: Environment, stateDirs: readonly string[]): Address[] {
+  if (process.platform === 'win32') return [{ kind: 'socket', path: String.raw`\\.\pipe\latchkey` }];
+  const runtime = absolute(environment['XDG_RUNTIME_DIR']);
+  const directories = [
+    ...(runtime === undefined ? [] : [join(runtime, 'latchkey')]),
+    ...stateDirs.slice(0, 1),
+    '/run/latchkey',
+  ];
+  return directories.map((directory) => ({ kind: 'socket', path: join(directory, socketName) }));
+}
+
+function absolute(path: string | undefined): string | undefined {
+  return path !== undefined && isAbsolute(path) ? path : undefined;
+}
+
+/** An empty variable counts as none. */
+export function filled(text: string | undefined): string | undefined {
+  return text === undefined || text === '' ? undefined : text;
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { filled } from './address.ts';
+import { ConfigurationError } from './error.ts';
+
+/** What the program shows of itself. A token stands for the others. */
+export interface CredentialOptions {
+  /** A token (`latchkey token issue`); default: `LATCHKEY_TOKEN`, else what is in the file `LATCHKEY_TOKEN_FILE`. */
+  readonly token?: string | undefined;
+  /** The secret of the product, for license keys. */
+  readonly productSecret?: string | undefined;
+  /** The API key of the account, for coupons at checkout. */
+  readonly apiKey?: string | undefined;
+}
+
+export type CredentialKind = 'productSecret' | 'apiKey';
+
+/** Gives the header for a kind of route. Throws a `ConfigurationError` when there is nothing to show. */
+export function credentialHeader(
+  options: CredentialOptions,
+  kind: CredentialKind,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const given = options[kind];
+  if (given !== undefined) {
+    return { [kind === 'apiKey' ? 'service-api-key' : 'product-secret-key']: checked(given, kind) };
+  }
+  const token = options.token ?? filled(environment['LATCHKEY_TOKEN']);
+  if (token !== undefined) return { authorization: `Bearer ${checked(token, 'token')}` };
+  const file = filled(environment['LATCHKEY_TOKEN_FILE']);
+  if (file !== undefined) return { authorization: `Bearer ${checked(read(file), 'LATCHKEY_TOKEN_FILE')}` };
+  throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
+}
+
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError(`LATCHKEY_TOKEN_FILE: ${(error as Error).message}`);
+  }
+}
+
+/** The value itself is not told: it is a secret. */
+function checked(text: string, name: string): string {
+  const value = text.trim();
+  if (!/^[!-~]+$/.test(value)) throw new ConfigurationError(`There is no credential in ${name}.`);
+  return value;
+}

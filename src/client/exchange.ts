@@ -1,0 +1,121 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { findAddresses, type Address, type AddressOptions } from './address.ts';
+import { AgentAwayError, ProblemError, readProblem } from './error.ts';
+import { NoReply, Transport, type Reply, type Request } from './transport.ts';
+
+/** How long a call may take, and what ends it. */
+export interface CallOptions {
+  /** Ms until the call gives up; default: 5,000 to ask, 15,000 to change. */
+  readonly deadlineMs?: number | undefined;
+  /** Ends the call: it rejects with the signal's reason. What was sent may have been recorded all the same. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type Exchanging = CallOptions & {
+  readonly deadlineMs: number;
+  /** Null: nothing is changed. */
+  readonly idempotencyKey: string | null;
+  /** Whether it is tried again until the deadline; else only where a kept connection broke. */
+  readonly persists: boolean;
+};
+
+const firstWaitMs = 50;
+const longestWaitMs = 2_000;
+
+/** Makes requests until one is answered, each attempt the same one: what is changed is counted once. */
+export class Exchange {
+  readonly #options: AddressOptions;
+  readonly #transport = new Transport();
+  #addresses: readonly Address[] | null = null;
+
+  constructor(options: AddressOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves to a 2xx answer. Rejects with a `ProblemError`, an `AgentAwayError`, or the signal's reason. */
+  async make(request: Request, { deadlineMs, signal, idempotencyKey, persists }: Exchanging): Promise<Reply> {
+    const endsAt = performance.now() + deadlineMs;
+    const deadline = AbortSignal.timeout(deadlineMs);
+    const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+    let mayHaveCounted = false;
+    for (let attempt = 0; ; attempt += 1) {
+      signal?.throwIfAborted();
+      const answer = await this.#attempt(request, ending);
+      signal?.throwIfAborted();
+      if (!(answer instanceof NoReply) && answer.status >= 200 && answer.status < 300) return answer;
+      const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
+      if (answer instanceof NoReply) mayHaveCounted ||= answer.sent && idempotencyKey !== null;
+      const waitMs = waitOf(attempt, problem);
+      const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
+      if (!isRepeated || performance.now() + waitMs >= endsAt) {
+        if (problem !== null) throw problem;
+        throw away(answer, { idempotencyKey, mayHaveCounted });
+      }
+      await wait(waitMs, undefined, { signal: ending }).catch(() => undefined);
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #attempt(request: Request, signal: AbortSignal): Promise<Reply | NoReply> {
+    const known = this.#addresses;
+    const answer = await this.#send(known ?? this.#find(), request, signal);
+    if (!(answer instanceof NoReply)) return answer;
+    this.#addresses = null;
+    // It may have started again elsewhere since.
+    return known === null || answer.sent ? answer : await this.#send(this.#find(), request, signal);
+  }
+
+  #find(): readonly Address[] {
+    this.#addresses = findAddresses(this.#options, process.env);
+    return this.#addresses;
+  }
+
+  async #send(
+    addresses: readonly Address[],
+    request: Request,
+    signal: AbortSignal,
+  ): Promise<Reply | NoReply> {
+    try {
+      return await this.#transport.send(addresses, request, signal);
+    } catch (error) {
+      return error as NoReply;
+    }
+  }
+}
+
+/** Whether the same request may be answered otherwise a moment later. */
+function mayPass(answer: Reply | NoReply, problem: ProblemError | null): boolean {
+  if (problem !== null) return problem.isTemporary;
+  return answer instanceof NoReply || answer.status >= 500;
+}
+
+/** Whether a connection was lost under the request, as a kept one is when the agent starts anew. */
+function isBroken(answer: Reply | NoReply): boolean {
+  return answer instanceof NoReply && answer.sent;
+}
+
+function problemOf({ body, status, headers }: Reply, idempotencyKey: string | null): ProblemError | null {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : null;
+  const problem = readProblem(body, { status, retryAfterMs });
+  return problem === null ? null : new ProblemError(problem, idempotencyKey);
+}
+
+/** Grows with each attempt, at random so that callers do not come all at once. */
+function waitOf(attempt: number, problem: ProblemError | null): number {
+  const longest = Math.min(firstWaitMs * 2 ** attempt, longestWaitMs);
+  return Math.max(longest * (0.5 + Math.random() / 2), problem?.retryAfterMs ?? 0);
+}
+
+function away(
+  answer: Reply | NoReply,
+  details: { idempotencyKey: string | null; mayHaveCounted: boolean },
+): AgentAwayError {
+  if (answer instanceof NoReply) {
+    return new AgentAwayError(`The agent did not answer: ${answer.message}`, { ...details, cause: answer });
+  }
+  return new AgentAwayError(`What answered ${answer.status} is no Latchkey agent.`, details);
+}

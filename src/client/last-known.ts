@@ -1,0 +1,174 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { member, readLicense, writeLicense, type License } from './license.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Where verdicts are remembered, and for how long they are relied upon. */
+export interface LastKnownOptions {
+  /** Made with its directory, for this user alone (0600). */
+  readonly file: string;
+  /** How long after the store last confirmed a key it is taken for valid, in ms; default: 14 days. */
+  readonly graceMs?: number | undefined;
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** A key that was valid is refused as unknown when it is said again so long after. */
+const notFoundMs = dayMs;
+/** A confirmation is written again only when it is so much newer. */
+const worthWritingMs = 60 * 60 * 1000;
+/** The keys of one program; those not asked for longest are forgotten first. */
+const maximumKeys = 100;
+const version = 1;
+const verdicts: ReadonlySet<Entry['verdict']> = new Set<Entry['verdict']>(['valid', 'disabled', 'not_found']);
+
+/** What is remembered of a key; the license key itself is not, but for its hash. */
+interface Entry {
+  verdict: 'valid' | 'disabled' | 'not_found';
+  license: License;
+  /** When the store last confirmed the key as valid, in epoch ms. */
+  confirmedAt: number;
+  /** Since when the key, valid before, has been answered as unknown. */
+  notFoundSince: number | null;
+}
+
+/**
+ * Remembers the last verdicts in a small file, so that a program goes on for its own grace when the agent itself is
+ * down. Only `refused` revokes: `disabled` at once, `not_found` of a key that was valid only when it is said again a
+ * day later, since a store that lost its catalogue for an hour says so too. A file that cannot be read or written
+ * counts as empty: it never stands in the way of a verdict.
+ *
+ * It is no protection against its reader: who can write the file can write a verdict.
+ */
+export class LastKnown {
+  readonly #file: string;
+  readonly #graceMs: number;
+  #reading: Promise<Map<string, Entry>> | null = null;
+  /** The latest time that was seen: a clock that is set back lengthens no grace. */
+  #latest = 0;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor({ file, graceMs = 14 * dayMs }: LastKnownOptions) {
+    this.#file = file;
+    this.#graceMs = graceMs;
+  }
+
+  /** What is to be thought of a key after what the agent said of it. */
+  async judge(licenseKey: string, said: Verdict): Promise<Verdict> {
+    const entries = await (this.#reading ??= this.#read());
+    const name = hash(licenseKey);
+    const before = entries.get(name) ?? null;
+    const now = Math.max(this.#latest, Date.now());
+    this.#latest = now;
+    const after = remember(before, said, now);
+    if (after === null) return said;
+    entries.delete(name);
+    entries.set(name, after);
+    for (const oldest of [...entries.keys()].slice(0, -maximumKeys)) entries.delete(oldest);
+    if (isWorthWriting(before, after)) await this.#write(entries);
+    return said.license === null ? this.#recall(licenseKey, after, said, now) : said;
+  }
+
+  /** What the file says where the agent says nothing, or nothing yet that counts. */
+  #recall(licenseKey: string, entry: Entry, said: Verdict, now: number): Verdict {
+    const { verdict, confirmedAt } = entry;
+    const license = { ...entry.license, licenseKey };
+    const source = 'last_known';
+    if (verdict === 'disabled') return { verdict: 'refused', reason: 'disabled', license, source };
+    if (verdict === 'not_found') return { verdict: 'refused', reason: 'not_found', license: null, source };
+    const graceUntil = confirmedAt + this.#graceMs;
+    if (now < graceUntil) {
+      const worth = { freshness: 'grace', confirmedAt: new Date(confirmedAt), pending: 0 } as const;
+      return { verdict: 'valid', license, source, ...worth, graceUntil: new Date(graceUntil) };
+    }
+    if (said.verdict === 'undetermined') return said;
+    return { verdict: 'undetermined', reason: 'expired', license: null, error: null };
+  }
+
+  async #read(): Promise<Map<string, Entry>> {
+    try {
+      const kept: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
+      const latest = member(kept, 'latest');
+      if (member(kept, 'version') !== version || typeof latest !== 'number') return new Map();
+      const entries = Object.entries(member(kept, 'keys') as object).map(
+        ([name, entry]) => [name, readEntry(entry)] as const,
+      );
+      this.#latest = latest;
+      return new Map(entries);
+    } catch {
+      return new Map();
+    }
+  }
+
+  /** Replaces the file as a whole, one write after the other: half of one is never read. */
+  async #write(entries: ReadonlyMap<string, Entry>): Promise<void> {
+    const text = JSON.stringify({
+      version,
+      latest: this.#latest,
+      keys: Object.fromEntries(
+        [...entries].map(([name, entry]) => [name, { ...entry, license: writeLicense(entry.license) }]),
+      ),
+    });
+    this.#writing = this.#writing.then(() => replace(this.#file, text)).catch(() => undefined);
+    await this.#writing;
+  }
+}
+
+/** Throws when it is none: one that is spoilt spoils the file. */
+function readEntry(entry: unknown): Entry {
+  const { verdict, confirmedAt, notFoundSince } = entry as Entry;
+  const license = readLicense(member(entry, 'license'));
+  const isRead =
+    license !== null &&
+    verdicts.has(verdict) &&
+    typeof confirmedAt === 'number' &&
+    (notFoundSince === null || typeof notFoundSince === 'number');
+  if (!isRead) throw new Error('no verdict');
+  return { verdict, license, confirmedAt, notFoundSince };
+}
+
+/** What is remembered after a verdict; null: nothing, as it was never valid. */
+function remember(before: Entry | null, said: Verdict, now: number): Entry | null {
+  if (said.license !== null) {
+    // The file is not to tell a license key.
+    const license = { ...said.license, licenseKey: '' };
+    const notFoundSince = null;
+    if (said.verdict === 'refused') {
+      return { verdict: 'disabled', license, confirmedAt: before?.confirmedAt ?? 0, notFoundSince };
+    }
+    const confirmedAt = Math.min(said.confirmedAt?.getTime() ?? now, now);
+    return { verdict: 'valid', license, confirmedAt, notFoundSince };
+  }
+  if (before === null || said.verdict === 'undetermined') return before;
+  const since = before.notFoundSince ?? now;
+  const isRefused = now - since >= notFoundMs;
+  return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since };
+}
+
+function isWorthWriting(before: Entry | null, after: Entry): boolean {
+  if (before === null || before.verdict !== after.verdict) return true;
+  if (before.notFoundSince !== after.notFoundSince) return true;
+  return after.confirmedAt - before.confirmedAt >= worthWritingMs;
+}
+
+function hash(licenseKey: string): string {
+  return createHash('sha256').update(licenseKey.trim()).digest('hex');
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomUUID()}`;
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import { X509Certificate } from 'node:crypto';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import type { PeerCertificate } from 'node:tls';
+import type { Address } from './address.ts';
+
+/** One request of the interface. */
+export interface Request {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Parsed JSON; null: it is none. */
+  readonly body: unknown;
+}
+
+/** No answer; `sent`: the agent may have received the request. */
+export class NoReply extends Error {
+  readonly sent: boolean;
+
+  constructor(sent: boolean, cause: unknown) {
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    super(first instanceof Error ? first.message : String(first), { cause });
+    this.sent = sent;
+  }
+}
+
+const maximumBytes = 4 * 1024 * 1024;
+/** Connections are kept for the next request, and do not keep the program alive. */
+const pooling = { keepAlive: true, maxSockets: 64 };
+
+/** Sends requests to an agent over TCP or a socket, each once. */
+export class Transport {
+  readonly #plain = new http.Agent(pooling);
+  readonly #secure = new https.Agent(pooling);
+
+  /** Sends to the first address that can be connected to. Rejects with a `NoReply`. */
+  async send(addresses: readonly Address[], request: Request, signal: AbortSignal): Promise<Reply> {
+    let failure = new NoReply(false, new Error('no running agent was found'));
+    for (const address of addresses) {
+      try {
+        return await this.#sendTo(address, request, signal);
+      } catch (error) {
+        failure = error as NoReply;
+        if (failure.sent || signal.aborted) break;
+      }
+    }
+    throw failure;
+  }
+
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
+  }
+
+  async #sendTo(address: Address, request: Request, signal: AbortSignal): Promise<Reply> {
+    return await new Promise((resolve, reject) => {
+      const { method, path, headers, body } = request;
+      const options = { method, path, headers, signal, ...this.#target(address, path) };
+      const isSecure = address.kind === 'tcp' && address.url.protocol === 'https:';
+      const sending = (isSecure ? https : http).request(options);
+      let isConnected = false;
+      sending.on('socket', (socket) => {
+        isConnected = !socket.connecting;
+        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+          isConnected = true;
+        });
+      });
+      sending.on('error', (error) => {
+        reject(new NoReply(isConnected, error));
+      });
+      sending.on('response', (response) => {
+        collect(response).then(resolve, (error: unknown) => {
+          reject(new NoReply(true, error));
+        });
+      });
+      sending.end(body ?? undefined);
+    });
+  }
+
+  #target(address: Address, path: string): https.RequestOptions {
+    if (address.kind === 'socket') return { socketPath: address.path, host: 'localhost', agent: this.#plain };
+    const { url, certificate } = address;
+    // An address in brackets is IPv6.
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    const target = { host, port: url.port, path: url.pathname.replace(/\/$/, '') + path };
+    if (url.protocol === 'http:') return { ...target, agent: this.#plain };
+    return { ...target, agent: this.#secure, ...(certificate === null ? {} : trustOnly(certificate)) };
+  }
+}
+
+/** Trusts one certificate, whatever names it has: the agent wrote it where this program found the address. */
+function trustOnly(certificate: string): https.RequestOptions & { allowPartialTrustChain: boolean } {
+  const { fingerprint256 } = new X509Certificate(certificate);
+  return {
+    ca: certificate,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_: string, shown: PeerCertificate) =>
+      shown.fingerprint256 === fingerprint256 ? undefined : new Error('another certificate is shown there'),
+  };
+}
+
+async function collect(response: http.IncomingMessage): Promise<Reply> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maximumBytes) throw new Error(`the answer is longer than ${maximumBytes} bytes`);
+    chunks.push(chunk);
+  }
+  const headers = Object.entries(response.headers).map(([name, value]) => [name, value?.toString()] as const);
+  return {
+    status: response.statusCode ?? 0,
+    headers: Object.fromEntries(headers),
+    body: parse(Buffer.concat(chunks).toString('utf8')),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

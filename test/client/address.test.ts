@@ -1,0 +1,100 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { findAddresses, type AddressOptions } from '../../src/client/address.ts';
+import { connect } from '../../src/client/index.ts';
+import { startSandbox } from '../../src/testing.ts';
+import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
+
+let directory: TemporaryDirectory;
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await directory[Symbol.asyncDispose]();
+});
+
+/** What a running agent writes into its state directory. */
+function writeListen(stateDir: string, listen: object = {}): string {
+  mkdirSync(stateDir, { recursive: true });
+  const file = join(stateDir, 'listen.json');
+  const addresses = { tcp: 'http://127.0.0.1:4711', socket: join(stateDir, 'a.sock'), instance: 'i' };
+  writeFileSync(file, JSON.stringify({ ...addresses, ...listen }), { mode: 0o600 });
+  return file;
+}
+
+function found(options: AddressOptions, environment: Record<string, string> = {}): string[] {
+  return findAddresses(options, environment).map((address) =>
+    address.kind === 'socket' ? address.path : address.url.origin,
+  );
+}
+
+describe('the agent is looked for', () => {
+  it('where the program says, and nowhere else', () => {
+    const environment = { LATCHKEY_URL: 'http://127.0.0.1:1', LATCHKEY_STATE_DIR: '/elsewhere' };
+    expect(found({ url: 'http://localhost:2' }, environment)).toEqual(['http://localhost:2']);
+    expect(found({ url: 'unix:/run/a.sock' }, environment)).toEqual(['/run/a.sock']);
+    const stateDir = join(directory.path, 'state');
+    writeListen(stateDir);
+    expect(found({ stateDir }, environment)).toEqual([
+      join(stateDir, 'a.sock'),
+      'http://127.0.0.1:4711',
+      join(stateDir, 'latchkey.sock'),
+    ]);
+  });
+
+  it('else where the environment says', () => {
+    expect(found({}, { LATCHKEY_URL: 'unix:/run/b.sock', LATCHKEY_STATE_DIR: '/elsewhere' })).toEqual([
+      '/run/b.sock',
+    ]);
+    expect(found({}, { LATCHKEY_URL: '', LATCHKEY_STATE_DIR: '/elsewhere' })).toEqual([
+      '/elsewhere/latchkey.sock',
+    ]);
+  });
+
+  it('else where this user’s agent is by default, and then the machine’s', () => {
+    const environment = { XDG_STATE_HOME: directory.path, XDG_RUNTIME_DIR: '/run/user/1' };
+    const sockets = [
+      '/run/user/1/latchkey/latchkey.sock',
+      join(directory.path, 'latchkey', 'latchkey.sock'),
+      '/run/latchkey/latchkey.sock',
+    ];
+    expect(found({}, environment)).toEqual(sockets);
+    writeListen(join(directory.path, 'latchkey'), { tcp: null });
+    expect(found({}, environment)).toEqual([join(directory.path, 'latchkey', 'a.sock'), ...sockets]);
+  });
+
+  it('not where others could have written it', () => {
+    const file = writeListen(directory.path);
+    chmodSync(file, 0o622);
+    expect(found({ stateDir: directory.path })).toEqual([join(directory.path, 'latchkey.sock')]);
+  });
+
+  it('with an address that makes sense', () => {
+    for (const url of ['127.0.0.1:8787', 'ftp://localhost', '']) {
+      expect(() => found({ url })).toThrow('must be http://…, https://… or unix:/…');
+    }
+  });
+});
+
+describe('a program that says nothing', () => {
+  it('finds a running agent by its state directory, and goes by a token of the environment', async () => {
+    await using sandbox = await startSandbox();
+    writeFileSync(join(directory.path, 'token'), `${await sandbox.issueToken(['verify'])}\n`);
+    vi.stubEnv('LATCHKEY_STATE_DIR', sandbox.agent.stateDir);
+    vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'token'));
+    const program = connect();
+    expect((await program.verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');
+    await expect(program.use('WTKP4-66NL5-HMKQW-GFSCZ')).rejects.toMatchObject({ code: 'scope_missing' });
+    vi.stubEnv('LATCHKEY_URL', `unix:${sandbox.agent.socket}`);
+    expect((await connect().verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');
+  });
+
+  it('is told that it has nothing to show for itself', async () => {
+    await expect(connect().verify('KEY')).rejects.toThrow('Give connect() a token or a productSecret.');
+    vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'none'));
+    await expect(connect().verify('KEY')).rejects.toThrow('LATCHKEY_TOKEN_FILE: ENOENT');
+    await expect(connect({ token: 'two\nlines' }).verify('KEY')).rejects.toThrow('no credential in token');
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AgentAwayError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
+import { startSandbox, type Sandbox } from '../../src/testing.ts';
+import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+
+let sandbox: Sandbox;
+let proxy: FaultProxy;
+let client: LatchkeyClient;
+let sold = 0;
+
+/** A key that nobody else uses. */
+async function newKey(): Promise<string> {
+  sold += 1;
+  await sandbox.store.sell([{ licenseKey: `KEY-${sold}` }]);
+  return `KEY-${sold}`;
+}
+
+async function countedOf(licenseKey: string): Promise<number | undefined> {
+  await sandbox.settled();
+  return (await sandbox.store.license(licenseKey))?.uses;
+}
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ licenses: [] });
+  proxy = await startFaultProxy(Number(new URL(sandbox.agent.url).port));
+  client = connect({ url: proxy.url, productSecret: sandbox.productSecret, apiKey: sandbox.apiKey });
+});
+afterAll(async () => {
+  await proxy[Symbol.asyncDispose]();
+  await sandbox[Symbol.asyncDispose]();
+});
+
+describe('a change', () => {
+  it('is made at the agent, and reaches the store', async () => {
+    const key = await newKey();
+    expect(await client.use(key)).toMatchObject({ license: { uses: 1, enabled: true }, freshness: 'fresh' });
+    await client.use(key);
+    expect((await client.undo(key)).license.uses).toBe(1);
+    expect((await client.disable(key)).license.enabled).toBe(false);
+    expect(await countedOf(key)).toBe(1);
+    expect((await client.enable(key)).license.enabled).toBe(true);
+    expect((await sandbox.store.license(key))?.enabled).toBe(true);
+  });
+
+  it('waits for the store where it is told to', async () => {
+    const key = await newKey();
+    expect(await client.use(key, { waitMs: 5_000 })).toMatchObject({ pending: 0, license: { uses: 1 } });
+  });
+
+  it('whose answer is lost is repeated under its key, and counted once', async () => {
+    const key = await newKey();
+    await client.verify(key);
+    await proxy.become({ kind: 'reset_answer' });
+    const used = client.use(key);
+    setTimeout(() => void proxy.become({ kind: 'pass' }), 300);
+    expect((await used).license.uses).toBe(1);
+    expect(await countedOf(key)).toBe(1);
+  });
+
+  it('without an answer until the deadline may have counted, and is repeated later under the same key', async () => {
+    const key = await newKey();
+    await client.verify(key);
+    await proxy.become({ kind: 'reset_answer' });
+    const failed = await client.use(key, { deadlineMs: 400 }).catch((error: unknown) => error);
+    await proxy.become({ kind: 'pass' });
+    expect(failed).toBeInstanceOf(AgentAwayError);
+    const { idempotencyKey, mayHaveCounted } = failed as AgentAwayError;
+    expect(mayHaveCounted).toBe(true);
+    const again = await client.use(key, { idempotencyKey: String(idempotencyKey) });
+    expect(again.license.uses).toBe(1);
+    expect(await countedOf(key)).toBe(1);
+  });
+
+  it('that never reached an agent has not counted', async () => {
+    const fresh = connect({ url: proxy.url, productSecret: sandbox.productSecret });
+    await proxy.become({ kind: 'refuse' });
+    const failed = await fresh.use('KEY', { deadlineMs: 200 }).catch((error: unknown) => error);
+    await proxy.become({ kind: 'pass' });
+    expect(failed).toMatchObject({ mayHaveCounted: false, idempotencyKey: expect.any(String) as string });
+  });
+
+  it('waits for an agent that is started again, also on another port', async () => {
+    const key = await newKey();
+    const found = connect({ stateDir: sandbox.agent.stateDir, productSecret: sandbox.productSecret });
+    await found.use(key);
+    await sandbox.agent.stop();
+    const used = found.use(key);
+    await sandbox.agent.start();
+    expect((await used).license.uses).toBe(2);
+  });
+
+  it('is ended by its signal, with its reason', async () => {
+    await proxy.become({ kind: 'blackhole' });
+    const reason = new Error('the window was closed');
+    const ending = new AbortController();
+    const used = client.use('KEY', { signal: ending.signal });
+    setTimeout(() => {
+      ending.abort(reason);
+    }, 50);
+    await expect(used).rejects.toBe(reason);
+    await proxy.become({ kind: 'pass' });
+  });
+
+  it('of a key that nobody sold is a problem of its own kind', async () => {
+    const failed = await client.use('NOBODY-HAS-IT').catch((error: unknown) => error);
+    expect(isProblem(failed, 'license_not_found')).toBe(true);
+    expect(isProblem(failed, 'rate_limited')).toBe(false);
+    expect(failed).toMatchObject({ status: 404, requestId: expect.any(String) as string });
+  });
+
+  it('under a key that was used for something else is refused', async () => {
+    const [first, second] = [await newKey(), await newKey()];
+    await client.use(first, { idempotencyKey: 'one' });
+    const failed = await client.use(second, { idempotencyKey: 'one' }).catch((error: unknown) => error);
+    expect(isProblem(failed, 'idempotency_key_reused')).toBe(true);
+  });
+
+  it('waits no longer than the interface can', async () => {
+    await expect(client.use('KEY', { waitMs: 31_000 })).rejects.toThrow('waitMs is 0 to 30,000.');
+  });
+});
+
+describe('a coupon', () => {
+  const cart = { code: 'MAY', items: [{ productKey: 'RGsF', amount: 1_000, quantity: 2 }] };
+
+  it('is quoted for a cart, and redeemed by an order once', async () => {
+    await sandbox.store.createCoupon({ coupon_type: 'multi', code: 'MAY', percent_off: 20 });
+    await sandbox.agent.syncNow();
+    await expect.poll(() => client.quote(cart).catch(() => null)).toMatchObject({ redeemable: true });
+    expect(await client.quote(cart)).toMatchObject({
+      subtotal: 2_000,
+      discount: 400,
+      total: 1_600,
+      items: [{ productKey: 'RGsF', amount: 1_000, quantity: 2, discount: 400 }],
+      scope: 'this_agent',
+    });
+    const redeemed = await client.redeem('order-1', cart);
+    expect(redeemed).toMatchObject({ order: 'order-1', discount: 400 });
+    expect(await client.redeem('order-1', cart)).toEqual(redeemed);
+  });
+
+  it('that cannot be redeemed says why', async () => {
+    const failed = await client
+      .redeem('order-2', { ...cart, items: [{ productKey: 'RGsF', amount: 1_000, recurring: true }] })
+      .catch((error: unknown) => error);
+    expect(isProblem(failed, 'coupon_not_redeemable')).toBe(true);
+    expect(failed).toMatchObject({ reasons: ['recurring_not_covered'] });
+  });
+});

@@ -1,0 +1,189 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LastKnown, type License, type Verdict } from '../../src/client/index.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const day = 24 * 60 * 60 * 1000;
+const today = Date.UTC(2026, 0, 1);
+const license: License = {
+  licenseKey: 'WTKP4-66NL5-HMKQW-GFSCZ',
+  productKey: 'RGsF',
+  buyerEmail: 'buyer@example.com',
+  enabled: true,
+  uses: 3,
+  date: new Date(Date.UTC(2025, 0, 1)),
+};
+const key = license.licenseKey;
+const disabled: Verdict = {
+  verdict: 'refused',
+  reason: 'disabled',
+  license: { ...license, enabled: false },
+  source: 'agent',
+};
+const notFound: Verdict = { verdict: 'refused', reason: 'not_found', license: null, source: 'agent' };
+const away: Verdict = { verdict: 'undetermined', reason: 'agent_away', license: null, error: null };
+
+function valid(): Verdict {
+  return {
+    verdict: 'valid',
+    license,
+    source: 'agent',
+    freshness: 'fresh',
+    confirmedAt: new Date(),
+    graceUntil: null,
+    pending: 0,
+  };
+}
+
+let directory: ReturnType<typeof temporaryDirectory>;
+let file: string;
+
+/** Judges as a program does that is started for each question. */
+async function judge(said: Verdict): Promise<string> {
+  const judged = await new LastKnown({ file }).judge(key, said);
+  return judged.verdict === 'valid' ? `valid (${judged.source})` : judged.reason;
+}
+
+function pass(ms: number): void {
+  vi.setSystemTime(Date.now() + ms);
+}
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  file = join(directory.path, 'made', 'last-known.json');
+  vi.useFakeTimers({ toFake: ['Date'], now: today });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await directory[Symbol.asyncDispose]();
+});
+
+describe('while the agent is down', () => {
+  it('a key that was valid goes on for the grace, and no longer', async () => {
+    expect(await judge(valid())).toBe('valid (agent)');
+    pass(13 * day);
+    expect(await judge(away)).toBe('valid (last_known)');
+    pass(day);
+    expect(await judge(away)).toBe('agent_away');
+  });
+
+  it('a clock that is set back lengthens no grace', async () => {
+    await judge(valid());
+    pass(13 * day);
+    await judge(valid());
+    pass(-13 * day);
+    await judge(disabled);
+    pass(13 * day);
+    expect(await judge(away)).toBe('disabled');
+  });
+
+  it('the license is answered as it was', async () => {
+    await judge(valid());
+    expect(await new LastKnown({ file }).judge(key, away)).toEqual({
+      verdict: 'valid',
+      license,
+      source: 'last_known',
+      freshness: 'grace',
+      confirmedAt: new Date(today),
+      graceUntil: new Date(today + 14 * day),
+      pending: 0,
+    });
+  });
+
+  it('of a key that was never valid nothing is known', async () => {
+    expect(await judge(away)).toBe('agent_away');
+    expect(await judge(notFound)).toBe('not_found');
+  });
+});
+
+describe('what revokes a key', () => {
+  it('is that it was disabled, at once and for good', async () => {
+    await judge(valid());
+    expect(await judge(disabled)).toBe('disabled');
+    expect(await judge(away)).toBe('disabled');
+  });
+
+  it('is that it is unknown when that is said again a day later', async () => {
+    await judge(valid());
+    expect(await judge(notFound)).toBe('valid (last_known)');
+    pass(day - 1);
+    expect(await judge(notFound)).toBe('valid (last_known)');
+    pass(1);
+    expect(await judge(notFound)).toBe('not_found');
+    expect(await judge(away)).toBe('not_found');
+    expect(await judge(notFound)).toBe('not_found');
+  });
+
+  it('is not that it is unknown on two days with an answer in between', async () => {
+    await judge(valid());
+    await judge(notFound);
+    pass(day / 2);
+    await judge(valid());
+    pass(day / 2);
+    expect(await judge(notFound)).toBe('valid (last_known)');
+  });
+
+  it('is no silence, however long: that only ends the grace', async () => {
+    await judge(valid());
+    pass(30 * day);
+    expect(await judge(away)).toBe('agent_away');
+    expect(await judge(notFound)).toBe('expired');
+    expect(await judge(valid())).toBe('valid (agent)');
+  });
+
+  it('is taken back by the agent alone', async () => {
+    await judge(disabled);
+    expect(await judge(away)).toBe('disabled');
+    expect(await judge(valid())).toBe('valid (agent)');
+    expect(await judge(away)).toBe('valid (last_known)');
+  });
+});
+
+describe('the file', () => {
+  it('is for this user alone, and has no license key in it', async () => {
+    await judge(valid());
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).not.toContain(key);
+  });
+
+  it.each([
+    '',
+    '{',
+    '[]',
+    '{"version":2,"keys":{}}',
+    '{"version":1}',
+    '{"version":1,"latest":1,"keys":{"a":{"verdict":"valid"}}}',
+  ])('counts as empty when it is %j, and is written anew', async (text) => {
+    await judge(valid());
+    writeFileSync(file, text);
+    expect(await judge(away)).toBe('agent_away');
+    await judge(valid());
+    expect(await judge(away)).toBe('valid (last_known)');
+  });
+
+  it('that cannot be written stands in nobody’s way', async () => {
+    writeFileSync(join(directory.path, 'made'), 'no directory');
+    expect(await judge(valid())).toBe('valid (agent)');
+  });
+
+  it('is written once for many verdicts of one hour', async () => {
+    const lastKnown = new LastKnown({ file });
+    await lastKnown.judge(key, valid());
+    const { mtimeNs, ino } = statSync(file, { bigint: true });
+    pass(day / 48);
+    await lastKnown.judge(key, valid());
+    expect(statSync(file, { bigint: true })).toMatchObject({ mtimeNs, ino });
+    pass(day / 24);
+    await lastKnown.judge(key, valid());
+    expect(statSync(file, { bigint: true }).ino).not.toBe(ino);
+  });
+
+  it('keeps the last hundred keys', async () => {
+    const lastKnown = new LastKnown({ file });
+    for (let count = 0; count <= 100; count += 1) await lastKnown.judge(`key ${count}`, valid());
+    const again = new LastKnown({ file });
+    expect((await again.judge('key 0', away)).verdict).toBe('undetermined');
+    expect((await again.judge('key 1', away)).verdict).toBe('valid');
+  });
+});

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
+import { secret, setStageWithAgent } from '../support/agent-stage.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const compiler = join(root, 'node_modules/typescript/bin/tsc');
+
+describe('a thousand uses', () => {
+  it('are counted once each while the agent is killed at random and started again', async () => {
+    await using stage = await setStageWithAgent({ licenses: ['KEY'] });
+    const client = connect({ stateDir: join(stage.directory, 'state'), productSecret: secret });
+    const waiting = Array.from({ length: 1_000 }, (_, number) => `use ${number}`);
+    const work = async (): Promise<void> => {
+      for (let key = waiting.pop(); key !== undefined; key = waiting.pop())
+        await useUntilAnswered(client, key);
+    };
+    const working = Promise.all(Array.from({ length: 8 }, work));
+    for (let times = 0; times < 5; times += 1) {
+      await sleep(20 + Math.random() * 150);
+      expect(waiting).not.toEqual([]);
+      // Kills the one that runs.
+      await stage.startAgent();
+    }
+    await working;
+    await stage.agent.atRest();
+    expect(stage.upstream.license('KEY')?.uses).toBe(1_000);
+    expect((await client.verify('KEY')).license?.uses).toBe(1_000);
+  });
+});
+
+/** As a program does that keeps the key of a change until it is answered. */
+async function useUntilAnswered(client: LatchkeyClient, idempotencyKey: string): Promise<void> {
+  for (;;) {
+    try {
+      await client.use('KEY', { idempotencyKey, deadlineMs: 500 });
+      return;
+    } catch (error) {
+      if (!(error instanceof LatchkeyError && error.isTemporary)) throw error;
+    }
+  }
+}
+
+const program = `
+const client = connect({ url: 'http://127.0.0.1:1', productSecret: 'secret' });
+async function main(): Promise<void> {
+  const said: Verdict = await client.verify('KEY');
+  const told: string = said.verdict === 'valid' ? said.license.buyerEmail : said.reason;
+  const failed: unknown = await client.use('KEY', { deadlineMs: 100 }).catch((error: unknown) => error);
+  if (isProblem(failed, 'rate_limited')) console.log(failed.retryAfterMs satisfies number | null);
+  console.log(told, failed instanceof AgentAwayError && failed.mayHaveCounted);
+}
+void main();
+`;
+const names = "{ AgentAwayError, connect, isProblem, type Verdict } from 'latchkey/client';";
+/** Node as it is installed on the machine, which may be older than ours. */
+const machineNode = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((directory) => !directory.includes('node_modules'))
+  .map((directory) => join(directory, 'node'))
+  .find((file) => existsSync(file));
+
+describe('the client in a program of its own', () => {
+  it('is typed, and runs as a module and as CommonJS, also on the older Node of this machine', async () => {
+    await using home = temporaryDirectory();
+    const installed = join(home.path, 'node_modules/latchkey');
+    await mkdir(join(installed, 'dist/client/cjs'), { recursive: true });
+    await copyFile(join(root, 'package.json'), join(installed, 'package.json'));
+    const compile = (...given: string[]): Promise<unknown> => run(process.execPath, [compiler, ...given]);
+    const client = join(root, 'src/client');
+    await compile('--project', join(client, 'tsconfig.json'), '--outDir', join(installed, 'dist/client'));
+    const commonJs = join(installed, 'dist/client/cjs');
+    await compile('--project', join(client, 'commonjs.json'), '--outDir', commonJs);
+    await writeFile(join(commonJs, 'package.json'), '{"type":"commonjs"}');
+    await writeFile(join(home.path, 'module.mts'), `import ${names}${program}`);
+    await writeFile(join(home.path, 'common.cts'), `import ${names}${program}`);
+    const options = { module: 'nodenext', target: 'es2022', strict: true, types: ['node'], outDir: 'out' };
+    const typeRoots = [join(root, 'node_modules/@types')];
+    const project = { compilerOptions: { ...options, typeRoots }, include: ['*.mts', '*.cts'] };
+    await writeFile(join(home.path, 'tsconfig.json'), JSON.stringify(project));
+    await compile('--project', home.path);
+    for (const node of [process.execPath, machineNode ?? process.execPath]) {
+      for (const file of ['out/module.mjs', 'out/common.cjs']) {
+        const { stdout } = await run(node, [join(home.path, file)]);
+        expect(stdout).toBe('agent_away false\n');
+      }
+    }
+  });
+});
