@@ -30,6 +30,10 @@ const commands = commandsOf(readme);
 const configuration = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
 const licenseKey = /license_key=([A-Z0-9-]+)/.exec(readme)?.[1] ?? '';
 const prefix = 'npm run latchkey -- ';
+/** The seller's guide goes on where the README ends. */
+const sellerCommands = commandsOf(readFileSync(join(root, 'examples/guides/seller.md'), 'utf8')).map(
+  (command) => command.replace(/^latchkey /, prefix),
+);
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -106,10 +110,11 @@ test('an agent configured, called and looked at as the README says does what it 
   }
 }, 60_000);
 
-test('the central API run as the README says sells, refunds, discounts and takes over what another store sold', async () => {
+test('the central API run as the README and the seller’s guide say sells, refunds, discounts and takes over what another store sold', async () => {
   await using folder = temporaryDirectory();
   const port = await freePort();
-  const steps = commands.filter((command) => command.endsWith('--state-dir ./store'));
+  const all = new Set([...commands, ...sellerCommands]);
+  const steps = [...all].filter((command) => command.endsWith('--state-dir ./store'));
   const serve = steps.find((command) => command.includes(' serve ')) ?? '';
   const args = `${serve.replace(prefix, '')} --listen 127.0.0.1:${port}`;
   await using _authority = await serving(args, folder.path, 'store');

@@ -7,10 +7,16 @@ import { adminToken, openApp, serverOf } from '../support/http-app.ts';
 
 type Row = { coupon: string; cart: string; off: string; left: string; lines: string };
 
-/** The worked examples of the README. */
+/** The worked examples of the guide. */
 function examples(): Row[] {
-  const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
-  const section = readme.slice(readme.indexOf('## Coupons at checkout'), readme.indexOf('## Develop'));
+  const guide = readFileSync(
+    fileURLToPath(new URL('../../examples/guides/seller.md', import.meta.url)),
+    'utf8',
+  );
+  const section = guide.slice(
+    guide.indexOf('## Coupons at checkout'),
+    guide.indexOf('## Take over a catalogue'),
+  );
   const rows = section.split('\n').filter((line) => line.startsWith('| `--type'));
   return rows.map((line) => {
     const [coupon = '', cart = '', off = '', left = '', lines = ''] = line
@@ -46,7 +52,7 @@ async function ask(server: FastifyInstance, url: string, payload: object): Promi
   return answer.json<{ data: Data }>().data;
 }
 
-test('the worked examples of the README are what the program answers', async () => {
+test('the worked examples of the guide are what the program answers', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);
   for (const key of ['A', 'B', 'MONTHLY']) {

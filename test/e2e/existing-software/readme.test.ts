@@ -10,17 +10,17 @@ import { startDaemonProcess } from '../../support/daemon-process.ts';
 import { startPlainUpstream } from '../../support/plain-upstream.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
-/* The three ways of the README's section "You already have software", as it writes them down. */
+/* The three ways of the guide's section "You already have software", as it writes them down. */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const guide = readFileSync(join(root, 'examples/guides/desktop.md'), 'utf8');
 const run = promisify(execFile);
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
 const secret = 'the-product-secret';
 
 /** The block of code under a heading of the section. */
 function blockOf(heading: string, language: string): string {
-  const [, text = ''] = readme.split(`\n### ${heading}\n`);
+  const [, text = ''] = guide.split(`\n### ${heading}\n`);
   const block = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(
     text.split('\n## ', 1)[0] ?? '',
   )?.[1];
@@ -65,7 +65,7 @@ interface Mapped {
   readonly doctor: string;
 }
 
-/** Plays on a machine on which the store's name leads to the agent, configured as the README says. */
+/** Plays on a machine on which the store's name leads to the agent, configured as the guide says. */
 async function playMapped(directory: string, configuration: string): Promise<Mapped> {
   const make = (out: string): ReturnType<typeof runProcess> =>
     runProcess(['certificate', 'make', '--host', 'api.example.com', '--out', join(directory, out)]);

@@ -1,0 +1,152 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { commands } from '../src/cli/commands.ts';
+import { readArguments } from '../src/cli/syntax/arguments.ts';
+import { findPlace } from '../src/cli/syntax/place.ts';
+import { settingsOf } from '../src/config/description.ts';
+import { formatFault } from '../src/config/fault.ts';
+import { parseConfiguration } from '../src/config/load.ts';
+import { root as settings } from '../src/config/settings/root.ts';
+import { certificate, privateKey } from './support/certificate.ts';
+import { blocksOf, chapterOf, guides, readExample } from './support/guides.ts';
+
+const repository = join(import.meta.dirname, '..');
+
+/** The programs besides `latchkey` that a guide may call: those of the system. */
+const systemPrograms = new Set(['apt', 'curl', 'install', 'journalctl', 'rm', 'sudoedit', 'systemctl']);
+
+/** A command as words, without `sudo` and its options. */
+function wordsOf(line: string): string[] {
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  if (words[0] !== 'sudo') return words;
+  return words.slice(words[1] === '-u' ? 3 : 1);
+}
+
+/** Why `latchkey` would not understand a command line; null: it does. */
+async function misunderstanding(argv: readonly string[]): Promise<string | null> {
+  try {
+    const { words, entry } = findPlace(argv, commands);
+    if (entry === null || 'members' in entry) return 'it is no whole command';
+    if (argv.includes('--help')) return null;
+    const { declaration } = await entry.load();
+    readArguments(argv, { words, usage: entry.usage, declaration });
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+describe.each(guides)('%s', (path) => {
+  const text = readExample(path);
+
+  test('leads only to what there is: files, and headings in them', () => {
+    for (const [, target = '', citation = ''] of text.matchAll(/\]\(([^)#:]+)\)(?:, ([A-Z][^.;:|)]*))?/g)) {
+      const file = join('examples', dirname(path), target);
+      expect(existsSync(join(repository, file)), `${path}: ${target}`).toBe(true);
+      if (citation === '' || !target.endsWith('.md')) continue;
+      const headings = [...readFileSync(join(repository, file), 'utf8').matchAll(/^#+ (.+)$/gm)];
+      expect(
+        headings.map(([, heading]) => heading),
+        `${path}: ${target}`,
+      ).toContain(citation.trim());
+    }
+  });
+
+  test('has commands that the shell and latchkey understand', async () => {
+    for (const block of blocksOf(text, 'sh')) {
+      expect(spawnSync('bash', ['-n'], { input: block }).status, block).toBe(0);
+      for (const line of block.split('\n').filter((each) => each.trim() !== '')) {
+        const [program = '', ...argv] = wordsOf(line);
+        const fault = program === 'latchkey' ? await misunderstanding(argv) : null;
+        const isKnown = program === 'latchkey' || systemPrograms.has(program);
+        expect([line, isKnown, fault]).toEqual([line, true, null]);
+      }
+    }
+  });
+
+  test('has commands within its sentences that latchkey understands', async () => {
+    const prose = text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '');
+    for (const [, line = ''] of prose.matchAll(/`(?:sudo )?latchkey ([^`]+)`/g)) {
+      const found = await misunderstanding(wordsOf(line));
+      // A sentence may leave out what stands for itself in it.
+      expect([line, found?.replace(/^\S+ is missing.*/s, 'short')]).toEqual([
+        line,
+        found === null ? undefined : 'short',
+      ]);
+    }
+  });
+
+  test('has configurations that are sound', () => {
+    for (const block of blocksOf(text, 'yaml')) {
+      const files: Record<string, string> = {
+        '/etc/latchkey/config.yaml': block,
+        '/etc/latchkey/tls/cert.pem': certificate,
+        '/etc/latchkey/tls/key.pem': privateKey,
+      };
+      const result = parseConfiguration({
+        file: '/etc/latchkey/config.yaml',
+        environment: {},
+        home: '/',
+        platform: 'linux',
+        directory: '/',
+        readFile: (name) => files[name] ?? 'a-secret',
+      });
+      expect(result.ok ? [] : result.faults.map(formatFault), block).toEqual([]);
+    }
+  });
+
+  test('names settings and words of the interface that exist', () => {
+    const keys = new Set(
+      settingsOf(settings).flatMap(({ path: steps }) => {
+        const names = steps.filter((step) => step !== '[]');
+        return names.map((_, index) => names.slice(0, index + 1).join('.'));
+      }),
+    );
+    const sections = Object.keys(settings.keys).join('|');
+    const named = [...text.matchAll(new RegExp(`\`((?:${sections})\\.[a-z_.[\\]]+)`, 'g'))];
+    for (const [, key = ''] of named) expect(keys, path).toContain(key.replaceAll('[]', ''));
+    const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:ts|md)$/.test(name))
+      .map((name) => readFileSync(join(repository, 'src', name), 'utf8'))
+      .join('\n');
+    for (const [, word = ''] of text.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)) {
+      expect(sources.includes(word), `${path}: ${word}`).toBe(true);
+    }
+  });
+});
+
+test('the guides are those that their README leads to', () => {
+  const start = readExample('README.md');
+  for (const path of guides.filter((each) => each !== 'README.md')) expect(start).toContain(`(${path})`);
+});
+
+test('every alert is a heading of the operator’s guide, with what to do, and it has no other', () => {
+  const { groups } = parse(readExample('prometheus/alerts.yaml')) as {
+    groups: { rules: { alert: string }[] }[];
+  };
+  const chapter = chapterOf(readExample('guides/operator.md'), 'Alerts');
+  const headings = [...chapter.matchAll(/^### (.+)\n\n(.+)$/gm)];
+  const alerts = groups.flatMap(({ rules }) => rules.map(({ alert }) => alert));
+  expect(new Set(headings.map(([, heading]) => heading))).toEqual(new Set(alerts));
+  for (const [, heading, told = ''] of headings) expect(told.length, heading).toBeGreaterThan(80);
+});
+
+test('every kind of secret that a configuration or a command knows is told how to rotate', () => {
+  const chapter = chapterOf(readExample('guides/operator.md'), 'Rotate each secret');
+  for (const word of [
+    'secret_file',
+    'api_key_file',
+    'upstream.proxy',
+    'listen.tls',
+    'admin.token',
+    'api.key',
+    'product roll',
+    'account roll',
+    'token revoke',
+  ]) {
+    expect(chapter).toContain(word);
+  }
+});
