@@ -188,6 +188,8 @@ const status: Status = {
     breaker: 'closed',
     lastSuccessAt: 0,
     lastError: null,
+    lastErrorAt: null,
+    recoveredAt: null,
     pausedProducts: [],
     couponsPaused: false,
   },
@@ -208,7 +210,8 @@ const status: Status = {
   },
   preload: null,
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
-  clock: { suspect: false, highWater: 0 },
+  clock: { now: 0, suspect: false, highWater: 0 },
+  totals: { verifies: 0, uses: 0 },
 };
 
 test('the alerts and the scrape name metrics, labels and a route that exist', async () => {

@@ -38,6 +38,8 @@ const drainMs = 10_000;
 const lastAnswerMs = 1_000;
 /** How old the counts of the records may be in the metrics, in ms: counting looks at every record. */
 const countsAgeMs = 10_000;
+/** A status is asked for again and again: its counts of the records may be older than they took to make by so much. */
+const countingShare = 20;
 
 export type DaemonOptions = {
   log: Log;
@@ -123,7 +125,7 @@ export class Daemon {
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
   readonly #backups: Backups;
-  #counted: { records: RecordCounts; at: number } | null = null;
+  #counted: { records: RecordCounts; at: number; tookMs: number } | null = null;
 
   /** Use `startDaemon`. */
   constructor(parts: DaemonParts) {
@@ -187,7 +189,7 @@ export class Daemon {
   }
 
   async status(): Promise<Status> {
-    return await statusOf(this.#statusParts());
+    return await this.#statusWithCounts((age, tookMs) => age < countingShare * tookMs);
   }
 
   /** Puts another configuration in force: secrets, products, rates, freshness. */
@@ -246,23 +248,26 @@ export class Daemon {
       role: this.#role,
       backup: (signal) => this.#backups.make(signal),
       status: () => this.status(),
-      measuredStatus: () => this.#measuredStatus(),
+      measuredStatus: () => this.#statusWithCounts((age) => age <= countsAgeMs),
       readiness: () => this.#readiness,
       liveness: () => this.#liveness(),
     });
   }
 
-  async #measuredStatus(): Promise<Status> {
+  /** The status with counts of the records, made anew unless those from `age` ms ago will do. */
+  async #statusWithCounts(isRecent: (age: number, tookMs: number) => boolean): Promise<Status> {
     const { clock } = this.#parts;
     const parts = this.#statusParts();
-    if (this.#counted === null || clock.steady() - this.#counted.at > countsAgeMs) {
-      this.#counted = { records: await recordCounts(parts), at: clock.steady() };
+    const began = clock.steady();
+    if (this.#counted === null || !isRecent(began - this.#counted.at, this.#counted.tookMs)) {
+      const records = await recordCounts(parts);
+      this.#counted = { records, at: clock.steady(), tookMs: clock.steady() - began };
     }
     const { records } = this.#counted;
-    return await statusOf({ ...parts, records });
+    return statusOf({ ...parts, records });
   }
 
-  #statusParts(): StatusParts {
+  #statusParts(): Omit<StatusParts, 'records'> {
     const notAfter = this.#listeners?.certificateEnd() ?? null;
     const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
     return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt };

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 import type { Licensing } from '../service/answers.ts';
-import type { OutboxStatus, Status, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
+import type { OutboxStatus, Status, Totals, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import type { CommitMeasure } from './threads/writer-message.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
@@ -36,6 +36,7 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #requestDuration: Histogram;
   readonly #verdicts: Counter<'freshness' | 'enabled'>;
   readonly #upstreamRequests: Counter<'outcome'>;
+  readonly #totals = { verifies: 0, uses: 0 };
   readonly #unexpected: Counter;
   readonly #commitDuration: Histogram;
   readonly #commitSize: Histogram;
@@ -79,20 +80,30 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requests.inc({ route: 'none', status });
   }
 
-  /** The same licensing, with every verify that it answers counted. */
+  /** The same licensing, with every verify and every use that it answers counted. */
   countVerdicts(licensing: Licensing): Licensing {
     return {
-      change: (request, signal) => licensing.change(request, signal),
+      change: async (request, signal) => {
+        const result = await licensing.change(request, signal);
+        if (result.ok && request.trigger === 'usage') this.#totals.uses += 1;
+        return result;
+      },
       history: (...asked) => licensing.history(...asked),
       verify: async (...asked) => {
         const result = await licensing.verify(...asked);
         if (result.ok) {
+          this.#totals.verifies += 1;
           const { provenance, license } = result.value;
           this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
         }
         return result;
       },
     };
+  }
+
+  /** What was answered since the start. */
+  totals(): Totals {
+    return { ...this.#totals };
   }
 
   answered(outcome: (typeof outcomes)[number]): void {

@@ -3,6 +3,7 @@ import type { RecordCounts, Status } from '../service/status.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
+import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
 
 export type StatusParts = {
@@ -13,13 +14,14 @@ export type StatusParts = {
   reader: Reader;
   clock: KeptClock;
   role: Role;
-  /** Counted anew when it is not given: that looks at every record. */
-  records?: RecordCounts;
+  metrics: Pick<Metrics, 'totals'>;
+  /** To count them looks at every record. */
+  records: RecordCounts;
 };
 
 /** How this process stands at this moment. */
-export async function statusOf(parts: StatusParts): Promise<Status> {
-  const { instance, startedAt, listeners, current, reader, clock, role } = parts;
+export function statusOf(parts: StatusParts): Status {
+  const { instance, startedAt, listeners, current, reader, clock, role, metrics, records } = parts;
   const oldestAt = reader.operations.oldestAt();
   return {
     role: current.configuration.role,
@@ -37,8 +39,9 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
     preload: role.upstream === null ? null : reader.preload.progress(),
-    records: parts.records ?? (await recordCounts(parts)),
-    clock: clock.status(),
+    records,
+    clock: { now: clock.now(), ...clock.status() },
+    totals: metrics.totals(),
   };
 }
 

@@ -10,6 +10,9 @@ export type UpstreamStatus = {
   breaker: 'closed' | 'open' | 'half_open';
   lastSuccessAt: number | null;
   lastError: string | null;
+  lastErrorAt: number | null;
+  /** Since when nothing of the last error is left; null: it is not over, or there was none. */
+  recoveredAt: number | null;
   /** Products whose secret the upstream does not accept. */
   pausedProducts: readonly string[];
   /** The upstream does not accept the API key. */
@@ -46,5 +49,10 @@ export type Status = {
   /** Null on an authority. */
   preload: PreloadProgress | null;
   records: RecordCounts;
-  clock: { suspect: boolean; highWater: number };
+  clock: { now: number; suspect: boolean; highWater: number };
+  /** Answered since the start. */
+  totals: Totals;
 };
+
+/** Verifies that were answered, and uses that were recorded. */
+export type Totals = { verifies: number; uses: number };

@@ -62,7 +62,8 @@ export class Uplink {
   #state: 'up' | 'down' | 'unknown' = 'unknown';
   #since: number;
   #lastSuccessAt: number | null = null;
-  #lastError: string | null = null;
+  /** What went wrong last, when, and since when all is well again (epoch ms; null: it is not). */
+  #trouble: { detail: string; at: number; overAt: number | null } | null = null;
   #lastRequestAt: number;
 
   constructor(parts: UplinkParts) {
@@ -76,7 +77,7 @@ export class Uplink {
   admission(): Admission {
     const permission = this.#permission();
     if (!permission.admitted || this.#breaker.state === 'closed') return permission;
-    const detail = `the upstream is away (${this.#lastError ?? 'no answer'})`;
+    const detail = `the upstream is away (${this.#trouble?.detail ?? 'no answer'})`;
     return { admitted: false, detail, againAt: null };
   }
 
@@ -112,7 +113,6 @@ export class Uplink {
     const { clock, meter, onRetryAfter } = this.#parts;
     meter.answered(outcome.outcome);
     this.#lastRequestAt = clock.steady();
-    if (isSuccess(outcome)) this.#lastSuccessAt = clock.now();
     if (outcome.outcome !== 'applied' && outcome.retryAfterMs !== null) {
       const until = clock.steady() + outcome.retryAfterMs;
       if (until > this.#notBefore) onRetryAfter(until);
@@ -121,6 +121,7 @@ export class Uplink {
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isAnswer(outcome)) this.#observeAnswer();
     this.#observeCredential(outcome, owner);
+    if (isSuccess(outcome)) this.#observeSuccess();
   }
 
   /** Takes note of a count that this agent's own operations do not explain. */
@@ -193,7 +194,9 @@ export class Uplink {
       protocol: 'plain',
       breaker: this.#breaker.state,
       lastSuccessAt: this.#lastSuccessAt,
-      lastError: this.#lastError,
+      lastError: this.#trouble?.detail ?? null,
+      lastErrorAt: this.#trouble?.at ?? null,
+      recoveredAt: this.#trouble?.overAt ?? null,
       pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
       couponsPaused: this.#refused.has(null),
     };
@@ -230,12 +233,12 @@ export class Uplink {
     const { clock, log, onChange } = this.#parts;
     const isAnswered = outcome.status !== null;
     const wasProbe = this.#breaker.state === 'half_open';
-    this.#lastError = outcome.detail;
+    this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
     this.#move({ type: 'failure', at: clock.steady(), subject: isAnswered ? subject : null });
     // What fails about one key alone says nothing about the upstream; a probe that fails does.
     if (this.#state !== 'down' && (!isAnswered || wasProbe)) {
       this.#become('down');
-      log.warn({ error: this.#lastError }, 'the upstream is away: answering from local state');
+      log.warn({ error: outcome.detail }, 'the upstream is away: answering from local state');
     }
     onChange();
   }
@@ -255,11 +258,17 @@ export class Uplink {
     }
   }
 
+  #observeSuccess(): void {
+    this.#lastSuccessAt = this.#parts.clock.now();
+    const isWell = this.#state === 'up' && this.#breaker.state === 'closed' && this.#refused.size === 0;
+    if (this.#trouble !== null && isWell) this.#trouble.overAt ??= this.#lastSuccessAt;
+  }
+
   #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {
     const { clock, log, onRecovery, onChange } = this.#parts;
     const whose = owner === null ? { coupons: true } : { product: owner };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
-      this.#lastError = outcome.detail;
+      this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
       if (!this.#refused.has(owner)) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');

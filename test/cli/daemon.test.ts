@@ -36,6 +36,8 @@ const status = {
     breaker: 'open',
     last_success_at: null,
     last_error: 'connection refused',
+    last_error_at: '2024-02-22T13:23:05+00:00',
+    recovered_at: null as string | null,
     paused_products: [],
     coupons_paused: false,
   },
@@ -47,11 +49,17 @@ const status = {
     inferred: 0,
     conflicted: 2,
     dead: 0,
+    delivered: 7,
     oldest_age_s: 61,
   },
   preload: { done: 2, failed: 1, left: 0 },
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
-  clock: { suspect: false, high_water: '2024-02-22T11:23:05+00:00' },
+  clock: {
+    now: '2024-02-22T13:24:05+00:00',
+    suspect: false,
+    high_water: '2024-02-22T11:23:05+00:00',
+  },
+  totals: { verifies: 100, uses: 10 },
 };
 
 test('status of an agent is readable at a glance', async () => {
@@ -61,17 +69,26 @@ test('status of an agent is readable at a glance', async () => {
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'latchkey    0.1.0, agent, up 3h 12m',
-      'listening   http://127.0.0.1:8787, /run/l.sock',
-      'upstream    down since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
-      'last error  connection refused',
-      'outbox      12 pending, 1 uncertain, oldest 1m 1s',
-      `attention   1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox retry, drop or confirm`,
-      'preload     2 fetched, 1 unknown',
-      'records     3 fresh, 1 grace',
+      'latchkey   0.1.0, agent, up 3h 12m',
+      'listening  http://127.0.0.1:8787, /run/l.sock',
+      'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, breaker open, last success never',
+      'wrong now  connection refused, 1 min ago',
+      'outbox     12 pending, 1 uncertain, oldest 1m 1s',
+      `attention  1 held, 2 conflicted: see latchkey --state-dir ${daemon.stateDir} outbox list, then outbox show, retry, drop or confirm`,
+      'preload    2 fetched, 1 unknown',
+      'records    3 fresh, 1 grace',
       '',
     ].join('\n'),
   );
+});
+
+test('status tells an error that is over apart from one that is not', async () => {
+  await using daemon = await startFakeDaemon();
+  const upstream = { ...status.upstream, state: 'up', recovered_at: '2024-02-22T13:23:35+00:00' };
+  daemon.answer({ body: { ...status, upstream } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^last error +connection refused, 1 min ago; recovered 30 sec ago$/m);
+  expect(out).not.toContain('wrong now');
 });
 
 test('status of an authority has no upstream to tell of', async () => {
@@ -187,7 +204,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
   expect(code).toBe(0);
   expect(out).toBe(
     [
-      'upstream  paused since 2024-02-22T11:23:05+00:00, plain protocol, breaker open, last success never',
+      'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), plain protocol, breaker open, last success never',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
       `note      nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',
@@ -207,12 +224,12 @@ test('status names what the upstream refuses, what was taken as applied, and wha
   const outbox = { ...status.outbox, held: 0, conflicted: 0, inferred: 4 };
   daemon.answer({ body: { ...status, upstream, outbox } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
-  expect(out).toContain('refused     the secret of RGsF, the secret of Xy, the API key: put the right one');
+  expect(out).toContain('refused    the secret of RGsF, the secret of Xy, the API key: put the right one');
   expect(out).toContain(
-    `paused      nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
+    `paused     nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
   );
   expect(out).toContain(
-    `inferred    4 taken as applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,
+    `inferred   4 taken as applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,
   );
   expect(out).not.toContain('attention');
 });

@@ -13,7 +13,9 @@ test('changes that the upstream refuses for good are shown, and a person decides
   await eventually(async () => (await agent.status()).outbox.dead === 3);
 
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
-  expect((await latchkey('status')).out).toMatch(/^attention +3 dead: .*outbox retry, drop or confirm$/m);
+  expect((await latchkey('status')).out).toMatch(
+    /^attention +3 dead: .*outbox show, retry, drop or confirm$/m,
+  );
   const listed = JSON.parse((await latchkey('outbox', 'list', '--json')).out) as {
     operations: { id: string; license_key: string; state: string; last_error: string }[];
   };

@@ -20,8 +20,10 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
     inferred: 0,
     conflicted: 0,
     dead: 0,
+    delivered: 0,
     oldest_age_s: null,
   });
+  expect(up.totals).toMatchObject({ verifies: 2, uses: 0 });
   expect(up.records).toEqual({ fresh: 1, stale: 0, grace: 0, expired: 0, disabled: 1 });
   for (const at of [up.upstream.since, up.upstream.last_success_at ?? '']) {
     // Written in whole seconds.
@@ -48,7 +50,11 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   await stage.proxy.become({ kind: 'pass' });
   await agent.atRest();
   await eventually(async () => (await agent.status()).upstream.state === 'up');
-  expect((await agent.status()).outbox).toMatchObject({ pending: 0, oldest_age_s: null });
+  const { upstream: well, outbox, totals } = await agent.status();
+  expect(outbox).toMatchObject({ pending: 0, delivered: 1, oldest_age_s: null });
+  expect(totals.uses).toBe(1);
+  expect(well.last_error).toMatch(/./);
+  expect(Date.parse(well.recovered_at ?? '')).toBeGreaterThanOrEqual(Date.parse(well.last_error_at ?? ''));
 }, 60_000);
 
 test('status names the credentials that the upstream refuses, and what to do, until they are right', async () => {
@@ -66,7 +72,7 @@ test('status names the credentials that the upstream refuses, and what to do, un
   });
   expect((await agent.status()).upstream).toMatchObject({ state: 'up', paused_products: ['product'] });
   const told = await operate(stage.directory, 'status');
-  expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey sync resume$/m);
+  expect(told.out).toMatch(/^refused +the secret of product, the API key: .*latchkey .*sync resume$/m);
   expect(told.out).not.toContain(secret);
 
   // The way that is named: right credentials in the configuration, or the old ones accepted again.

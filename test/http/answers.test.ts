@@ -275,6 +275,8 @@ const agentStatus: Status = {
     breaker: 'half_open',
     lastSuccessAt: null,
     lastError: 'refused',
+    lastErrorAt: Date.parse('2026-01-01T00:01:00Z'),
+    recoveredAt: null,
     pausedProducts: ['RGsF'],
     couponsPaused: false,
   },
@@ -326,6 +328,8 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
       breaker: 'half_open',
       last_success_at: null,
       last_error: 'refused',
+      last_error_at: '2026-01-01T00:01:00+00:00',
+      recovered_at: null,
       paused_products: ['RGsF'],
       coupons_paused: false,
     },
@@ -337,11 +341,17 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
       inferred: 4,
       conflicted: 5,
       dead: 6,
+      delivered: 7,
       oldest_age_s: 1,
     },
     preload: null,
     records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
-    clock: { suspect: false, high_water: '2026-02-22T11:23:05+00:00' },
+    clock: {
+      now: '2026-02-22T11:24:00+00:00',
+      suspect: false,
+      high_water: '2026-02-22T11:23:05+00:00',
+    },
+    totals: { verifies: 3, uses: 2 },
   });
 });
 

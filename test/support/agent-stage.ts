@@ -61,14 +61,17 @@ export interface Statusz {
     breaker: string;
     last_success_at: string | null;
     last_error: string | null;
+    last_error_at: string | null;
+    recovered_at: string | null;
     paused_products: readonly string[];
     coupons_paused: boolean;
   };
   readonly outbox: Record<
-    'pending' | 'in_flight' | 'uncertain' | 'held' | 'inferred' | 'conflicted' | 'dead',
+    'pending' | 'in_flight' | 'uncertain' | 'held' | 'inferred' | 'conflicted' | 'dead' | 'delivered',
     number
   > & { oldest_age_s: number | null };
   readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
+  readonly totals: { verifies: number; uses: number };
   readonly clock: { suspect: boolean };
 }
 

@@ -144,7 +144,12 @@ export const authorityStatus: Status = {
   outbox: null,
   preload: null,
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
-  clock: { suspect: false, highWater: Date.parse('2026-02-22T11:23:05Z') },
+  clock: {
+    now: Date.parse('2026-02-22T11:24:00Z'),
+    suspect: false,
+    highWater: Date.parse('2026-02-22T11:23:05Z'),
+  },
+  totals: { verifies: 3, uses: 2 },
 };
 
 export const limits: HttpLimits = {

@@ -400,6 +400,27 @@ describe('a credential that the upstream refuses', () => {
   });
 });
 
+it('tells when its last error came, and since when nothing is left of it', async () => {
+  const line = new Line();
+  await line.fail();
+  expect(line.uplink.status()).toMatchObject({ lastErrorAt: line.clock.now(), recoveredAt: null });
+  await line.time.advance(minute);
+  line.observe(applied);
+  const recoveredAt = line.clock.now();
+  await line.time.advance(minute);
+  line.observe(applied);
+  expect(line.uplink.status()).toMatchObject({ lastErrorAt: recoveredAt - minute, recoveredAt });
+});
+
+it('has not recovered while a credential is refused', () => {
+  const line = new Line();
+  line.observe(no('unauthorized'));
+  line.uplink.observe(applied, { owner: 'other', subject: 'K' });
+  expect(line.uplink.status().recoveredAt).toBeNull();
+  line.observe(applied);
+  expect(line.uplink.status().recoveredAt).not.toBeNull();
+});
+
 it('tells what holds everything up, what a person can end before what passes by itself', () => {
   const line = new Line();
   expect(line.uplink.obstacle('press')).toBeNull();

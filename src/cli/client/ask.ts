@@ -13,6 +13,8 @@ export interface AnswerView<Shape> {
   readonly schema: z.ZodType<Shape>;
   /** `hint` writes the commands that are advised. */
   readonly show: (data: Shape, answer: Answer, hint: Hint) => Shown;
+  /** What time it is for whoever answers, in epoch ms; default: the `Date` of the answer. */
+  readonly now?: (data: Shape) => number;
   /** The exit code for the answer; default: done. */
   readonly judge?: (data: Shape) => number;
 }
@@ -98,7 +100,7 @@ async function show<Shape>(
   view: AnswerView<Shape>,
 ): Promise<number> {
   if (options.json) output.printJson(raw);
-  else await output.show(view.show(data, answer, hintFor(options)), toldAt(answer));
+  else await output.show(view.show(data, answer, hintFor(options)), view.now?.(data) ?? toldAt(answer));
   return view.judge?.(data) ?? exitCode.done;
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { AnswerView } from '../client/ask.ts';
-import type { Answer } from '../client/call.ts';
-import { type Block, formatAge, formatFields } from '../format.ts';
+import { brief, type Cell, formatAge, formatFields, instant, type Tone, toned } from '../format.ts';
 import type { Hint } from '../hint.ts';
 
 interface UpstreamStatus {
@@ -11,6 +10,8 @@ interface UpstreamStatus {
   readonly breaker: string;
   readonly last_success_at: string | null;
   readonly last_error: string | null;
+  readonly last_error_at: string | null;
+  readonly recovered_at: string | null;
   readonly paused_products: readonly string[];
   readonly coupons_paused: boolean;
 }
@@ -23,6 +24,8 @@ export const upstreamStatus: z.ZodType<UpstreamStatus> = z.object({
   breaker: z.string(),
   last_success_at: z.string().nullable(),
   last_error: z.string().nullable(),
+  last_error_at: z.string().nullable(),
+  recovered_at: z.string().nullable(),
   paused_products: z.array(z.string()),
   coupons_paused: z.boolean(),
 });
@@ -35,6 +38,7 @@ interface OutboxStatus {
   readonly inferred: number;
   readonly conflicted: number;
   readonly dead: number;
+  readonly delivered: number;
   readonly oldest_age_s: number | null;
 }
 
@@ -47,10 +51,11 @@ export const outboxStatus: z.ZodType<OutboxStatus> = z.object({
   inferred: z.int(),
   conflicted: z.int(),
   dead: z.int(),
+  delivered: z.int(),
   oldest_age_s: z.number().nullable(),
 });
 
-interface Status {
+export interface Status {
   readonly role: string;
   readonly version: string;
   readonly uptime_s: number;
@@ -63,7 +68,8 @@ interface Status {
   readonly outbox: OutboxStatus | null;
   readonly preload: Readonly<Record<'done' | 'failed' | 'left', number>> | null;
   readonly records: Readonly<Record<string, number>>;
-  readonly clock: { readonly suspect: boolean };
+  readonly clock: { readonly now: string; readonly suspect: boolean };
+  readonly totals: { readonly verifies: number; readonly uses: number };
 }
 
 /** `/statusz`, as far as it is shown in words. */
@@ -80,25 +86,30 @@ export const status: z.ZodType<Status> = z.object({
   outbox: outboxStatus.nullable(),
   preload: z.object({ done: z.int(), failed: z.int(), left: z.int() }).nullable(),
   records: z.record(z.string(), z.int()),
-  clock: z.object({ suspect: z.boolean() }),
+  clock: z.object({ now: z.string(), suspect: z.boolean() }),
+  totals: z.object({ verifies: z.int(), uses: z.int() }),
 });
 
 /** Shows how the daemon is. */
-export const statusView: AnswerView<Status> = { schema: status, show: formatStatus };
+export const statusView: AnswerView<Status> = {
+  schema: status,
+  show: (shown, _answer, hint) => formatFields(statusFields(shown, hint)),
+  now: ({ clock }) => Date.parse(clock.now),
+};
 
 /** `/readyz`. */
 export const readiness: z.ZodType<{ readonly status: string; readonly reasons: readonly string[] }> =
   z.object({ status: z.string(), reasons: z.array(z.string()) });
 
-/** Writes the status, one line for each part. */
-function formatStatus(shown: Status, _answer: Answer, hint: Hint): Block {
+/** The parts of the status by their names. */
+export function statusFields(shown: Status, hint: Hint): Readonly<Record<string, Cell>> {
   const { role, version, uptime_s, listeners, upstream, outbox, preload, records, clock } = shown;
-  return formatFields({
+  return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
-    certificate: listeners.tls === null ? null : `until ${listeners.tls.not_after}`,
+    certificate: listeners.tls === null ? null : ['until ', instant(listeners.tls.not_after)],
     upstream: upstream === null ? null : formatUpstream(upstream),
-    'last error': upstream?.last_error,
+    ...(upstream === null ? {} : formatError(upstream)),
     refused: upstream === null ? null : formatRefused(upstream, hint),
     paused: upstream?.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
     outbox: outbox === null ? null : formatOutbox(outbox),
@@ -106,14 +117,29 @@ function formatStatus(shown: Status, _answer: Answer, hint: Hint): Block {
     inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
     preload: preload === null ? null : formatPreload(preload),
     records: formatCounts(records),
-    clock: clock.suspect ? 'SUSPECT: it went back' : null,
-  });
+    clock: clock.suspect ? toned('SUSPECT: it went back', 'bad') : null,
+  };
 }
 
-export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamStatus): string {
+export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamStatus): Cell {
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;
-  const success = last_success_at === null ? 'never' : last_success_at;
-  return `${state} since ${since}, ${protocol} protocol${breakerNote}, last success ${success}`;
+  return [
+    toned(state, tones[state] ?? 'warning'),
+    ' since ',
+    instant(since),
+    `, ${protocol} protocol${breakerNote}, last success `,
+    last_success_at === null ? 'never' : brief(last_success_at),
+  ];
+}
+
+const tones: Readonly<Record<string, Tone>> = { up: 'good', down: 'bad' };
+
+/** What is wrong, or what was: an error that is over is told as such. */
+function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
+  const { last_error: error, last_error_at: at, recovered_at: recovered } = upstream;
+  if (error === null || at === null) return {};
+  if (recovered === null) return { 'wrong now': [toned(error, 'bad'), ', ', brief(at)] };
+  return { 'last error': [`${error}, `, brief(at), '; ', toned('recovered', 'good'), ' ', brief(recovered)] };
 }
 
 export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxStatus): string {
@@ -122,17 +148,21 @@ export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: Ou
 }
 
 /** Names the configured credentials that the upstream refuses, and what to do. */
-function formatRefused({ paused_products, coupons_paused }: UpstreamStatus, hint: Hint): string | null {
+function formatRefused({ paused_products, coupons_paused }: UpstreamStatus, hint: Hint): Cell {
   const secrets = paused_products.map((key) => `the secret of ${key}`);
   const refused = coupons_paused ? [...secrets, 'the API key'] : secrets;
   if (refused.length === 0) return null;
-  return `${refused.join(', ')}: put the right one into the configuration and reload, or: ${hint('sync resume')}`;
+  return [
+    toned(refused.join(', '), 'bad'),
+    `: put the right one into the configuration and reload, or: ${hint('sync resume')}`,
+  ];
 }
 
 /** Counts the changes that wait for a person's decision. */
-function formatAttention({ held, conflicted, dead }: OutboxStatus, hint: Hint): string | null {
+function formatAttention({ held, conflicted, dead }: OutboxStatus, hint: Hint): Cell {
   const counts = formatCounts({ held, conflicted, dead });
-  return counts === null ? null : `${counts}: see ${hint('outbox list')}, then outbox retry, drop or confirm`;
+  if (counts === null) return null;
+  return [toned(counts, 'bad'), `: see ${hint('outbox list')}, then outbox show, retry, drop or confirm`];
 }
 
 /** Counts the changes taken as applied: another writer may have changed the count instead. */

@@ -13,6 +13,9 @@ const upstreamObject = z
     breaker: z.enum(['closed', 'open', 'half_open']),
     last_success_at: instant.nullable(),
     last_error: z.string().nullable(),
+    last_error_at: instant.nullable(),
+    // Since when nothing of the last error is left; null: it is not over.
+    recovered_at: instant.nullable(),
     // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
     paused_products: z.array(z.string()),
     coupons_paused: z.boolean(),
@@ -29,6 +32,8 @@ const outboxObject = z
     inferred: count,
     conflicted: count,
     dead: count,
+    // Applied at the upstream within the last seven days, inferred ones left out.
+    delivered: count,
     oldest_age_s: count.nullable(),
   })
   .meta({ id: 'OutboxStatus' });
@@ -60,7 +65,9 @@ export const statusObject: z.ZodType = z
     records: z
       .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
       .meta({ id: 'Records' }),
-    clock: z.object({ suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
+    clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
+    // Since the start.
+    totals: z.object({ verifies: count, uses: count }).meta({ id: 'Totals' }),
   })
   .meta({ id: 'Status' });
 
@@ -75,7 +82,12 @@ export function presentStatus(status: Status): Record<string, unknown> {
     ...presentSync(status),
     preload: status.preload,
     records: status.records,
-    clock: { suspect: status.clock.suspect, high_water: formatDatetime(status.clock.highWater) },
+    clock: {
+      now: formatDatetime(status.clock.now),
+      suspect: status.clock.suspect,
+      high_water: formatDatetime(status.clock.highWater),
+    },
+    totals: status.totals,
   };
 }
 
@@ -99,6 +111,8 @@ function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
     breaker: upstream.breaker,
     last_success_at: upstream.lastSuccessAt === null ? null : formatDatetime(upstream.lastSuccessAt),
     last_error: upstream.lastError,
+    last_error_at: upstream.lastErrorAt === null ? null : formatDatetime(upstream.lastErrorAt),
+    recovered_at: upstream.recoveredAt === null ? null : formatDatetime(upstream.recoveredAt),
     paused_products: upstream.pausedProducts,
     coupons_paused: upstream.couponsPaused,
   };
@@ -113,6 +127,7 @@ function presentOutbox({ depth, held, oldestAgeMs }: OutboxStatus): Record<strin
     inferred: depth.inferred,
     conflicted: depth.conflicted,
     dead: depth.dead,
+    delivered: depth.delivered,
     oldest_age_s: oldestAgeMs === null ? null : seconds(oldestAgeMs),
   };
 }
