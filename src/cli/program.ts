@@ -29,7 +29,7 @@ async function run(argv: readonly string[], given: ReadonlySet<string>, output: 
   let place: Place = { words: [], entry: null };
   try {
     place = findPlace(argv, commands);
-    if (given.has('help')) return await showHelp(place, output);
+    if (given.has('help')) return await showHelp(place, given, output);
     if (place.entry === null) return await runWithoutCommand(argv, given, output);
     return await runCommand(argv, place, output);
   } catch (error) {
@@ -59,7 +59,7 @@ async function runWithoutCommand(
     return printVersion(given.has('json'), output);
   }
   if (argv.length > 0) throw new UsageError('A command is missing');
-  await showHelp({ words: [], entry: null }, output);
+  await showHelp({ words: [], entry: null }, given, output);
   return exitCode.usage;
 }
 
@@ -74,9 +74,9 @@ async function runCommand(argv: readonly string[], { words, entry }: Place, outp
   return await runIt({ ...args, note: noteOnce(output) }, output);
 }
 
-async function showHelp(place: Place, output: Output): Promise<number> {
+async function showHelp(place: Place, given: ReadonlySet<string>, output: Output): Promise<number> {
   const { printHelp } = await import('./local/help.ts');
-  return await printHelp(place, commands, output);
+  return await printHelp(place, commands, { json: given.has('json'), output });
 }
 
 function explain(error: unknown, { words }: Place, output: Output): number {

@@ -6,6 +6,7 @@ import { serveApp } from './http-served.ts';
 
 /** An authority as commands find it: by its state directory. */
 export interface CliShop extends AsyncDisposable, Pick<TestApp, 'transaction'> {
+  readonly directory: string;
   /** Runs a command line on it. */
   run(...argv: string[]): Promise<Outcome>;
   /** The JSON that a command prints; fails when the command does. */
@@ -25,6 +26,7 @@ export async function openCliShop(changes: Parameters<typeof serveApp>[0] = {}):
   const run = (...argv: string[]): Promise<Outcome> => latchkey(...argv, '--state-dir', served.directory);
   return {
     transaction: served.transaction,
+    directory: served.directory,
     run,
     async read(...argv) {
       const { code, out, err } = await run(...argv, '--json');

@@ -32,8 +32,11 @@ export interface Filter<Options extends PageOptions> {
 }
 
 /** Makes a command that shows a part of a list. */
-export function defineList<Item>(list: List<Item>): Command {
-  return defineFilteredList(list, { options: (syntax) => syntax, query: () => ({}) });
+export function defineList<Item>(
+  list: List<Item>,
+  declare: (syntax: Syntax<PageOptions>) => Syntax<PageOptions>,
+): Command {
+  return defineFilteredList(list, { options: declare, query: () => ({}) });
 }
 
 /** Makes a command that shows a part of those items of a list that its options choose. */

@@ -60,9 +60,12 @@ export const rollApiKey: Command = defineRequest(
 );
 
 /** `account list`. */
-export const listAccounts: Command = defineList({
-  path,
-  member: 'accounts',
-  item: account,
-  row: ({ account_id, name }) => ({ account: whole(account_id), name }),
-});
+export const listAccounts: Command = defineList(
+  {
+    path,
+    member: 'accounts',
+    item: account,
+    row: ({ account_id, name }) => ({ account: whole(account_id), name }),
+  },
+  (syntax) => syntax.example('latchkey account list', 'with the id that other commands take'),
+);

@@ -42,7 +42,10 @@ export const listAudit: Command = defineFilteredList(
 
 /** `audit show`. */
 export const showAct: Command = defineRequest(
-  (syntax) => syntax.positional('id', operand('Number of the act, as in audit list', 'act')),
+  (syntax) =>
+    syntax
+      .positional('id', operand('Number of the act, as in audit list', 'act'))
+      .example('latchkey audit show 17', 'who did it, when, and to what'),
   ({ id }) => ({ path: `${path}/${encodeURIComponent(id)}` }),
   { schema: act, show: (shown) => formatFields(actFields(shown)) },
 );

@@ -66,7 +66,10 @@ export const redeemCoupon: Command = defineRequest(
       .positional('order', operand('The order that uses the coupon, as you call it'))
       .positional('items', { ...operand(itemUsage), array: true })
       .option('currency', textOption('Three letters'))
-      .example('latchkey coupon redeem SPRING order-1017 RGsF=1999x2', ''),
+      .example(
+        'latchkey coupon redeem SPRING order-1017 RGsF=1999x2',
+        'repeat it freely: an order counts once',
+      ),
   ({ code, order, items, currency }) => ({
     method: 'POST',
     path: redemptions,
@@ -77,7 +80,10 @@ export const redeemCoupon: Command = defineRequest(
 
 /** `coupon void`. */
 export const voidRedemption: Command = defineCommand(
-  (syntax) => syntax.positional('order', operand('The order that was refunded')),
+  (syntax) =>
+    syntax
+      .positional('order', operand('The order that was refunded'))
+      .example('latchkey coupon void order-1017', 'its use counts no more'),
   (args, output) => {
     const { order } = args;
     const request = { method: 'DELETE', path: `${redemptions}/${encodeURIComponent(order)}` } as const;

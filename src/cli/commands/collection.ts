@@ -32,7 +32,8 @@ export const addCollection: Command = defineRequest(
         names: 'product',
       })
       .option('id', textOption('Collection id of an existing store'))
-      .option('account', textOption('Account id', 'account')),
+      .option('account', textOption('Account id', 'account'))
+      .example('latchkey collection add "My bundle" RGsF GhTy', 'of two products'),
   ({ name, products, id, account }) => ({
     method: 'POST',
     path,
@@ -45,14 +46,20 @@ export const addCollection: Command = defineRequest(
 export const listCollections: Command = defineFilteredList(
   { path, member: 'collections', item: collection, row: collectionFields },
   {
-    options: (syntax) => syntax.option('account', textOption('Only of this account', 'account')),
+    options: (syntax) =>
+      syntax
+        .option('account', textOption('Only of this account', 'account'))
+        .example('latchkey collection list', 'with the products of each'),
     query: ({ account }) => ({ account_id: account }),
   },
 );
 
 /** `collection show`. */
 export const showCollection: Command = defineRequest(
-  (syntax) => syntax.positional('collection', operand('Collection id', 'collection')),
+  (syntax) =>
+    syntax
+      .positional('collection', operand('Collection id', 'collection'))
+      .example('latchkey collection show c1', 'its name and products'),
   (args) => ({ path: pathOf(args.collection) }),
   view,
 );

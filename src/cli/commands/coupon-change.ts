@@ -54,14 +54,20 @@ export const updateCoupon: Command = defineCommand(
 
 /** `coupon end`. */
 export const endCoupon: Command = defineRequest(
-  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .example('latchkey coupon end 7', 'it applies no more; what it redeemed stays'),
   ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/end` }),
   couponView,
 );
 
 /** `coupon delete`. */
 export const deleteCoupon: Command = defineRequest(
-  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .example('latchkey coupon delete 7', 'one that was made by mistake'),
   ({ id }) => ({ method: 'DELETE', path: pathOf(id) }),
   { ...couponView, show: (deleted) => ['deleted', formatCoupon(deleted)] },
 );

@@ -79,8 +79,11 @@ export const createCoupon: Command = defineCommand(
         'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
         notes: textOption('For yourself'),
       })
-      .example('latchkey coupon create --code SPRING --type multi --percent-off 20', '')
-      .example('latchkey coupon create --code FIVE --type single --product RGsF --amount-off 500', ''),
+      .example('latchkey coupon create --code SPRING --type multi --percent-off 20', '20 % off everything')
+      .example(
+        'latchkey coupon create --code FIVE --type single --product RGsF --amount-off 500',
+        '5.00 off a product',
+      ),
   async (args, output) => {
     const { dates, taken } = readDates(
       { 'start-date': args.startDate, 'end-date': args.endDate },
@@ -132,18 +135,23 @@ export const listCoupons: Command = defineFilteredList(
   },
   {
     options: (syntax) =>
-      syntax.options({
-        code: textOption('Only the one with this code'),
-        product: textOption('Only of this product', 'product'),
-        state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
-      }),
+      syntax
+        .options({
+          code: textOption('Only the one with this code'),
+          product: textOption('Only of this product', 'product'),
+          state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
+        })
+        .example('latchkey coupon list --state active', 'those that hold now'),
     query: ({ code, product, state }) => ({ code, product_key: product, state }),
   },
 );
 
 /** `coupon get`. */
 export const getCoupon: Command = defineRequest(
-  (syntax) => syntax.positional('id', operand('Coupon id', 'coupon')),
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .example('latchkey coupon get 7', 'and which orders redeemed it'),
   ({ id }) => ({ path: `${countedPath}/${encodeURIComponent(id)}` }),
   { schema: redeemedCoupon, show: formatRedeemed },
 );

@@ -21,14 +21,24 @@ export const exportLicenses: Command = defineCommand(
 
 /** `purchase export`. */
 export const exportPurchases: Command = defineCommand(
-  (syntax) => syntax.positional('file', newFile).options(ofProduct),
+  (syntax) =>
+    syntax
+      .positional('file', newFile)
+      .options(ofProduct)
+      .example(
+        'latchkey purchase export purchases.csv',
+        'to be put in by: latchkey purchase import purchases.csv',
+      ),
   (args, output) => save('purchases', { product_key: args.product }, args, output),
 );
 
 /** `coupon export`. */
 export const exportCoupons: Command = defineCommand(
   (syntax) =>
-    syntax.positional('file', newFile).options({ account: textOption('Account whose they are', 'account') }),
+    syntax
+      .positional('file', newFile)
+      .options({ account: textOption('Account whose they are', 'account') })
+      .example('latchkey coupon export coupons.csv', 'to be put in by: latchkey coupon import coupons.csv'),
   (args, output) => save('coupons', { account_id: args.account }, args, output),
 );
 

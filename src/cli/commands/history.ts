@@ -38,7 +38,10 @@ export const licenseHistory: Command = defineFilteredList(
     row: changeRow,
   },
   {
-    options: (syntax) => syntax.positional('key', licenseKeyOperand),
+    options: (syntax) =>
+      syntax
+        .positional('key', licenseKeyOperand)
+        .example('latchkey license history ABCDE-FGHJK-LMNPQ-RSTUV', 'who counted each use, and when'),
     query: () => ({}),
     within: ({ key }) => `/${encodeURIComponent(readLicenseKey(key))}/history`,
   },

@@ -101,7 +101,8 @@ const answer = z.object({
 });
 
 function importCommand(importable: Importable): Command {
-  const { required, optional, scope } = importable;
+  const { member, required, optional, scope } = importable;
+  const noun = member.slice(0, -1);
   return defineCommand<ImportOptions>(
     (syntax) =>
       syntax
@@ -112,7 +113,8 @@ function importCommand(importable: Importable): Command {
           ),
           'dry-run': { type: 'boolean', describe: 'Say what would be imported, and change nothing' },
         })
-        .option(scope.name, textOption(scope.describe, scope.name)),
+        .option(scope.name, textOption(scope.describe, scope.name))
+        .example(`latchkey ${noun} import ${noun}s.csv --dry-run`, 'tries it, and changes nothing'),
     async (args, output) => {
       const report: Report = { imported: 0, unchanged: 0, rejected: [] };
       const code = await importFile(importable, report, args, output);

@@ -18,6 +18,7 @@ export const showLicense: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('key', licenseKeyOperand)
+      .example('latchkey license show ABCDE-FGHJK-LMNPQ-RSTUV', 'with its purchase and last changes')
       .epilogue('An agent knows no purchases and products: it shows what it answers to software.'),
   async (args, output) => {
     const key = readLicenseKey(args.key);

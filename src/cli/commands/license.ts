@@ -23,17 +23,18 @@ export const verifyCommand: Command = defineRequest(
 );
 
 /** `use`. */
-export const useCommand: Command = changeCommand('usage');
+export const useCommand: Command = changeCommand('usage', 'one more, also while the store is away');
 
 /** `unuse`. */
-export const unuseCommand: Command = changeCommand('decrease');
+export const unuseCommand: Command = changeCommand('decrease', 'a use that was recorded by mistake');
 
 /** `enable`: of a refunded key only when that is said. */
 export const enableCommand: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('key', licenseKeyOperand)
-      .option('refunded', { type: 'boolean', describe: 'Also when its purchase was refunded' }),
+      .option('refunded', { type: 'boolean', describe: 'Also when its purchase was refunded' })
+      .example('latchkey enable ABCDE-FGHJK-LMNPQ-RSTUV', 'it is valid again'),
   async (args, output) => {
     const key = readLicenseKey(args.key);
     const refundedAt = args.refunded ? null : await refundOf(args, key);
@@ -53,12 +54,14 @@ async function refundOf(options: GlobalOptions, key: string): Promise<string | n
 }
 
 /** `disable`. */
-export const disableCommand: Command = changeCommand('disable');
+export const disableCommand: Command = changeCommand('disable', 'it is refused from now on');
 
 /** Each change of a license is one endpoint of the specification (4.4). */
-function changeCommand(endpoint: 'usage' | 'decrease' | 'disable'): Command {
+function changeCommand(endpoint: 'usage' | 'decrease' | 'disable', says: string): Command {
+  const name = { usage: 'use', decrease: 'unuse', disable: 'disable' }[endpoint];
   return defineRequest(
-    (syntax) => syntax.positional('key', licenseKeyOperand),
+    (syntax) =>
+      syntax.positional('key', licenseKeyOperand).example(`latchkey ${name} ABCDE-FGHJK-LMNPQ-RSTUV`, says),
     (args) => changeOf(endpoint, readLicenseKey(args.key)),
     licenseView,
   );
@@ -106,12 +109,17 @@ export const listLicenses: Command = defineFilteredList(
   },
   {
     options: (syntax) =>
-      syntax.options({
-        product: textOption('Only of this product', 'product'),
-        account: textOption('Only of this account', 'account'),
-        email: textOption('Only of this buyer, whatever the letter case'),
-        enabled: { choices: ['true', 'false'], describe: 'Only the valid, only the disabled' },
-      }),
+      syntax
+        .options({
+          product: textOption('Only of this product', 'product'),
+          account: textOption('Only of this account', 'account'),
+          email: textOption('Only of this buyer, whatever the letter case'),
+          enabled: { choices: ['true', 'false'], describe: 'Only the valid, only the disabled' },
+        })
+        .example(
+          'latchkey license list --product RGsF --enabled false',
+          'those of a product that are refused',
+        ),
     query: ({ product, account, enabled, email }) => ({
       product_key: product,
       account_id: account,

@@ -82,23 +82,35 @@ export const listOutbox: Command = defineFilteredList(
 
 /** `outbox show`. */
 export const showOperation: Command = defineRequest(
-  (syntax) => syntax.positional('id', operand('Id of the change', 'operation')),
+  (syntax) =>
+    syntax
+      .positional('id', operand('Id of the change', 'operation'))
+      .example('latchkey outbox show 019a5b2c', 'how it stands, and what each decision would do'),
   ({ id }) => ({ path: pathOf(id) }),
   view,
 );
 
 /** `outbox retry`. */
-export const retryOperation: Command = decisionCommand('retry');
+export const retryOperation: Command = decisionCommand(
+  'retry',
+  'when what refused it is mended, or it was not applied',
+);
 
 /** `outbox drop`. */
-export const dropOperation: Command = decisionCommand('drop');
+export const dropOperation: Command = decisionCommand('drop', 'when it shall not be applied any more');
 
 /** `outbox confirm`. */
-export const confirmOperation: Command = decisionCommand('confirm');
+export const confirmOperation: Command = decisionCommand(
+  'confirm',
+  'when the store shows that it was applied',
+);
 
-function decisionCommand(decision: (typeof decisions)[number]): Command {
+function decisionCommand(decision: (typeof decisions)[number], says: string): Command {
   return defineRequest(
-    (syntax) => syntax.positional('id', operand('Id of the change', 'operation')),
+    (syntax) =>
+      syntax
+        .positional('id', operand('Id of the change', 'operation'))
+        .example(`latchkey outbox ${decision} 019a5b2c`, says),
     ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/${decision}` }),
     view,
   );

@@ -87,17 +87,22 @@ export const listProducts: Command = defineFilteredList(
   { path, member: 'products', item: product, row: productFields },
   {
     options: (syntax) =>
-      syntax.options({
-        account: textOption('Only of this account', 'account'),
-        archived: { choices: ['true', 'false'], describe: 'Only the archived, only those on sale' },
-      }),
+      syntax
+        .options({
+          account: textOption('Only of this account', 'account'),
+          archived: { choices: ['true', 'false'], describe: 'Only the archived, only those on sale' },
+        })
+        .example('latchkey product list --archived false', 'those on sale'),
     query: ({ account, archived }) => ({ account_id: account, archived }),
   },
 );
 
 /** `product show`. */
 export const showProduct: Command = defineRequest(
-  (syntax) => syntax.positional('product', operand('Product key', 'product')),
+  (syntax) =>
+    syntax
+      .positional('product', operand('Product key', 'product'))
+      .example('latchkey product show RGsF', 'its name, price and state'),
   (args) => ({ path: pathOf(args.product) }),
   view,
 );
@@ -126,13 +131,19 @@ export const updateProduct: Command = defineCommand(
 
 /** `product archive`: not sold any more, and its keys go on. */
 export const archiveProduct: Command = defineCommand(
-  (syntax) => syntax.positional('product', operand('Product key', 'product')),
+  (syntax) =>
+    syntax
+      .positional('product', operand('Product key', 'product'))
+      .example('latchkey product archive RGsF', 'no more sales; its keys go on'),
   async (args, output) => await change(args, output, { archived: true }),
 );
 
 /** `product unarchive`. */
 export const unarchiveProduct: Command = defineCommand(
-  (syntax) => syntax.positional('product', operand('Product key', 'product')),
+  (syntax) =>
+    syntax
+      .positional('product', operand('Product key', 'product'))
+      .example('latchkey product unarchive RGsF', 'it is on sale again'),
   async (args, output) => await change(args, output, { archived: false }),
 );
 

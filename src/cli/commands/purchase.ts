@@ -82,7 +82,9 @@ export const listPurchases: Command = defineFilteredList(
 /** `purchase show`. */
 export const showPurchase: Command = defineCommand(
   (syntax) =>
-    syntax.positional('purchase', operand('Purchase id, or the license key that was sold', 'purchase')),
+    syntax
+      .positional('purchase', operand('Purchase id, or the license key that was sold', 'purchase'))
+      .example('latchkey purchase show ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key'),
   async (args, output) => {
     const found = await findPurchase(args, args.purchase);
     if (!found.ok) return found.complain(output);

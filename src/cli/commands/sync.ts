@@ -17,17 +17,17 @@ const view: AnswerView<z.infer<typeof syncStatus>> = {
 };
 
 /** `sync now`. */
-export const syncNow: Command = syncCommand('now');
+export const syncNow: Command = syncCommand('now', 'after the store was mended');
 
 /** `sync pause`. */
-export const pauseSync: Command = syncCommand('pause');
+export const pauseSync: Command = syncCommand('pause', 'before work on the store; changes wait');
 
 /** `sync resume`. */
-export const resumeSync: Command = syncCommand('resume');
+export const resumeSync: Command = syncCommand('resume', 'after a pause, or a credential that was mended');
 
-function syncCommand(act: 'now' | 'pause' | 'resume'): Command {
+function syncCommand(act: 'now' | 'pause' | 'resume', says: string): Command {
   return defineRequest(
-    (syntax) => syntax,
+    (syntax) => syntax.example(`latchkey sync ${act}`, says),
     () => ({ method: 'POST', path: `/admin/v1/sync/${act}` }),
     view,
   );

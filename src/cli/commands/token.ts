@@ -54,11 +54,17 @@ export const issueToken: Command = defineRequest(
 );
 
 /** `token list`. */
-export const listTokens: Command = defineList({ path, member: 'tokens', item: token, row: tokenFields });
+export const listTokens: Command = defineList(
+  { path, member: 'tokens', item: token, row: tokenFields },
+  (syntax) => syntax.example('latchkey token list --all', 'when each was last used, to find those to revoke'),
+);
 
 /** `token revoke`. */
 export const revokeToken: Command = defineRequest(
-  (syntax) => syntax.positional('token', operand('Token id, as in token list', 'token')),
+  (syntax) =>
+    syntax
+      .positional('token', operand('Token id, as in token list', 'token'))
+      .example('latchkey token revoke 3f2a', 'whoever sends it is refused from now on'),
   (args) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` }),
   {
     schema: token,

@@ -14,12 +14,15 @@ import { formatSource, reportFaults, toLoadOptions } from '../configuration.ts';
 /** `config check`: works without a daemon; `--connect` asks the upstream too, and changes nothing there. */
 export const checkConfig: Command = defineCommand(
   (syntax) =>
-    syntax.option('connect', { type: 'boolean', describe: 'look at the way to the upstream as well' }),
+    syntax
+      .option('connect', { type: 'boolean', describe: 'Look at the way to the upstream as well' })
+      .example('latchkey config check --connect', 'before a reload; changes nothing there'),
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) {
-      if (args.json) output.printJson(loaded);
-      return reportFaults(loaded.faults, output);
+      if (!args.json) return reportFaults(loaded.faults, output);
+      output.printJson(loaded);
+      return exitCode.configuration;
     }
     const { file, configuration } = loaded;
     const findings = args.connect === true ? await examineWay(configuration) : [];
@@ -42,7 +45,7 @@ async function examineWay(configuration: Configuration): Promise<readonly Findin
 
 /** `config show`: works without a daemon. */
 export const showConfig: Command = defineCommand(
-  (syntax) => syntax,
+  (syntax) => syntax.example('latchkey config show --json', 'is a configuration file itself'),
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
     if (!loaded.ok) return reportFaults(loaded.faults, output);

@@ -1,10 +1,15 @@
 import { type Command, defineCommand } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
 
 /** `demo`: exits 0 only when every step succeeded. */
 export const demoCommand: Command = defineCommand(
-  (syntax) => syntax,
-  async () => {
+  (syntax) => syntax.example('latchkey demo', 'on a store and an agent of its own, which it removes'),
+  async (args, output) => {
     const { runDemo } = await import('../../daemon/trial/demo.ts');
-    return runDemo();
+    if (!args.json) return await runDemo(output.print);
+    const steps: string[] = [];
+    const code = await runDemo((line) => steps.push(line));
+    output.printJson({ ok: code === exitCode.done, steps });
+    return code;
   },
 );

@@ -16,17 +16,19 @@ export function helpCommand(commands: readonly CommandEntry[]): Command {
       syntax
         .positional('command', { array: true, default: [], describe: 'The words of a command' })
         .example('latchkey help outbox retry', 'the same as latchkey outbox retry --help'),
-    async (args, output) => await printHelp(followWords(args.command, commands), commands, output),
+    async (args, output) =>
+      await printHelp(followWords(args.command, commands), commands, { json: args.json === true, output }),
   );
 }
 
-/** Prints the help of a place of the command line. */
+/** Prints the help of a place of the command line; with `--json` as a value. */
 export async function printHelp(
   place: Place,
   commands: readonly CommandEntry[],
-  output: Output,
+  { json, output }: { readonly json: boolean; readonly output: Output },
 ): Promise<number> {
   const chapter = await readChapter(place, commands);
-  output.print(formatHelp(chapter, Math.min(widest, process.stdout.columns ?? usual)));
+  if (json) output.printJson(chapter);
+  else output.print(formatHelp(chapter, Math.min(widest, process.stdout.columns ?? usual)));
   return exitCode.done;
 }

@@ -6,7 +6,13 @@ import { reportFaults, toLoadOptions } from '../configuration.ts';
 
 /** `restore`: replaces the files, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(
-  (syntax) => syntax.positional('file', operand('A file that latchkey backup has made', 'file')),
+  (syntax) =>
+    syntax
+      .positional('file', operand('A file that latchkey backup has made', 'file'))
+      .example(
+        'latchkey restore latchkey-2026-02-22.db',
+        'as a new instance, which reads back before it sends',
+      ),
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);

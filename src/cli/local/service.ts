@@ -16,22 +16,31 @@ type ServiceOptions = GlobalOptions & {
 };
 type Args = ServiceOptions;
 
-const options = (syntax: Syntax<GlobalOptions>): Syntax<ServiceOptions> =>
-  syntax.options({
-    user: { type: 'boolean', default: false, describe: 'A service of this user, not of the machine' },
-    root: textOption('Directory of another system, for images', 'folder'),
-    program: textOption('Program that the service starts; default: this one', 'file'),
-  });
+/** What each of these commands takes, and how it is called. */
+const declare =
+  (line: string, says: string) =>
+  (syntax: Syntax<GlobalOptions>): Syntax<ServiceOptions> =>
+    syntax
+      .options({
+        user: { type: 'boolean', default: false, describe: 'A service of this user, not of the machine' },
+        root: textOption('Directory of another system, for images', 'folder'),
+        program: textOption('Program that the service starts; default: this one', 'file'),
+      })
+      .example(line, says);
+
+const printing = declare('latchkey service print', 'to read it, or to put it where you like');
+const installing = declare('sudo latchkey service install', 'for the machine; with --user for yourself');
+const uninstalling = declare('sudo latchkey service uninstall', 'once it is disabled');
 
 /** `service print`. */
-export const printUnit: Command = defineCommand(options, async (args, output) => {
+export const printUnit: Command = defineCommand(printing, async (args, output) => {
   if (args.json) output.printJson({ path: pathOf(args), unit: unitOf(args) });
   else output.print(unitOf(args).trimEnd());
   return exitCode.done;
 });
 
 /** `service install`: writes a unit for systemd; nothing is started by it. */
-export const installUnit: Command = defineCommand(options, async (args, output) => {
+export const installUnit: Command = defineCommand(installing, async (args, output) => {
   const [path, unit] = [pathOf(args), unitOf(args)];
   return changing(path, output, (before) => {
     if (before !== null && before !== unit && !isUnchanged(before)) {
@@ -46,7 +55,7 @@ export const installUnit: Command = defineCommand(options, async (args, output) 
 });
 
 /** `service uninstall`: nothing is stopped by it. */
-export const uninstallUnit: Command = defineCommand(options, async (args, output) => {
+export const uninstallUnit: Command = defineCommand(uninstalling, async (args, output) => {
   const path = pathOf(args);
   return changing(path, output, (before) => {
     if (before === null) return refuse(output, path, 'is not there.');

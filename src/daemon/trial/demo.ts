@@ -13,12 +13,15 @@ import { makeSample, type Sample } from './sample-catalogue.ts';
 /** How long a step may take before the demo has failed, in ms. */
 const patienceMs = 15_000;
 
+/** Takes each line as it happens. */
+type Say = (line: string) => void;
+
 /** Runs the main job end to end, on real servers and real files; 0 only when every step held. */
-export async function runDemo(): Promise<number> {
+export async function runDemo(say: Say): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-demo-'));
   try {
     await using stage = new Stage(directory);
-    await play(stage);
+    await play(stage, say);
     say('Every step held.');
     return 0;
   } catch (error) {
@@ -29,7 +32,7 @@ export async function runDemo(): Promise<number> {
   }
 }
 
-async function play(stage: Stage): Promise<void> {
+async function play(stage: Stage, say: Say): Promise<void> {
   await stage.openStore();
   const sample = await makeSample(stage.admin);
   say(`1. The store's API runs on ${stage.storeUrl} and has sold a license key: ${sample.licenseKey}`);
@@ -175,8 +178,4 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
 
 function expect(holds: boolean, what: string, seen: unknown): void {
   if (!holds) throw new Error(`${what} is not as it should be: ${JSON.stringify(seen)}`);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -1,0 +1,244 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
+import { commands } from '../../src/cli/commands.ts';
+import { readChapter, readChapters } from '../../src/cli/syntax/chapter.ts';
+import { followWords } from '../../src/cli/syntax/place.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { openCliShop } from '../support/cli-shop.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
+import { silent } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+function linesOf(entries: readonly CommandEntry[], before: readonly string[] = []): readonly string[] {
+  return entries.flatMap((entry) => {
+    const words = [...before, nameOf(entry)];
+    return 'members' in entry ? linesOf(entry.members, words) : [words.join(' ')];
+  });
+}
+
+const lines = linesOf(commands);
+
+describe('the help', () => {
+  test.each(lines)('of %s tells what it is for, what it takes, and an example', async (line) => {
+    const { code, out, err } = await latchkey(...line.split(' '), '--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(new RegExp(`^latchkey ${line}( |\n)`));
+    expect(out).toContain('\n\nGeneral options:\n  --config FILE ');
+    expect(out).toMatch(new RegExp(`\nExamples:\n(.*\n)*.*\\blatchkey ${line}\\b`));
+    for (const row of out.split('\n')) expect(row.length).toBeLessThanOrEqual(100);
+  });
+
+  test('has a meaning for every argument, option and example', async () => {
+    for (const chapter of await readChapters({ words: [], entry: null }, commands)) {
+      const { operands, options, examples } = chapter;
+      const mute = [...operands, ...options, ...examples].filter(({ meaning }) => meaning === '');
+      expect([chapter.usage, mute]).toEqual([chapter.usage, []]);
+    }
+  });
+});
+
+/** What is not run here with success, and where it is. */
+const elsewhere: Readonly<Record<string, string>> = {
+  serve: 'what it prints is its log: test/e2e',
+  sandbox: 'test/e2e/sandbox.test.ts',
+  'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
+  restore: 'test/e2e/restore.test.ts',
+  'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
+  'outbox confirm': 'needs a change in doubt: test/e2e/outbox-decisions.test.ts',
+};
+
+/** What each command is given, in this order; `$NAME` is what a former answer had there. */
+const successes: readonly string[] = [
+  'demo',
+  'account add Shop',
+  'account list',
+  'account roll $account_id',
+  'product add Editor',
+  'product list',
+  'product show $product_key',
+  'product update $product_key --name Other',
+  'product archive $product_key',
+  'product unarchive $product_key',
+  'product roll $product_key',
+  'collection add Bundle $product_key',
+  'collection list',
+  'collection show $collection_id',
+  'collection update $collection_id --name Set',
+  'license issue --product $product_key --email buyer@example.com',
+  'license list',
+  'verify $license_key',
+  'use $license_key',
+  'unuse $license_key',
+  'disable $license_key',
+  'enable $license_key',
+  'license show $license_key',
+  'license history $license_key',
+  'license export $folder/licenses.csv',
+  'license import $folder/licenses.csv',
+  'purchase list',
+  'purchase show $purchase_id',
+  'purchase export $folder/purchases.csv',
+  'purchase import $folder/purchases.csv',
+  'purchase refund $purchase_id',
+  'coupon create --code SPRING --type multi --percent-off 20',
+  'coupon list',
+  'coupon get $id',
+  'coupon update $id --usage-limit 5',
+  'coupon quote SPRING $product_key=1000',
+  'coupon redeem SPRING order-1 $product_key=1000',
+  'coupon void order-1',
+  'coupon end $id',
+  'coupon create --code AUTUMN --type multi --percent-off 20',
+  'coupon delete $id',
+  'coupon export $folder/coupons.csv',
+  'coupon import $folder/coupons.csv',
+  'token list',
+  'token issue --scope ops',
+  'token revoke $token_id',
+  'audit list',
+  'audit show 1',
+  'status',
+  'backup $folder/backup.db',
+  'doctor',
+  'explain storage_full',
+  'service print',
+  'service install --root $folder',
+  'service uninstall --root $folder',
+  'certificate make --host localhost --out $folder/tls',
+  'config check',
+  'config show',
+  'completion bash',
+  'completion zsh',
+  'completion fish',
+  'completion next -- outbox',
+  'man',
+  'help outbox retry',
+  'version',
+];
+
+/** On an agent whose store is away. */
+const successesOfAgent: readonly string[] = [
+  'preload $folder/keys.txt',
+  'sync now',
+  'sync pause',
+  'sync resume',
+  'coupon create --code WINTER --type multi --percent-off 20',
+  'outbox list',
+  'outbox show $id',
+  'outbox drop $id',
+];
+
+/** Reads what a command printed: nothing but JSON, where there is anything. */
+function readJson({ code, out, err }: Outcome): { code: number; out: unknown; err: unknown } {
+  const parse = (text: string): unknown => (text === '' ? undefined : JSON.parse(text));
+  return { code, out: parse(out), err: parse(err) };
+}
+
+/** Runs commands one after the other, each with `--json`; gives those that failed or told nothing. */
+async function runAll(given: readonly string[], stateDir: string, folder: string): Promise<unknown[]> {
+  const known = new Map([['folder', folder]]);
+  const failed: unknown[] = [];
+  for (const line of given) {
+    const words = line
+      .split(' ')
+      .map((word) => word.replace(/\$(\w+)/, (_, name: string) => known.get(name) ?? ''));
+    const outcome = readJson(await latchkey('--json', '--state-dir', stateDir, ...words));
+    if (outcome.code !== 0 || outcome.out === undefined) failed.push([line, outcome]);
+    remember(outcome.out, known);
+  }
+  return failed;
+}
+
+/** Keeps every value of an answer by its name. */
+function remember(value: unknown, known: Map<string, string>): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (typeof member === 'string' || typeof member === 'number') known.set(name, String(member));
+    else remember(member, known);
+  }
+}
+
+describe('with --json', () => {
+  test('every command is tried with success, here or elsewhere', () => {
+    const tried = [...successes, ...successesOfAgent];
+    const missing = lines.filter(
+      (line) => elsewhere[line] === undefined && !tried.some((each) => `${each} `.startsWith(`${line} `)),
+    );
+    expect(missing).toEqual([]);
+    expect(Object.keys(elsewhere).filter((line) => !lines.includes(line))).toEqual([]);
+  });
+
+  test('a command that succeeds prints JSON and nothing else', async () => {
+    await using folder = temporaryDirectory();
+    await using shop = await openCliShop();
+    expect(await runAll(successes, shop.directory, folder.path)).toEqual([]);
+  });
+
+  test('so does one of an agent', async () => {
+    await using folder = temporaryDirectory();
+    await writeFile(join(folder.path, 'keys.txt'), 'WTKP4-66NL5-HMKQW-GFSCZ\n');
+    const stateDir = join(folder.path, 'state');
+    const configuration = embeddedConfiguration({
+      state_dir: stateDir,
+      listen: { tcp: false },
+      upstream: { base_url: 'http://127.0.0.1:9', api_key: 'an-api-key-of-the-store' },
+      products: [{ key: 'RGsF', secret: 'the-secret-of-the-product' }],
+    });
+    const agent = await startDaemon(configuration, { log: silent });
+    const failed = await runAll(successesOfAgent, stateDir, folder.path);
+    await agent.stop();
+    expect(failed).toEqual([]);
+  });
+
+  test.each(lines)('%s that is misused says so in JSON', async (line) => {
+    const outcome = readJson(await latchkey(...line.split(' '), '--nonsense', '--json'));
+    expect(outcome).toEqual({
+      code: 2,
+      out: undefined,
+      err: {
+        error: { code: 'usage', detail: expect.stringContaining('--nonsense') as string, exit_code: 2 },
+      },
+    });
+  });
+
+  test.each(lines.filter((line) => !runsOnItsOwn.has(line)))(
+    '%s that fails says so in JSON: without a daemon, and with a faulty configuration',
+    async (line) => {
+      await using folder = temporaryDirectory();
+      const file = join(folder.path, 'faulty.yaml');
+      await writeFile(file, 'limts: {}\n');
+      const argv = await completeLine(line, folder.path);
+      const outcomes = [
+        ...(line === 'serve' ? [] : [await latchkey('--json', '--state-dir', folder.path, ...argv)]),
+        await latchkey('--json', '--config', file, ...argv),
+      ];
+      const wrong = outcomes.map(readJson).filter(({ code, out, err }) => {
+        if (code === 0 || out !== undefined) return err !== undefined;
+        return (err as { error?: { exit_code: number } } | undefined)?.error?.exit_code !== code;
+      });
+      expect(wrong).toEqual([]);
+    },
+  );
+});
+
+/** Takes no configuration, and would not end. */
+const runsOnItsOwn = new Set(['demo', 'sandbox']);
+
+/** A command line with something in the place of all that must be given. */
+async function completeLine(line: string, folder: string): Promise<readonly string[]> {
+  const place = followWords(line.split(' '), commands);
+  const { usage } = await readChapter(place, commands);
+  const given = usage
+    .replaceAll(/ \[[^\]]*\]/g, '')
+    .split(' ')
+    .slice(1)
+    .map((word) => {
+      if (/^(?:FILE|FOLDER|<file>)$/.test(word)) return join(folder, 'made');
+      if (word.startsWith('<items')) return 'K=1';
+      return /^<|^[A-Z]+$/.test(word) ? 'made' : (word.split('|', 1)[0] ?? word);
+    });
+  return line.startsWith('service ') ? [...given, '--root', folder] : given;
+}
