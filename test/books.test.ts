@@ -10,6 +10,7 @@ import {
   type OperationProgress,
   type OperationState,
 } from '../src/domain/operation.ts';
+import { tracePoints } from '../src/domain/operation-trace.ts';
 
 const repository = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(repository, path), 'utf8');
@@ -183,3 +184,8 @@ describe('an invariant of the book', () => {
 function isTitleIn(source: string, title: string): boolean {
   return ["'", '"', '`', '} ', ': ', ', '].some((before) => source.includes(`${before}${title}`));
 }
+
+it('the book of sync tells every line that the log has of an operation, and no other', () => {
+  const [, ...lines] = table(section('The log of an operation'), 'line');
+  expect(lines.map(([name]) => name)).toEqual([...tracePoints]);
+});

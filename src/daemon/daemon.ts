@@ -23,6 +23,7 @@ import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
+import { OperationLog } from './log/operation-log.ts';
 import { logOf } from './log/part.ts';
 import { Metrics } from './metrics.ts';
 import { systemRandom } from './system/random.ts';
@@ -77,15 +78,18 @@ async function startOn(
   );
   const storeLog = logOf(options.log, 'store');
   const current = new LiveConfiguration(configuration);
+  const operationLog = new OperationLog(reader);
   const writer = starting.use(
     await startWriter(databasePath, clock, {
       keepsHistory: () => current.configuration.history.keepMs > 0,
       onCommit: (measure) => metrics.committed(measure),
+      onTraced: (traced) => operationLog.add(traced),
       onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
     }),
   );
   const instance = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
+  operationLog.begin(logOf(log, 'sync'));
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });

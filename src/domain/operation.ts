@@ -79,6 +79,10 @@ export type OperationIdentity = {
   /** The configured product under whose secret it is sent; null for coupons. */
   productKey: string | null;
   createdAt: number;
+  /** Under which credential it was asked for (`Principal.credential`); null: before this was kept. */
+  credential: string | null;
+  /** By which request it was asked for, by the request's id. */
+  requestId: string | null;
   /** Times it was sent. */
   attempts: number;
   /** Times in a row that the way up failed: the exponent of the backoff. */

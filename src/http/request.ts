@@ -53,6 +53,7 @@ export async function readRequest(
     sentTo: { path, query: state.query },
     writeOptions: {
       actor: principal?.credential ?? null,
+      requestId: request.id,
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
     waitMs: readWait(state.head.prefer),

@@ -38,6 +38,8 @@ export type LicenseChangeRequest = {
   trigger: Exclude<LicenseTrigger, 'refund'>;
   /** Who asks (`Principal.credential`), for the history of the license. */
   actor: string | null;
+  /** Kept with the operation that carries the change upward. */
+  requestId?: string | null;
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
@@ -66,7 +68,7 @@ export interface Couponing {
   create(
     accountId: string,
     terms: CouponTerms,
-    idempotency: Idempotency | null,
+    writeOptions: WriteOptions,
     signal: AbortSignal,
   ): Promise<Result<CouponAnswer>>;
   list(accountId: string, query: Page & CouponFilter, signal: AbortSignal): Promise<Result<CouponList>>;

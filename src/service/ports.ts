@@ -46,13 +46,19 @@ export type WriterContext = {
 export type Context = WriterContext & {
   /** Who asks (`Principal.credential`), or `latchkey` for what this process does by itself. */
   actor: string;
+  /** The id of the request that asks; null for what this process does by itself. */
+  requestId: string | null;
 };
 
 /** Under which idempotency key a write is asked for, by whom, and the digest of what is asked. */
 export type Idempotency = { credential: string; key: string; fingerprint: string };
 
-/** Who asks for a write (`Principal.credential`; null: this process itself), and under which idempotency key. */
-export type WriteOptions = { actor: string | null; idempotency: Idempotency | null };
+/** Who asks for a write (`Principal.credential`; null: this process itself), by which request, and under which idempotency key. */
+export type WriteOptions = {
+  actor: string | null;
+  requestId: string | null;
+  idempotency: Idempotency | null;
+};
 
 /** Why the store did not take a write: `full` passes by itself, `failed` ends the process. */
 export type StorageFault = 'full' | 'failed';
@@ -73,19 +79,26 @@ export type UnreadableCoupon = { id: number | null; code: string | null; fault: 
 /** A page of the upstream's coupons, and what of it cannot be read. */
 export type CouponPage = { coupons: readonly Coupon[]; unreadable: readonly UnreadableCoupon[] };
 
+/** A change of a license, and the id of the request that asked for it: it is sent along. */
+export type UpstreamChange = {
+  productKey: string;
+  licenseKey: string;
+  kind: LicenseOperationKind;
+  requestId: string | null;
+};
+
 /**
  * A server that speaks the specification. Each call is one request: no retry, no redirect.
  * No call rejects: whatever happens is an outcome.
  */
 export interface Upstream {
   verify(productKey: string, licenseKey: string, signal: AbortSignal): Promise<Outcome<License>>;
-  change(
-    productKey: string,
-    licenseKey: string,
-    kind: LicenseOperationKind,
+  change(change: UpstreamChange, signal: AbortSignal): Promise<Outcome<License>>;
+  createCoupon(
+    terms: CouponTerms,
+    about: Pick<UpstreamChange, 'requestId'>,
     signal: AbortSignal,
-  ): Promise<Outcome<License>>;
-  createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>>;
+  ): Promise<Outcome<Coupon>>;
   listCoupons(page: Page, signal: AbortSignal): Promise<Outcome<CouponPage>>;
   getCoupon(id: number, signal: AbortSignal): Promise<Outcome<Coupon>>;
 }

@@ -20,7 +20,11 @@ export async function runUseCase<Name extends UseCaseName>(
   given: WriterContext,
 ): Promise<CommandResult<Name>> {
   const { name, command, writeOptions } = request;
-  const context: Context = { ...given, actor: writeOptions.actor ?? processActor };
+  const context: Context = {
+    ...given,
+    actor: writeOptions.actor ?? processActor,
+    requestId: writeOptions.requestId ?? null,
+  };
   // The compiler cannot see that a name and its command belong together.
   const useCase = byName[name] as (
     transaction: TransactionOf<Name>,

@@ -4,6 +4,7 @@ import type { Coupon, CouponFilter } from '../domain/coupon.ts';
 import type { Backlog, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
+import type { Traced } from '../domain/operation-trace.ts';
 import type {
   AuditReads,
   AuditTable,
@@ -159,6 +160,13 @@ export interface OperationTable extends OperationReads {
   prune(finishedBefore: number): void;
 }
 
+/** What happens to operations in a transaction; told once it is committed. */
+export interface Trace {
+  add(traced: Traced): void;
+  /** What was added since it was last taken, in order. */
+  take(): readonly Traced[];
+}
+
 /** Single facts about this store: its instance id, the count of starts, the machine it was made on. */
 export interface SettingReads {
   get(name: string): string | null;
@@ -202,6 +210,7 @@ export interface Transaction extends Reader {
   observations: ObservationTable;
   preload: PreloadTable;
   operations: OperationTable;
+  trace: Trace;
   idempotency: IdempotencyTable;
   settings: SettingTable;
   audit: AuditTable;
@@ -220,7 +229,7 @@ export type AwaitableTable<Table> = {
 };
 
 /** Tables that only an agent has; its store is always on this machine and answers at once. */
-type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload';
+type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload' | 'trace';
 
 /** Everything that an authority reads. A reader of a store on this machine is one. */
 export type AuthorityReader = {

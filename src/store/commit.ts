@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { Traced } from '../domain/operation-trace.ts';
 import { StorageError } from '../service/ports.ts';
 import type { Awaitable, Transaction } from '../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
@@ -7,8 +8,11 @@ import { storageFault } from './faults.ts';
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
 export const largestBatch = 512;
 
-/** The outcome of one command: a result is committed, unless it is a refusal; an error wrote nothing. */
-export type CommandOutcome = { result: unknown } | { error: unknown };
+/**
+ * The outcome of one command: a result is committed, unless it is a refusal; an error wrote nothing. `traced`: what
+ * happened to operations, absent when nothing did.
+ */
+export type CommandOutcome = { result: unknown; traced?: readonly Traced[] } | { error: unknown };
 
 /** How the commands of a batch are run. */
 export type CommandRun<Command> = {
@@ -90,11 +94,16 @@ class BatchCommitter<Command> implements Committer<Command> {
     } catch (error) {
       outcome = { error };
     }
+    const traced = transaction.trace.take();
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
-    if ('error' in outcome || this.#how.isRefusal(outcome.result)) scope.undo();
-    else scope.close();
+    if ('error' in outcome || this.#how.isRefusal(outcome.result)) {
+      scope.undo();
+    } else {
+      scope.close();
+      if (traced.length > 0) outcome.traced = traced;
+    }
     return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
   }
 

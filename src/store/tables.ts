@@ -16,6 +16,7 @@ import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
+import { collectTrace } from './trace.ts';
 import { tokenReads, tokenTable } from './tables/token.ts';
 
 /** Prepares the reads of every table. */
@@ -56,6 +57,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     observations: observationTable(database),
     preload: preloadTable(database),
     operations: operationTable(database),
+    trace: collectTrace(),
     idempotency: idempotencyTable(database),
     settings: settingTable(database),
     audit: auditTable(database),

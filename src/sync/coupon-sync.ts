@@ -93,17 +93,16 @@ export class CouponSync implements CouponPull {
   ): Promise<Outcome<Coupon>> {
     const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
     // Not the caller's signal: a request that was sent is followed to its end.
-    const outcome = await upstream.createCoupon(provisionalCoupon(operation), lifetime);
+    const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
     uplink.observe(outcome, { owner: null, subject: 'coupons' });
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponAnswer', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
     if (recorded.ok && recorded.value.progress.state !== 'delivered') {
       const { progress, lastError } = recorded.value;
-      log.warn(
-        { operation: operation.id, state: progress.state, error: lastError },
-        'a coupon was not delivered',
-      );
+      const { id, requestId } = operation;
+      const about = { operation: id, state: progress.state, error: lastError, requestId };
+      log.warn(about, 'a coupon was not delivered');
     }
     return outcome;
   }

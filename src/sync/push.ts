@@ -191,20 +191,21 @@ export class Push implements Deliveries {
     );
     if (!recorded.ok) return;
     const { unexpected, operation: after } = recorded.value;
-    const about = { operation: operation.id, licenseKey: operation.subject };
-    if (unexpected !== null) uplink.observeUnexpected({ ...about, ...unexpected });
+    const { id, subject: licenseKey, requestId } = operation;
+    if (unexpected !== null) uplink.observeUnexpected({ operation: id, licenseKey, ...unexpected });
     if (after.progress.state !== 'delivered') {
       const { state } = after.progress;
-      log.warn({ ...about, state, error: after.lastError }, 'an operation was not delivered');
+      const about = { operation: id, licenseKey, state, error: after.lastError, requestId };
+      log.warn(about, 'an operation was not delivered');
     }
   }
 
   #request(operation: Operation): Promise<Outcome<License>> {
     const { upstream, lifetime } = this.#parts;
-    const { productKey, subject, kind } = operation;
+    const { productKey, subject, kind, requestId } = operation;
     if (productKey === null || !isLicenseKind(kind))
       throw new Error(`operation ${operation.id} has no product`);
-    return upstream.change(productKey, subject, kind, lifetime);
+    return upstream.change({ productKey, licenseKey: subject, kind, requestId }, lifetime);
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/coupon.ts';
-import { instanceHeader } from '../domain/header-names.ts';
+import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
-import type { LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
-import type { Clock, CouponPage, Upstream } from '../service/ports.ts';
+import type { Clock, CouponPage, Upstream, UpstreamChange } from '../service/ports.ts';
 import type { Page } from '../domain/page.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
 import type { ConnectionSettings } from './connections.ts';
@@ -23,8 +22,23 @@ export type SpecificationSettings = Pick<ConnectionSettings, 'baseUrl'> & {
   userAgent: string;
   /** The instance id of this process, by which it knows its own answers; null: it has none. */
   self: string | null;
+  /** Told each request and what came of it. */
+  onOutcome?: (request: SentRequest) => void;
   /** Told the upstream's own clock, in epoch ms (null: it did not say), with every answer in the specification's shape. */
   onDate?: (epochMs: number | null) => void;
+};
+
+/** A request that was made, and what came of it: never a credential or a license key. */
+export type SentRequest = {
+  method: 'GET' | 'PUT' | 'POST';
+  /** Below `/api/v2`. */
+  path: string;
+  requestId: string | null;
+  outcome: Outcome<unknown>['outcome'];
+  /** Of the answer; null: none came. */
+  status: number | null;
+  /** In ms. */
+  durationMs: number;
 };
 
 /** What the client of an upstream needs to know. */
@@ -39,7 +53,8 @@ const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
   getCoupon: 'GET',
 };
 
-type Route = { request: RequestKind; path: string; signal: AbortSignal };
+/** `requestId`: by which the request is found again in the upstream's log, where something here asked for it. */
+type Route = { request: RequestKind; path: string; requestId?: string | null; signal: AbortSignal };
 
 /** One request of the specification. Parameters go into the query of a GET, into the form of anything else. */
 type Question<Value> = Route & {
@@ -54,7 +69,7 @@ type Question<Value> = Route & {
 /** Makes the client of a server that speaks the specification, in one dialect or another, and nothing else. */
 export function plainUpstream(
   settings: PlainUpstreamSettings,
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now' | 'steady'>,
 ): Upstream & AsyncDisposable {
   return plainUpstreamOver(networkTransport(settings), settings, clock);
 }
@@ -63,7 +78,7 @@ export function plainUpstream(
 export function plainUpstreamOver(
   transport: Transport,
   settings: SpecificationSettings,
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now' | 'steady'>,
 ): Upstream & AsyncDisposable {
   return new PlainUpstream(transport, settings, clock);
 }
@@ -71,10 +86,10 @@ export function plainUpstreamOver(
 class PlainUpstream implements Upstream, AsyncDisposable {
   readonly #transport: Transport;
   readonly #settings: SpecificationSettings;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Pick<Clock, 'now' | 'steady'>;
   readonly #base: URL;
 
-  constructor(transport: Transport, settings: SpecificationSettings, clock: Pick<Clock, 'now'>) {
+  constructor(transport: Transport, settings: SpecificationSettings, clock: Pick<Clock, 'now' | 'steady'>) {
     this.#transport = transport;
     this.#settings = settings;
     this.#clock = clock;
@@ -86,17 +101,20 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   change(
-    productKey: string,
-    licenseKey: string,
-    kind: LicenseOperationKind,
+    { productKey, licenseKey, kind, requestId }: UpstreamChange,
     signal: AbortSignal,
   ): Promise<Outcome<License>> {
-    return this.#askLicense(productKey, licenseKey, { request: 'change', path: `/license/${kind}`, signal });
+    const route: Route = { request: 'change', path: `/license/${kind}`, requestId, signal };
+    return this.#askLicense(productKey, licenseKey, route);
   }
 
-  createCoupon(terms: CouponTerms, signal: AbortSignal): Promise<Outcome<Coupon>> {
+  createCoupon(
+    terms: CouponTerms,
+    { requestId }: Pick<UpstreamChange, 'requestId'>,
+    signal: AbortSignal,
+  ): Promise<Outcome<Coupon>> {
     const sameCode = ({ code }: Coupon): boolean => foldCouponCode(code) === foldCouponCode(terms.code);
-    const route: Route = { request: 'createCoupon', path: '/coupons', signal };
+    const route: Route = { request: 'createCoupon', path: '/coupons', requestId, signal };
     return this.#askCoupons(route, writeCoupon(terms), (body) => readCoupon(body, sameCode));
   }
 
@@ -140,11 +158,20 @@ class PlainUpstream implements Upstream, AsyncDisposable {
   }
 
   async #ask<Value>(question: Question<Value>): Promise<Outcome<Value>> {
+    const startedAt = this.#clock.steady();
     const { came, leave } = await this.#transport.send(this.#requestOf(question), question.signal);
     const { dialect, self } = this.#settings;
     const { read, request, credential } = question;
     const hidden = [credential, ...question.hidden];
     const outcome = classify(came, { read, request, dialect, self, hidden, now: this.#clock.now() });
+    this.#settings.onOutcome?.({
+      method: methods[request],
+      path: question.path,
+      requestId: question.requestId ?? null,
+      outcome: outcome.outcome,
+      status: came.type === 'answered' ? came.status : null,
+      durationMs: this.#clock.steady() - startedAt,
+    });
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
     const sentAt = sentAtOf(came);
@@ -159,6 +186,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     parameters,
     header,
     credential,
+    requestId = null,
   }: Question<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
     const target = `${this.#base.pathname.replace(/\/+$/, '')}/api/v2${path}`;
@@ -170,6 +198,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
       'user-agent': userAgent,
       // Our own listener, should this lead to it, must not ask upstream in turn.
       ...(self !== null && { [instanceHeader.toLowerCase()]: self }),
+      ...(requestId !== null && { [requestIdHeader.toLowerCase()]: requestId }),
       [header]: credential,
     };
     const { origin } = this.#base;

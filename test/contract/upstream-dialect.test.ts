@@ -17,7 +17,7 @@ import {
   type Unknown,
   unreadableCoupon,
 } from '../support/real-store.ts';
-import { type Client, clientOf, key, never } from '../support/upstream-stage.ts';
+import { type Client, changeOf, clientOf, key, never } from '../support/upstream-stage.ts';
 
 /*
  * The client of a store that says "no" in its own way. What it says as the specification has it is held by
@@ -69,14 +69,17 @@ describe('a license key that such a store does not know', () => {
 
   test('is missing to a change that is answered 400: it was not applied', async () => {
     await using it = await scene();
-    expect(await it.client.change('p1', 'TYPO', 'usage', never())).toMatchObject({ ...missing, status: 400 });
+    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject({
+      ...missing,
+      status: 400,
+    });
   });
 
   test.each(['empty', 'no data'] as const)(
     'leaves a change in doubt that is answered 200 and nothing: %s',
     async (unknown) => {
       await using it = await scene({ unknown });
-      const outcome = await it.client.change('p1', 'TYPO', 'usage', never());
+      const outcome = await it.client.change(changeOf('p1', 'TYPO', 'usage'), never());
       expect(outcome).toMatchObject({ outcome: 'ambiguous', status: 200 });
     },
   );
@@ -84,7 +87,7 @@ describe('a license key that such a store does not know', () => {
   test('is missing where the specification’s own 404 says so', async () => {
     await using it = await scene({ unknownKey: (body) => ({ status: 404, body }) });
     expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({ ...missing, status: 404 });
-    expect(await it.client.change('p1', 'TYPO', 'usage', never())).toMatchObject(missing);
+    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
   });
 
   test.each(variants)('is not missing to who expects the specification: %s', async (unknown) => {
@@ -111,7 +114,9 @@ describe('a license key that such a store does not know', () => {
     const answer = { status: 400, headers: { age: '7' }, body: '{"error":true,"data":[]}' };
     it.store.fault = every({ kind: 'replaced', counted: false, ...answer });
     expect(await it.client.verify('p1', key, never())).toMatchObject({ reason: 'cached' });
-    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({ outcome: 'ambiguous' });
+    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+      outcome: 'ambiguous',
+    });
   });
 });
 
@@ -130,7 +135,7 @@ describe('a firewall in front of such a store', () => {
   ])('that challenges a change by %s says that nothing of it arrived', async (_, mark) => {
     await using it = await scene();
     it.store.fault = every(challengePage(mark));
-    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject(challenged);
+    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(challenged);
     expect(await it.client.verify('p1', key, never())).toMatchObject(challenged);
     expect(it.store.countsOf(key).net).toBe(0);
   });
@@ -144,13 +149,15 @@ describe('a firewall in front of such a store', () => {
   ])('leaves it open, or says it itself: %s', async (_, fault, expected) => {
     await using it = await scene();
     it.store.fault = every(fault);
-    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject(expected);
+    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(expected);
   });
 
   test('is nobody that the specification knows', async () => {
     await using it = await scene({}, { dialect: dialects.specification });
     it.store.fault = every(challengePage());
-    expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({ outcome: 'ambiguous' });
+    expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+      outcome: 'ambiguous',
+    });
   });
 });
 
@@ -175,7 +182,7 @@ describe('the coupons of such a store', () => {
   test('are asked for under its own header, and by the name that we were given', async () => {
     await using it = await scene();
     await it.client.listCoupons({ limit: 1, offset: 0 }, never());
-    await it.client.change('p1', key, 'usage', never());
+    await it.client.change(changeOf('p1', key, 'usage'), never());
     const [list, use] = it.store.ledger;
     expect(list).toMatchObject({ answered: 'sent', headers: { 'payhip-api-key': 'api-1' } });
     expect(use).toMatchObject({ answered: 'sent', headers: { 'product-secret-key': 'secret-1' } });
@@ -193,7 +200,9 @@ describe('the coupons of such a store', () => {
     const body = '{"error":true,"data":[],"message":"no"}';
     it.store.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
     expect(await it.client.getCoupon(9, never())).toMatchObject({ reason: 'missing' });
-    expect(await it.client.createCoupon({ ...terms, ...rest }, never())).toMatchObject({ reason: 'refused' });
+    expect(await it.client.createCoupon({ ...terms, ...rest }, { requestId: null }, never())).toMatchObject({
+      reason: 'refused',
+    });
   });
 });
 
@@ -207,7 +216,7 @@ describe('an agent whose upstream leads to itself', () => {
       [403, '<html>'],
     ] as const) {
       it.store.fault = every({ kind: 'replaced', counted: false, status, headers: own, body });
-      expect(await it.client.change('p1', key, 'usage', never())).toMatchObject({
+      expect(await it.client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
         outcome: 'not_applied',
         reason: 'unreachable',
         status: null,

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { every, firstFew, hang } from '../support/plain-upstream.ts';
 import { certificate } from '../support/certificate.ts';
 import { listen, listenSecurely } from '../support/listener.ts';
-import { clientOf, key, never, stage } from '../support/upstream-stage.ts';
+import { changeOf, clientOf, key, never, stage } from '../support/upstream-stage.ts';
 
 const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
 const ambiguous = { outcome: 'ambiguous', status: null, retryAfterMs: null };
@@ -12,7 +12,7 @@ describe('a network that fails before anything left', () => {
   test('refuses the connection', async () => {
     await using scene = await stage();
     await scene.network.become({ kind: 'refuse' });
-    const outcome = await scene.client.change('p1', key, 'usage', never());
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toEqual({ ...unreachable, detail: 'connection refused' });
     await scene.network.become({ kind: 'pass' });
     expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
@@ -21,7 +21,7 @@ describe('a network that fails before anything left', () => {
 
   test('does not know the name', async () => {
     await using client = clientOf('http://upstream.invalid', { proxy: '' });
-    expect(await client.change('p1', key, 'usage', never())).toEqual({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
       ...unreachable,
       detail: expect.stringMatching(/^(?:host name unknown|name resolution failed)$/),
     });
@@ -31,7 +31,7 @@ describe('a network that fails before anything left', () => {
     await using silent = await listen(createServer());
     await using client = clientOf(`https://localhost:${silent.port}`, { timeoutMs: 400 });
     const started = performance.now();
-    expect(await client.change('p1', key, 'usage', never())).toEqual({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
       ...unreachable,
       detail: 'no connection in time',
     });
@@ -41,7 +41,7 @@ describe('a network that fails before anything left', () => {
   test('shows a certificate that is not trusted', async () => {
     await using stranger = await listenSecurely();
     await using client = clientOf(`https://localhost:${stranger.port}`);
-    expect(await client.change('p1', key, 'usage', never())).toEqual({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
       ...unreachable,
       detail: expect.stringContaining('self-signed certificate'),
     });
@@ -50,7 +50,7 @@ describe('a network that fails before anything left', () => {
   test('shows a trusted certificate of another host', async () => {
     await using stranger = await listenSecurely();
     await using client = clientOf(`https://127.0.0.1:${stranger.port}`, { ca: certificate });
-    expect(await client.change('p1', key, 'usage', never())).toEqual({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
       ...unreachable,
       detail: expect.stringContaining("does not match certificate's altnames"),
     });
@@ -59,7 +59,7 @@ describe('a network that fails before anything left', () => {
   test('speaks no TLS', async () => {
     await using scene = await stage();
     await using client = clientOf(scene.server.url.replace('http:', 'https:'));
-    expect(await client.change('p1', key, 'usage', never())).toMatchObject(unreachable);
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(unreachable);
     expect(scene.server.ledger).toEqual([]);
   });
 });
@@ -99,7 +99,7 @@ describe('a name that leads elsewhere than to the upstream', () => {
     expect(await client.verify('p1', key, never())).toMatchObject({ detail: 'HTTP 404: over TLS' });
     for (const other of ['https://store.invalid', 'https://203.0.113.7']) {
       await using stranger = clientOf(other, settings);
-      expect(await stranger.change('p1', key, 'usage', never())).toMatchObject({
+      expect(await stranger.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
         ...unreachable,
         detail: expect.stringContaining("does not match certificate's altnames"),
       });
@@ -122,7 +122,7 @@ describe('a network that fails when something may have left', () => {
   test('resets the answer', async () => {
     await using scene = await stage();
     await scene.network.become({ kind: 'reset_answer' });
-    const outcome = await scene.client.change('p1', key, 'usage', never());
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toEqual({ ...ambiguous, detail: 'connection reset' });
     expect(scene.server.countsOf(key).net).toBe(1);
   });
@@ -130,7 +130,7 @@ describe('a network that fails when something may have left', () => {
   test('resets the connection as soon as it stands', async () => {
     await using scene = await stage();
     await scene.network.become({ kind: 'reset_on_connect' });
-    const outcome = await scene.client.change('p1', key, 'usage', never());
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(['ambiguous', 'not_applied']).toContain(outcome.outcome);
     expect(scene.server.ledger).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe('a network that fails when something may have left', () => {
   test.each([5, 40, 200])('cuts the answer after %i bytes', async (afterBytes) => {
     await using scene = await stage();
     await scene.network.become({ kind: 'cut_answer', afterBytes });
-    const outcome = await scene.client.change('p1', key, 'usage', never());
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toMatchObject(ambiguous);
     expect(scene.server.countsOf(key).net).toBe(1);
   });
@@ -149,7 +149,7 @@ describe('a network that fails when something may have left', () => {
     await client.verify('p1', key, never());
     await network.become({ kind });
     const started = performance.now();
-    const outcome = await client.change('p1', key, 'usage', never());
+    const outcome = await client.change(changeOf('p1', key, 'usage'), never());
     const elapsedMs = performance.now() - started;
     expect(outcome).toEqual({ ...ambiguous, detail: 'no whole answer in time' });
     expect(elapsedMs).toBeGreaterThan(290);
@@ -164,10 +164,10 @@ describe('a network that fails when something may have left', () => {
     await Promise.all(four);
     expect(network.connections).toBe(4);
     await network.become({ kind: 'half_open' });
-    expect(await client.change('p1', key, 'usage', never())).toMatchObject(ambiguous);
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(ambiguous);
     await network.become({ kind: 'pass' });
     const outcomes = await Promise.all(
-      Array.from({ length: 4 }, () => client.change('p1', key, 'usage', never())),
+      Array.from({ length: 4 }, () => client.change(changeOf('p1', key, 'usage'), never())),
     );
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 4 }, () => 'applied'));
     expect(server.countsOf(key)).toMatchObject({ usages: 5 });
@@ -181,7 +181,7 @@ describe('a network that fails when something may have left', () => {
     const slow = client.verify('p1', key, caller.signal);
     await server.until(() => server.ledger.length === 1);
     server.fault = every({ kind: 'late', part: 'answer', delayMs: 200 });
-    const quick = client.change('p1', key, 'usage', never());
+    const quick = client.change(changeOf('p1', key, 'usage'), never());
     await server.until(() => server.ledger.length === 2);
     caller.abort();
     expect(await slow).toMatchObject({ outcome: 'ambiguous' });

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { certificate } from '../support/certificate.ts';
 import { listen, listenSecurely } from '../support/listener.ts';
-import { clientOf, key, never, stage } from '../support/upstream-stage.ts';
+import { changeOf, clientOf, key, never, stage } from '../support/upstream-stage.ts';
 
 const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 
@@ -78,7 +78,7 @@ describe('a proxy', () => {
   test.each([403, 407, 502])('that refuses the tunnel with %i lets nothing leave', async (status) => {
     await using forwarder = await startForwarder(1, status);
     await using client = clientOf('https://upstream.test', { proxy: forwarder.url });
-    expect(await client.change('p1', key, 'usage', never())).toEqual({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual({
       outcome: 'not_applied',
       reason: 'unreachable',
       status: null,
@@ -89,7 +89,7 @@ describe('a proxy', () => {
 
   test('that is away lets nothing leave', async () => {
     await using client = clientOf('http://upstream.test', { proxy: 'http://127.0.0.1:1' });
-    expect(await client.change('p1', key, 'usage', never())).toMatchObject({
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
       outcome: 'not_applied',
       detail: 'connection refused',
     });

@@ -18,7 +18,7 @@ import {
   spoilBody,
   truncateBody,
 } from '../support/plain-upstream.ts';
-import { clientOf, key, never, now, stage } from '../support/upstream-stage.ts';
+import { changeOf, clientOf, key, never, now, stage } from '../support/upstream-stage.ts';
 
 const licenseFields = {
   licenseKey: key,
@@ -48,11 +48,11 @@ describe('an upstream that works', () => {
       isCached: false,
     });
     expect(await client.verify('p1', key, never())).toEqual(expected(0, true));
-    expect(await client.change('p1', key, 'usage', never())).toEqual(expected(1, true));
-    expect(await client.change('p1', key, 'usage', never())).toEqual(expected(2, true));
-    expect(await client.change('p1', key, 'decrease', never())).toEqual(expected(1, true));
-    expect(await client.change('p1', key, 'disable', never())).toEqual(expected(1, false));
-    expect(await client.change('p1', key, 'enable', never())).toEqual(expected(1, true));
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual(expected(1, true));
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toEqual(expected(2, true));
+    expect(await client.change(changeOf('p1', key, 'decrease'), never())).toEqual(expected(1, true));
+    expect(await client.change(changeOf('p1', key, 'disable'), never())).toEqual(expected(1, false));
+    expect(await client.change(changeOf('p1', key, 'enable'), never())).toEqual(expected(1, true));
     // undici takes a second connection when the first has only just answered.
     expect(scene.network.connections).toBeLessThanOrEqual(2);
   });
@@ -61,9 +61,9 @@ describe('an upstream that works', () => {
     await using scene = await stage();
     const { client, server } = scene;
     await client.verify('p1', ' a&b=ä+ ', never());
-    await client.change('p1', ' a&b=ä+ ', 'usage', never());
+    await client.change(changeOf('p1', ' a&b=ä+ ', 'usage'), never());
     await client.listCoupons({ limit: 5, offset: 10 }, never());
-    await client.createCoupon(terms, never());
+    await client.createCoupon(terms, { requestId: null }, never());
     await client.getCoupon(1, never());
     const [verify, usage, list, create, get] = server.ledger;
     for (const license of [verify, usage]) {
@@ -96,13 +96,16 @@ describe('an upstream that works', () => {
     const { client } = scene;
     const applied = { outcome: 'applied', confirmedAt: now, isCached: false };
     const coupon = { ...terms, id: 1 };
-    expect(await client.createCoupon(terms, never())).toEqual({ ...applied, value: coupon });
+    expect(await client.createCoupon(terms, { requestId: null }, never())).toEqual({
+      ...applied,
+      value: coupon,
+    });
     expect(await client.getCoupon(1, never())).toEqual({ ...applied, value: coupon });
     expect(await client.listCoupons({ limit: 10, offset: 0 }, never())).toEqual({
       ...applied,
       value: { coupons: [coupon], unreadable: [] },
     });
-    expect(await client.createCoupon(terms, never())).toMatchObject({
+    expect(await client.createCoupon(terms, { requestId: null }, never())).toMatchObject({
       outcome: 'not_applied',
       reason: 'refused',
       detail: 'HTTP 400: This code is taken',
@@ -137,7 +140,7 @@ describe('an upstream that works', () => {
     await using scene = await stage({ apiKey: () => null });
     const { client, server } = scene;
     const refused = { outcome: 'not_applied', reason: 'unauthorized', status: null, retryAfterMs: null };
-    expect(await client.change('p2', key, 'usage', never())).toMatchObject(refused);
+    expect(await client.change(changeOf('p2', key, 'usage'), never())).toMatchObject(refused);
     expect(await client.listCoupons({ limit: 1, offset: 0 }, never())).toMatchObject(refused);
     expect(server.ledger).toEqual([]);
   });
@@ -218,8 +221,8 @@ describe('an upstream that fails', () => {
     const { client, server, network } = scene;
     server.fault = every(fault);
     expect(await client.verify('p1', key, never())).toMatchObject(expected);
-    expect(await client.change('p1', key, 'usage', never())).toMatchObject(expected);
-    expect(await client.createCoupon(terms, never())).toMatchObject(expected);
+    expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject(expected);
+    expect(await client.createCoupon(terms, { requestId: null }, never())).toMatchObject(expected);
     expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'usage', 'create_coupon']);
     server.fault = () => undefined;
     expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
@@ -230,7 +233,7 @@ describe('an upstream that fails', () => {
   test('never has its license key or our secret repeated', async () => {
     await using scene = await stage();
     scene.server.fault = every(refusal(400, `bad ${key.toLowerCase()} with secret-1`));
-    const outcome = await scene.client.change('p1', key, 'usage', never());
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toMatchObject({ detail: 'HTTP 400: bad *** with ***' });
   });
 
@@ -250,7 +253,7 @@ describe('a caller', () => {
     const { client, server, network } = scene;
     server.fault = every(hang());
     const caller = new AbortController();
-    const asked = client.change('p1', key, 'usage', caller.signal);
+    const asked = client.change(changeOf('p1', key, 'usage'), caller.signal);
     await server.until(() => server.ledger.length === 1);
     caller.abort();
     expect(await asked).toMatchObject({
@@ -267,14 +270,14 @@ describe('a caller', () => {
     await using scene = await stage({ maxConnections: () => 1 });
     const { client, server } = scene;
     const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
-    expect(await client.change('p1', key, 'usage', AbortSignal.abort())).toMatchObject(nothing);
+    expect(await client.change(changeOf('p1', key, 'usage'), AbortSignal.abort())).toMatchObject(nothing);
 
     server.fault = firstFew(1, hang());
     const first = new AbortController();
     const running = client.verify('p1', key, first.signal);
     await server.until(() => server.ledger.length === 1);
     const second = new AbortController();
-    const waiting = client.change('p1', key, 'usage', second.signal);
+    const waiting = client.change(changeOf('p1', key, 'usage'), second.signal);
     second.abort();
     expect(await waiting).toMatchObject(nothing);
     first.abort();
@@ -305,11 +308,11 @@ describe('a caller', () => {
     await using scene = await stage();
     const { client, server } = scene;
     server.fault = every(hang());
-    const asked = client.change('p1', key, 'usage', never());
+    const asked = client.change(changeOf('p1', key, 'usage'), never());
     await server.until(() => server.ledger.length === 1);
     await client[Symbol.asyncDispose]();
     expect(await asked).toMatchObject({ outcome: 'ambiguous', detail: 'the client is closed' });
-    const after = await client.change('p1', key, 'usage', never());
+    const after = await client.change(changeOf('p1', key, 'usage'), never());
     expect(after).toMatchObject({ outcome: 'not_applied', reason: 'unreachable' });
     expect(server.ledger).toHaveLength(1);
   });

@@ -19,6 +19,7 @@ function startSilentWriter(): {
   const options = {
     keepsHistory: () => true,
     onCommit: () => undefined,
+    onTraced: () => undefined,
     onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
@@ -64,6 +65,7 @@ test('writes that keep coming while others are committed are each done once, man
   await using writer = await startWriter(store.databasePath, clock, {
     keepsHistory: () => true,
     onCommit,
+    onTraced: () => undefined,
     onDiskSpace: () => undefined,
   });
   const reach = { accountId: account.accountId, productKey: null };

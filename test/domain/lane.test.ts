@@ -16,6 +16,8 @@ const operation: Operation = {
   nextAt: 5,
   outage: false,
   lastError: null,
+  credential: null,
+  requestId: null,
   fencedUntil: null,
   upstream: null,
   seenEnabled: null,

@@ -37,6 +37,8 @@ function operation(kind: LicenseOperationKind, progress: OperationProgress): Ope
     nextAt: null,
     outage: false,
     lastError: null,
+    credential: null,
+    requestId: null,
     fencedUntil: null,
     upstream: null,
     seenEnabled: null,

@@ -251,6 +251,8 @@ describe('advancing an operation', () => {
     failures: 1,
     nextAt: 5,
     outage: true,
+    credential: null,
+    requestId: null,
     fencedUntil: null,
     upstream: null,
     lastError: 'away',

@@ -55,6 +55,8 @@ const operation = (kind: OperationKind, progress: OperationProgress): Operation 
   failures: 0,
   nextAt: null,
   outage: false,
+  credential: null,
+  requestId: null,
   fencedUntil: null,
   upstream: null,
   lastError: null,

@@ -51,7 +51,7 @@ test('a damaged store is noticed behind the start: it is not written to, and the
   await using daemon = await startDaemonProcess(directory.path, authority);
   const line = await daemon.said('the store is damaged: changes are refused');
 
-  expect(line).toMatchObject({ part: 'store', level: 50 });
+  expect(line).toMatchObject({ part: 'store', level: 'error' });
   const file = join(directory.path, 'state', 'latchkey.db');
   expect(line['hint']).toContain(file);
   expect(line['hint']).toContain('latchkey restore');

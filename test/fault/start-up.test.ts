@@ -58,7 +58,7 @@ test('a start warns, in one line, of plain http to another machine and of secret
   const upstream = { base_url: 'http://nowhere.invalid' };
   await using daemon = await startDaemonProcess(directory.path, { ...agent, upstream });
   expect(await daemon.said('the configuration is not safe')).toMatchObject({
-    level: 40,
+    level: 'warn',
     part: 'daemon',
     warnings: [
       expect.stringMatching(/^upstream\.base_url: is plain http to another machine/),

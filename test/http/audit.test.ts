@@ -114,6 +114,8 @@ async function openActingDesk(): Promise<TestApp> {
       nextAt: null,
       outage: false,
       lastError: `no such key: ${licenseKey}`,
+      credential: null,
+      requestId: null,
       fencedUntil: null,
       upstream: null,
       seenEnabled: null,

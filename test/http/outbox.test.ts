@@ -16,6 +16,8 @@ const operation = (id: string, progress: OperationProgress): Omit<Operation, 'se
   nextAt: null,
   outage: false,
   lastError: null,
+  credential: null,
+  requestId: null,
   fencedUntil: null,
   upstream: null,
   seenEnabled: null,
@@ -61,6 +63,8 @@ test('the outbox shows what is not finished, and any state by name', async () =>
       attempts: 1,
       base_uses: 7,
       created_at: '2026-01-01T00:00:00+00:00',
+      request_id: null,
+      credential: null,
       next_at: '2026-01-01T00:01:00+00:00',
       last_error: 'the answer was lost',
       standing: {

@@ -36,6 +36,8 @@ function operation(of: LicenseOperationKind, stands: OperationProgress): Operati
     nextAt: null,
     outage: false,
     lastError: null,
+    credential: null,
+    requestId: null,
     fencedUntil: null,
     upstream: null,
     seenEnabled: null,

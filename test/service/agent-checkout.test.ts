@@ -8,7 +8,7 @@ import { givenManual, never, type ManualStage } from '../support/manual-stage.ts
 import { day, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
 const accountId = 'default';
-const asked = { actor: null, idempotency: null };
+const asked = { actor: null, requestId: null, idempotency: null };
 
 function checkout(stage: ManualStage, { isConfigured = true } = {}): Checkout {
   const { store: reader, writer, clock, sync, freshness } = stage;

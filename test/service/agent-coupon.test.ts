@@ -40,8 +40,10 @@ function couponing(stage: ManualStage, { isConfigured = true } = {}): Couponing 
   });
 }
 
+const asked = { actor: null, requestId: null, idempotency: null };
+
 function create(stage: ManualStage, idempotency: Idempotency | null = null) {
-  return couponing(stage).create(account, terms, idempotency, never);
+  return couponing(stage).create(account, terms, { ...asked, idempotency }, never);
 }
 
 function coupons(count: number, from = 1): Coupon[] {
@@ -139,7 +141,7 @@ describe('a coupon that is created on an agent', () => {
     const answer = create(stage);
     await (await arrived(stage, 'create')).answer({ ...no('unauthorized'), status: 401 });
     expect(refusalOf(await answer)).toBe('upstream_unreachable');
-    const again = couponing(stage).create(account, { ...terms, code: 'Other' }, null, never);
+    const again = couponing(stage).create(account, { ...terms, code: 'Other' }, asked, never);
     expect(refusalOf(await again)).toBe('upstream_unreachable');
     expect(stage.arrivedCoupons).toEqual([]);
   });
@@ -357,7 +359,7 @@ describe('an agent without an API key of its upstream', () => {
     await using stage = await givenManual();
     const none = couponing(stage, { isConfigured: false });
     const answers = [
-      await none.create(account, terms, null, never),
+      await none.create(account, terms, asked, never),
       await none.list(account, page, never),
       await none.get(account, 7, never),
     ];

@@ -333,7 +333,8 @@ describe('an answer of the authority', () => {
   it('about coupons has those of the account alone', async () => {
     await using shop = await new Shop().open();
     const couponing = authorityCouponing(shop.store, shop.writer);
-    const { coupon, provenance } = valueOf(await couponing.create(accountId, terms, null, never));
+    const nobody = { actor: null, requestId: null, idempotency: null };
+    const { coupon, provenance } = valueOf(await couponing.create(accountId, terms, nobody, never));
     expect(provenance).toEqual({ freshness: 'authoritative' });
     const page = { limit: 10, offset: 0 };
     expect(valueOf(await couponing.list(accountId, page, never))).toEqual({

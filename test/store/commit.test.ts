@@ -2,10 +2,11 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
+import { traced } from '../../src/domain/operation-trace.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../src/store/commit.ts';
-import { givenStore, type GivenStore } from '../support/store-given.ts';
+import { givenOperation, givenStore, type GivenStore } from '../support/store-given.ts';
 
 type Command = (transaction: Transaction) => unknown;
 
@@ -48,6 +49,27 @@ test('the commands of a batch are committed together and answered in order', asy
   // The second command looked from outside, while nothing was committed.
   expect(outcomes).toEqual([{ result: done }, { result: [] }, { result: done }]);
   expect(written(store, ['a', 'b'])).toEqual(['a', 'b']);
+});
+
+test('what happened to operations is told of the commands that were committed, and of no other', async () => {
+  await using store = givenStore();
+  const tracing =
+    (name: string, end: () => unknown): Command =>
+    ({ operations, trace }) => {
+      trace.add(traced('queued', operations.add(givenOperation({ id: name }))));
+      return end();
+    };
+  const outcomes = await givenCommitter(store).commitBatch([
+    tracing('a', () => done),
+    tracing('b', () => refused),
+    tracing('c', () => {
+      throw new TypeError('wrong');
+    }),
+    set('d'),
+    tracing('e', () => done),
+  ]);
+  const told = outcomes.map((outcome) => ('traced' in outcome ? outcome.traced?.map(({ id }) => id) : null));
+  expect(told).toEqual([['a'], null, null, null, ['e']]);
 });
 
 test('a refusal writes nothing and harms no other', async () => {

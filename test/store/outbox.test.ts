@@ -64,6 +64,8 @@ const identity = fc
     subject: fc.string({ minLength: 1 }),
     productKey: maybe(fc.string()),
     createdAt: instant,
+    credential: fc.option(fc.string()),
+    requestId: fc.option(fc.string()),
   })
   .map((made) => ({ ...made }));
 

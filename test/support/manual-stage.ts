@@ -131,7 +131,7 @@ export class ManualStage extends AgentStage {
       held((answer) => this.arrived.push({ ...request, answer }));
     return {
       verify: (product, licenseKey) => ask({ kind: 'verify', productKey: product, licenseKey }),
-      change: (product, licenseKey, kind) => ask({ kind, productKey: product, licenseKey }),
+      change: ({ productKey: product, licenseKey, kind }) => ask({ kind, productKey: product, licenseKey }),
       createCoupon: ({ code }) =>
         held((answer) => this.arrivedCoupons.push({ kind: 'create', code, answer })),
       getCoupon: (id) => held((answer) => this.arrivedCoupons.push({ kind: 'get', id, answer })),

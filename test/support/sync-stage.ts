@@ -8,7 +8,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem.ts';
-import type { Lookups, Upstream } from '../../src/service/ports.ts';
+import type { Lookups, Upstream, UpstreamChange } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
@@ -57,8 +57,8 @@ export class Vendor implements Upstream {
     return this.#answer('verify', key, (license) => license);
   }
 
-  change(_: string, key: string, kind: LicenseOperationKind): Promise<Outcome<License>> {
-    return this.#answer(kind, key, (license) => changeLicense(license, kind));
+  change({ licenseKey, kind }: UpstreamChange): Promise<Outcome<License>> {
+    return this.#answer(kind, licenseKey, (license) => changeLicense(license, kind));
   }
 
   createCoupon(): never {

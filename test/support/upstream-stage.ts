@@ -1,7 +1,7 @@
 import { credentialHeaders } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/upstream/dialects/all.ts';
 import { plainUpstream, type PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
-import type { Upstream } from '../../src/service/ports.ts';
+import type { Upstream, UpstreamChange } from '../../src/service/ports.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { type PlainUpstream, type PlainUpstreamOptions, startPlainUpstream } from './plain-upstream.ts';
 
@@ -35,7 +35,7 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       maxConnections: () => 4,
       ...settings,
     },
-    { now: () => now },
+    { now: () => now, steady: () => now },
   );
 }
 
@@ -76,4 +76,13 @@ export async function stage(
 /** A signal that is never aborted. */
 export function never(): AbortSignal {
   return new AbortController().signal;
+}
+
+/** A change that no request asked for. */
+export function changeOf(
+  productKey: string,
+  licenseKey: string,
+  kind: UpstreamChange['kind'],
+): UpstreamChange {
+  return { productKey, licenseKey, kind, requestId: null };
 }

@@ -26,6 +26,11 @@ const allowed: ReadonlySet<string> = new Set([
   'restart',
   // of the way up
   'operation',
+  'kind',
+  'attempt',
+  'credential',
+  'label',
+  'outcome',
   'license',
   'product',
   'coupon',
@@ -37,12 +42,16 @@ const allowed: ReadonlySet<string> = new Set([
   'hint',
 ]);
 
+/** Fields that have another name inside. */
+const writtenAs: Readonly<Record<string, string>> = { requestId: 'request_id', durationMs: 'duration_ms' };
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. */
 export function allowedFields(fields: Fields): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => {
+    Object.entries(fields).map(([given, value]) => {
+      const name = writtenAs[given] ?? given;
       if (name === 'err') return [name, describeError(value)];
       return [name, allowed.has(name) ? value : '(withheld)'];
     }),

@@ -1,18 +1,25 @@
 import { createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Log } from '../../service/ports.ts';
 
 const hashLength = 12;
+/** A change is told some times in a row: its key is hashed once. */
+const rememberedHashes = 1_000;
 
 /**
  * A log in which `licenseKey` of a line becomes `license`, a short hash under the store's own secret: lines
  * about one key are found by it, and nobody gets from it to the key.
  */
 export function hashLicenseKeys(log: Log, secret: string): Log {
+  const hashes = new LRUCache<string, string>({
+    max: rememberedHashes,
+    memoMethod: (licenseKey) =>
+      createHmac('sha256', secret).update(licenseKey).digest('hex').slice(0, hashLength),
+  });
   const hashed = (fields: Record<string, unknown>): Record<string, unknown> => {
     const { licenseKey, ...others } = fields;
     if (typeof licenseKey !== 'string') return fields;
-    const license = createHmac('sha256', secret).update(licenseKey).digest('hex').slice(0, hashLength);
-    return { license, ...others };
+    return { license: hashes.memo(licenseKey), ...others };
   };
   return {
     debug: (fields, message) => log.debug(hashed(fields), message),

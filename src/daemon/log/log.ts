@@ -1,6 +1,7 @@
 import { pino, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import { allowedFields } from './fields.ts';
+import { GatheredLines } from './gathered-lines.ts';
 
 export type LogSettings = { level: string; format: 'json' | 'pretty' };
 
@@ -10,12 +11,12 @@ export function makeLog({ level, format }: LogSettings): Logger {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { log: allowedFields },
+    formatters: { log: allowedFields, level: (name: string) => ({ level: name }) },
     // An error is described by then: pino's own serializer would take the description for one.
     serializers: { err: (described: unknown) => described },
   };
   // In this thread: pino's transports hang in bundles.
   return format === 'pretty'
     ? pino(options, pretty({ sync: true, colorize: process.stdout.isTTY }))
-    : pino(options, pino.destination({ dest: 1, sync: true }));
+    : pino(options, new GatheredLines(pino.destination({ dest: 1, sync: true })));
 }

@@ -87,7 +87,7 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   }
 }
 
-function connect({ instance, current, clock }: RoleParts): ReturnType<typeof plainUpstream> {
+function connect({ instance, current, clock, log }: RoleParts): ReturnType<typeof plainUpstream> {
   const { upstream } = current;
   const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
   const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
@@ -98,6 +98,9 @@ function connect({ instance, current, clock }: RoleParts): ReturnType<typeof pla
       self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
       secretOf: (productKey) => current.secretOf(productKey),
+      onOutcome: ({ path: route, ...request }) => {
+        log.debug({ route, ...request }, 'asked the upstream');
+      },
       onDate: (date) => {
         clock.learn(date);
       },

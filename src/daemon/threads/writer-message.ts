@@ -1,5 +1,7 @@
+import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
 import type { WriteRequest } from '../../service/writer.ts';
+import type { CommandOutcome } from '../../store/commit.ts';
 
 /** A write, sent to the writer's thread; times and `keepsHistory` are as they were when it was posted. */
 export type WriteMessage = { id: number; request: WriteRequest } & Pick<
@@ -12,7 +14,7 @@ export type WriterMessage = WriteMessage | 'close';
 
 /** The outcome of a write, sent back. The class of an error is lost between threads, so its fields are sent. */
 export type OutcomeMessage =
-  | { id: number; result: unknown }
+  | { id: number; result: unknown; traced: readonly Traced[] | undefined }
   | { id: number; storageFault: StorageFault; detail: string }
   | { id: number; error: unknown };
 
@@ -31,11 +33,8 @@ export type BatchMessage = {
 };
 
 /** Makes the message of an outcome. */
-export function outcomeMessage(
-  id: number,
-  outcome: { result: unknown } | { error: unknown },
-): OutcomeMessage {
-  if ('result' in outcome) return { id, result: outcome.result };
+export function outcomeMessage(id: number, outcome: CommandOutcome): OutcomeMessage {
+  if ('result' in outcome) return { id, result: outcome.result, traced: outcome.traced };
   const { error } = outcome;
   if (error instanceof StorageError) {
     const { cause } = error;

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
@@ -20,6 +21,8 @@ export type WriterOptions = {
   /** Whether changes of licenses are remembered now (`history.keep`). */
   keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
+  /** What happened to operations in a write, before its caller hears of it. */
+  onTraced: (traced: readonly Traced[]) => void;
   /** The disk is full, or has space again; called at the start only when it is full. */
   onDiskSpace: (isFull: boolean) => void;
 };
@@ -127,8 +130,10 @@ export class WriterThread implements Writer, AsyncDisposable {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);
       this.#writing.delete(outcome.id);
-      if ('result' in outcome) waiting?.resolve(outcome.result);
-      else waiting?.reject(errorOf(outcome));
+      if ('result' in outcome) {
+        if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);
+        waiting?.resolve(outcome.result);
+      } else waiting?.reject(errorOf(outcome));
     }
     if (isBroken) this.#lose(new Error('the storage takes no more writes'));
   }

@@ -49,8 +49,8 @@ const create = route({
     if (role === 'agent' || scope === undefined) return [];
     return await couponScopeFaults(reader, reach.accountId, scope);
   },
-  async handle({ app, principal, body, writeOptions: { idempotency }, signal }) {
-    const created = await app.couponing.create(principal.reach.accountId, body, idempotency, signal);
+  async handle({ app, principal, body, writeOptions, signal }) {
+    const created = await app.couponing.create(principal.reach.accountId, body, writeOptions, signal);
     if (!created.ok) return created;
     const { coupon, provenance } = created.value;
     const location = `${path}/${coupon.id}`;

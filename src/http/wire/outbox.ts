@@ -21,6 +21,9 @@ export type OperationObject = {
   attempts: number;
   base_uses: number | null;
   created_at: string;
+  /** By which request and under which credential it was asked for; null: before this was kept. */
+  request_id: string | null;
+  credential: string | null;
   next_at: string | null;
   last_error: string | null;
 };
@@ -35,6 +38,8 @@ const shape = z.object({
   attempts: z.int(),
   base_uses: z.int().nullable(),
   created_at: z.iso.datetime({ offset: true }),
+  request_id: z.string().nullable(),
+  credential: z.string().nullable(),
   next_at: z.iso.datetime({ offset: true }).nullable(),
   last_error: z.string().nullable(),
 });
@@ -109,6 +114,8 @@ export function presentOperation(operation: Operation): OperationObject {
     attempts: operation.attempts,
     base_uses: 'baseUses' in progress ? progress.baseUses : null,
     created_at: formatDatetime(operation.createdAt),
+    request_id: operation.requestId,
+    credential: operation.credential,
     next_at: nextAt === null ? null : formatDatetime(nextAt),
     last_error: operation.lastError,
   };

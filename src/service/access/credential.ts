@@ -2,7 +2,7 @@ import { defaultAccountId, type Principal } from '../../domain/principal.ts';
 import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/scope.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
-import type { AuthorityReader, Awaitable } from '../tables.ts';
+import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
 import type { CredentialOwner } from './tables.ts';
 import type { TokenUses } from './token-use.ts';
 
@@ -122,9 +122,20 @@ function productPrincipal(accountId: string, productKey: string): Principal {
   };
 }
 
+const tokenPrefix = 'token:';
+
+/** What people call the token that a credential's name stands for; null where they call it nothing, or it is gone. */
+export function credentialLabel(
+  { tokens }: Pick<Reader, 'tokens'>,
+  credential: string | null,
+): string | null {
+  if (credential === null || !credential.startsWith(tokenPrefix)) return null;
+  return tokens.get(credential.slice(tokenPrefix.length))?.label ?? null;
+}
+
 function tokenPrincipal(token: Token): Principal {
   return {
-    credential: `token:${token.tokenId}`,
+    credential: `${tokenPrefix}${token.tokenId}`,
     scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),
     reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
     isOperator: token.accountId === null && token.scopes.includes('admin'),

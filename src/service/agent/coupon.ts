@@ -6,7 +6,7 @@ import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
-import type { Clock, CouponPull, LookupResult, Idempotency } from '../ports.ts';
+import type { Clock, CouponPull, LookupResult, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
 import type { MirroredCoupon, Reader } from '../tables.ts';
@@ -27,7 +27,7 @@ export type AgentCouponingParts = {
 /** Coupons on an agent: read from a mirror of the upstream's, created there as soon as it can be reached. */
 export function agentCouponing(parts: AgentCouponingParts): Couponing {
   return {
-    create: (_, terms, idempotency, signal) => create(parts, terms, idempotency, signal),
+    create: (_, terms, writeOptions, signal) => create(parts, terms, writeOptions, signal),
     list: (_, query, signal) => list(parts, query, signal),
     get: (_, id, signal) => get(parts, id, signal),
   };
@@ -36,11 +36,12 @@ export function agentCouponing(parts: AgentCouponingParts): Couponing {
 async function create(
   parts: AgentCouponingParts,
   terms: CouponTerms,
-  idempotency: Idempotency | null,
+  writeOptions: WriteOptions,
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, pull, settings } = parts;
+  const { idempotency } = writeOptions;
   const isReplay =
     idempotency !== null && reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
   // A request that was answered before is answered from the store, and must not go up again.
@@ -49,7 +50,7 @@ async function create(
   const isAdmitted = admission === 'admitted';
   const { maxPending } = settings();
   const command = { terms, isSentNow: isAdmitted, maxPending };
-  const queued = await writer.write('queueCoupon', command, { idempotency });
+  const queued = await writer.write('queueCoupon', command, writeOptions);
   const isSent = !isReplay && queued.ok && queued.value.isSent;
   if (isAdmitted && !isSent) pull.giveBack();
   if (!queued.ok) return queued;

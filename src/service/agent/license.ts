@@ -179,12 +179,12 @@ async function queue(
   request: LicenseChangeRequest,
 ): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
-  const { reach, licenseKey, trigger, actor, idempotency } = request;
+  const { reach, licenseKey, trigger, actor, requestId = null, idempotency } = request;
   const { productKey } = reach;
   return parts.writer.write(
     'queueChange',
     { productKey, licenseKey, trigger, freshness, maxPending },
-    { actor, idempotency },
+    { actor, requestId, idempotency },
   );
 }
 

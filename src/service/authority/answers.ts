@@ -52,7 +52,7 @@ function answer(license: License): LicenseAnswer {
 /** Answers for coupons from the authority's own store. */
 export function authorityCouponing(reader: AuthorityReader, writer: Writer): Couponing {
   return {
-    async create(accountId, terms, idempotency): Promise<Result<CouponAnswer>> {
+    async create(accountId, terms, { idempotency }): Promise<Result<CouponAnswer>> {
       const created = await writer.write('createCoupon', { accountId, terms }, { idempotency });
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },

@@ -7,6 +7,7 @@ import {
   type Operation,
   type OperationEvent,
 } from '../../domain/operation.ts';
+import { traced, tracePointOf } from '../../domain/operation-trace.ts';
 import type { Context } from '../ports.ts';
 import type { SyncPolicy } from './policy.ts';
 import type { Reader, Transaction } from '../tables.ts';
@@ -19,6 +20,8 @@ export type Wait = { at: number; outage?: boolean; failures?: number; lastError?
 export function move(transaction: Transaction, operation: Operation, event: OperationEvent): Operation {
   const moved: Operation = { ...advance(operation, event), nextAt: null, outage: false };
   transaction.operations.put(moved);
+  const point = tracePointOf(event, moved.progress);
+  if (point !== null) transaction.trace.add(traced(point, moved));
   return moved;
 }
 

@@ -25,7 +25,7 @@ export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'
 /** Everything that an `OperationRow` is made of. */
 export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
   cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
-  fenced_until AS fencedUntil, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
+  credential, request_id AS requestId, fenced_until AS fencedUntil, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
 
 /** Reads an operation from its row. */
 export function operationFrom(row: OperationRow): Operation {
@@ -36,6 +36,8 @@ export function operationFrom(row: OperationRow): Operation {
     subject: row.subject,
     productKey: row.productKey,
     createdAt: row.createdAt,
+    credential: row.credential,
+    requestId: row.requestId,
     attempts: row.attempts,
     failures: row.failures,
     nextAt: row.nextAt,
@@ -88,12 +90,14 @@ type IdentityColumns = {
   lane: LaneName;
   productKey: string | null;
   createdAt: number;
+  credential: string | null;
+  requestId: string | null;
 };
 
 /** The columns that never change. */
 export function identityColumns(operation: Omit<Operation, 'seq'>): IdentityColumns {
-  const { id, kind, subject, productKey, createdAt } = operation;
-  return { id, kind, subject, lane: laneOf[kind], productKey, createdAt };
+  const { id, kind, subject, productKey, createdAt, credential, requestId } = operation;
+  return { id, kind, subject, lane: laneOf[kind], productKey, createdAt, credential, requestId };
 }
 
 type ProgressColumns = {

@@ -138,10 +138,10 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
     database,
     `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
        attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
-       created_at, finished_at, cause)
+       created_at, credential, request_id, finished_at, cause)
      VALUES (:id, :kind, :subject, :lane, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
        :attempts, :failures, :nextAt, :outage, :fencedUntil, :upstream, :lastError, :seenEnabled, :payload,
-       :createdAt, :finishedAt, :cause)`,
+       :createdAt, :credential, :requestId, :finishedAt, :cause)`,
   );
   const put = prepareChange(
     database,

@@ -4,6 +4,8 @@ import type { World } from './world.ts';
 
 const accountId = 'default';
 
+const nobody = { actor: null, requestId: null, idempotency: null };
+
 /** The software beside the agent: it asks, goes away when the process dies, and keeps what it was answered. */
 export class Callers {
   readonly #world: World;
@@ -89,7 +91,7 @@ export class Callers {
     const rest = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
     const discount = { type: 'percent', percentOff: 20 } as const;
     const terms = { ...rest, scope: { type: 'multi' }, discount, code } as const;
-    const created = await agent.couponing.create(accountId, terms, null, this.#forEver).catch(() => null);
+    const created = await agent.couponing.create(accountId, terms, nobody, this.#forEver).catch(() => null);
     if (created?.ok === true && machine === this.#world.machine) history.coupons.push(code);
   }
 

@@ -12,7 +12,7 @@ import { World, type TroubleName } from './world.ts';
 /** After the upstream's return what waited for it must be delivered within this time, fence included, in ms. */
 const livenessMs = 120_000;
 const hourMs = 3_600_000;
-const aPerson = { actor: null, idempotency: null };
+const aPerson = { actor: null, requestId: null, idempotency: null };
 
 export type SimulationOptions = {
   seed: number;

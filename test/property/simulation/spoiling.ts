@@ -158,11 +158,10 @@ function blithely(upstream: Upstream): Upstream {
   return new Proxy(upstream, {
     get(target, name) {
       if (name !== 'change') return Reflect.get(target, name).bind(target) as unknown;
-      const change: Upstream['change'] = async (...parameters) => {
-        const outcome = await target.change(...parameters);
+      const change: Upstream['change'] = async (asked, signal) => {
+        const outcome = await target.change(asked, signal);
         if (outcome.outcome !== 'not_applied' || outcome.reason !== 'refused') return outcome;
-        const [productKey, licenseKey, , signal] = parameters;
-        return await target.verify(productKey, licenseKey, signal);
+        return await target.verify(asked.productKey, asked.licenseKey, signal);
       };
       return change;
     },

@@ -9,7 +9,7 @@ export type Trouble = {
   heal?: (world: World) => void;
 };
 
-const somebody = { actor: 'somebody', idempotency: null };
+const somebody = { actor: 'somebody', requestId: null, idempotency: null };
 
 /** Other programs change the counts of the same keys. */
 const others: Trouble = {

@@ -1,11 +1,11 @@
 import { nextStep, type Step } from '../../../domain/lane.ts';
-import { advance, type LaneName } from '../../../domain/operation.ts';
+import type { LaneName } from '../../../domain/operation.ts';
 import { done, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { fencedUntil, scheduleHead } from '../lane.ts';
-import { boundUpstream } from '../control/upstream-binding.ts';
+import { send } from './send.ts';
 
 export type PlanStep = {
   subject: string;
@@ -42,8 +42,6 @@ export function planStep(
   }
   if (step.step !== 'send') return done(step);
   const { baseUses } = step;
-  const sent = advance(head, { type: 'send', baseUses, at: steady });
-  const operation = { ...sent, upstream: boundUpstream(transaction), nextAt: null };
-  operations.put(operation);
+  const operation = send(transaction, head, { baseUses, at: steady });
   return done({ step: 'send', operation, baseUses });
 }

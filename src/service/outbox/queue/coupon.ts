@@ -1,11 +1,10 @@
 import { foldCouponCode, type CouponTerms } from '../../../domain/coupon.ts';
-import { advance } from '../../../domain/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { MirroredCoupon, Transaction } from '../../tables.ts';
 import { couponPayload } from './coupon-payload.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
-import { boundUpstream } from '../control/upstream-binding.ts';
+import { send } from '../delivery/send.ts';
 import { fencedUntil } from '../lane.ts';
 
 export type QueueCoupon = {
@@ -28,7 +27,7 @@ export function queueCoupon(
   { terms, isSentNow, maxPending }: QueueCoupon,
   context: Context,
 ): Result<QueuedCoupon> {
-  const { mirror, operations } = transaction;
+  const { mirror } = transaction;
   const known = mirror.byCode(terms.code);
   // Where the upstream can be asked, it says itself what it thinks of a code that it has.
   if (known !== null && (!isSentNow || known.confirmedAt === null)) {
@@ -51,10 +50,7 @@ export function queueCoupon(
     },
     context,
   );
-  if (isSent) {
-    const sent = advance(operation, { type: 'send', baseUses: null, at: context.steady });
-    operations.put({ ...sent, upstream: boundUpstream(transaction), nextAt: null });
-  }
+  if (isSent) send(transaction, operation, { baseUses: null, at: context.steady });
   return done({ ...mirrored, operationId: operation.id, isSent });
 }
 

@@ -1,4 +1,5 @@
 import { laneOf, type Operation } from '../../../domain/operation.ts';
+import { traced } from '../../../domain/operation-trace.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -19,17 +20,19 @@ export function refuseWhenFull(transaction: Transaction, maxPending: number): Re
 
 /** Adds an operation at the end of its lane; one that is alone there is due at once. */
 export function enqueue(
-  { operations }: Transaction,
+  { operations, trace }: Transaction,
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
-  { now, steady, random }: Context,
+  { now, steady, random, actor, requestId }: Context,
 ): Operation {
   const isHead = operations.head(subject, laneOf[kind]) === null;
-  return operations.add({
+  const operation = operations.add({
     id: random.uuid(now),
     kind,
     subject,
     productKey,
     createdAt: now,
+    credential: actor,
+    requestId,
     attempts: 0,
     failures: 0,
     nextAt: isHead ? steady : null,
@@ -41,4 +44,6 @@ export function enqueue(
     payload,
     progress: { state: 'pending', doubtful: false },
   });
+  trace.add(traced('queued', operation));
+  return operation;
 }

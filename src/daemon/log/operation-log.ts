@@ -1,0 +1,46 @@
+import type { Traced } from '../../domain/operation-trace.ts';
+import { credentialLabel } from '../../service/access/credential.ts';
+import type { Log } from '../../service/ports.ts';
+import type { Reader } from '../../service/tables.ts';
+
+/** Logs what happens to operations, so that a use is followed by one id (src/sync/README.md, The log of an operation). */
+export class OperationLog {
+  readonly #reader: Pick<Reader, 'tokens'>;
+  #log: Log | null = null;
+  /** What the start did, before it was known under which secret license keys are hashed. */
+  #early: readonly Traced[] = [];
+
+  constructor(reader: Pick<Reader, 'tokens'>) {
+    this.#reader = reader;
+  }
+
+  /** Logs from now on, and what came before. */
+  begin(log: Log): void {
+    this.#log = log;
+    this.add(this.#early);
+    this.#early = [];
+  }
+
+  add(traced: readonly Traced[]): void {
+    if (this.#log === null) this.#early = [...this.#early, ...traced];
+    else for (const each of traced) this.#log.info(this.#fieldsOf(each), each.point);
+  }
+
+  #fieldsOf({ point, ...operation }: Traced): Record<string, unknown> {
+    const { id, kind, subject, productKey, state, attempts, credential, requestId, lastError } = operation;
+    const label = credentialLabel(this.#reader, credential);
+    const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
+    return {
+      operation: id,
+      kind,
+      // Only operations on a license key have a product.
+      ...(productKey !== null && { licenseKey: subject }),
+      state,
+      ...(point === 'sent' && { attempt: attempts }),
+      ...(isStuck && { error: lastError }),
+      credential,
+      ...(label !== null && { label }),
+      requestId,
+    };
+  }
+}

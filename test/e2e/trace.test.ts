@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import { tracePoints } from '../../src/domain/operation-trace.ts';
+import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
+import type { LogLine } from '../support/daemon-process.ts';
+import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';
+
+const points: ReadonlySet<unknown> = new Set(tracePoints);
+
+/** The lines about operations that a request has asked for, in order. */
+function linesOf({ process: { lines } }: Agent, requestId: string): LogLine[] {
+  return lines.filter(({ msg, request_id: id }) => id === requestId && points.has(msg));
+}
+
+function pointsOf(agent: Agent, requestId: string): string[] {
+  return linesOf(agent, requestId).map(({ msg }) => msg ?? '');
+}
+
+test('a use is followed by the id of its request, from the caller to the upstream', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const answer = await agent.change('usage', 'KEY', { 'x-request-id': 'use-1' });
+  expect(answer.headers['x-request-id']).toBe('use-1');
+  await eventually(() => pointsOf(agent, 'use-1').includes('delivered'));
+
+  const lines = linesOf(agent, 'use-1');
+  expect(lines.map(({ msg, state }) => [msg, state])).toEqual([
+    ['queued', 'pending'],
+    ['sent', 'in_flight'],
+    ['delivered', 'delivered'],
+  ]);
+  const [queued] = lines;
+  for (const line of lines) {
+    expect(line).toMatchObject({
+      level: 'info',
+      part: 'sync',
+      operation: queued?.['operation'],
+      license: queued?.['license'],
+      kind: 'usage',
+      credential: 'product:product',
+    });
+    expect(line).not.toHaveProperty('label');
+  }
+  expect(queued?.['license']).toMatch(/^[\da-f]{12}$/);
+  expect(agent.process.lines).toContainEqual(
+    expect.objectContaining({ msg: 'changed', request_id: 'use-1' }),
+  );
+  const sent = stage.upstream.ledger.filter(({ kind }) => kind === 'usage');
+  expect(sent.map(({ headers }) => headers['x-request-id'])).toEqual(['use-1']);
+  expect(JSON.stringify(agent.process.lines)).not.toContain('KEY');
+  const shown = await agent.ask(`/admin/v1/outbox/${String(queued?.['operation'])}`);
+  expect(shown).toMatchObject({ data: { request_id: 'use-1', credential: 'product:product' } });
+}, 60_000);
+
+test('the id outlives a kill, and an answer that was lost is settled under it', async () => {
+  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
+  const before = await stage.startAgent();
+  await before.learn(['KEY', 'OTHER']);
+  stage.upstream.fault = firstFew(1, loseAnswer, movesCounter);
+  await before.change('usage', 'KEY', { 'x-request-id': 'lost' });
+  await eventually(() => pointsOf(before, 'lost').includes('settled'));
+  expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'settled']);
+  expect(before.process.lines).toContainEqual(
+    expect.objectContaining({ msg: 'an operation was not delivered', level: 'warn', request_id: 'lost' }),
+  );
+
+  await stage.proxy.become({ kind: 'refuse' });
+  await before.change('usage', 'OTHER', { 'x-request-id': 'kept' });
+  const after = await stage.startAgent();
+  await stage.proxy.become({ kind: 'pass' });
+  await eventually(() => pointsOf(after, 'kept').includes('delivered'));
+  expect(stage.upstream.ledger.at(-1)).toMatchObject({ headers: { 'x-request-id': 'kept' } });
+}, 60_000);
+
+test('what a person decides is told under the id of the request that had asked', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  stage.upstream.fault = every(refusal(422, 'The store is closed'), movesCounter);
+  await agent.change('usage', 'KEY', { 'x-request-id': 'refused' });
+  await eventually(() => pointsOf(agent, 'refused').includes('dead'));
+  const dead = linesOf(agent, 'refused').find(({ msg }) => msg === 'dead');
+  expect(dead?.['error']).toContain('The store is closed');
+  await agent.ask(`/admin/v1/outbox/${String(dead?.['operation'])}/drop`, 'post');
+  await eventually(() => pointsOf(agent, 'refused').includes('dropped'));
+}, 60_000);
+
+test('a repeated request has an id of its own, and the operation that of the first', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const again = async (id: string): Promise<unknown> => {
+    const answer = await agent.change('usage', 'KEY', { 'x-request-id': id, 'idempotency-key': 'once' });
+    return answer.headers['x-request-id'];
+  };
+  expect([await again('first'), await again('second')]).toEqual(['first', 'second']);
+  await eventually(() => pointsOf(agent, 'first').includes('delivered'));
+  expect(pointsOf(agent, 'second')).toEqual([]);
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+}, 60_000);
+
+test('a token is told by its label, too, and debug shows each request to the upstream with its time', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent({}, { LATCHKEY_LOG__LEVEL: 'debug' });
+  await agent.learn(['KEY']);
+  const json = { scopes: ['use', 'verify'], label: 'checkout' };
+  const issued = await agent.client.post('/admin/v1/tokens', { headers: agent.admin, json });
+  const { token } = (issued.body as { data: { token: string } }).data;
+  await agent.client.put('/api/v2/license/usage', {
+    headers: { authorization: `Bearer ${token}`, 'x-request-id': 'by-token' },
+    form: { license_key: 'KEY' },
+  });
+  await eventually(() => pointsOf(agent, 'by-token').includes('delivered'));
+  for (const line of linesOf(agent, 'by-token')) {
+    expect(line).toMatchObject({ label: 'checkout', credential: expect.stringMatching(/^token:/) });
+  }
+  const asked = agent.process.lines.filter(({ msg }) => msg === 'asked the upstream');
+  const common = { level: 'debug', outcome: 'applied', status: 200, duration_ms: expect.any(Number) };
+  expect(asked.slice(-2)).toEqual([
+    expect.objectContaining({ ...common, method: 'GET', route: '/license/verify', request_id: null }),
+    expect.objectContaining({ ...common, method: 'PUT', route: '/license/usage', request_id: 'by-token' }),
+  ]);
+}, 60_000);
