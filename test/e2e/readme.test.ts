@@ -1,11 +1,11 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { startPlainUpstream } from '../support/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -34,15 +34,6 @@ const prefix = 'npm run latchkey -- ';
 const sellerCommands = commandsOf(readFileSync(join(root, 'examples/guides/seller.md'), 'utf8')).map(
   (command) => command.replace(/^latchkey /, prefix),
 );
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Runs a command of the README as a user would, in a folder of its own, on a port that is free here. */
 async function follow(command: string, folder: string, port: number): Promise<string> {

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { latchkey } from '../support/command-line.ts';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import { readExample } from '../support/guides.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const repository = join(import.meta.dirname, '../..');
+const script = join(repository, 'examples/backup/latchkey-backup');
+const main = join(repository, 'src/cli/main.ts');
+
+/** Runs the script with `latchkey` on its PATH; `after` is done to each copy as soon as it is made. */
+function backUp(
+  directory: string,
+  { keep = '14', after = ':' } = {},
+): { status: number | null; said: string } {
+  const programs = join(directory, 'programs');
+  mkdirSync(programs, { recursive: true });
+  const program = `#!/bin/sh\n"${process.execPath}" "${main}" "$@" || exit\n[ "$1" != backup ] || { copy=$2; ${after}; }\n`;
+  writeFileSync(join(programs, 'latchkey'), program, { mode: 0o755 });
+  const { status, stdout, stderr } = spawnSync('sh', [script, join(directory, 'copies'), keep], {
+    encoding: 'utf8',
+    env: {
+      PATH: `${programs}:${process.env['PATH']}`,
+      HOME: directory,
+      LATCHKEY_CONFIG: join(directory, 'config.yaml'),
+    },
+  });
+  return { status, said: stdout + stderr };
+}
+
+const copiesIn = (directory: string): string[] => readdirSync(join(directory, 'copies')).toSorted();
+
+test('a copy is made, proven and kept to its owner, and those that are too many go', async () => {
+  await using directory = temporaryDirectory();
+  mkdirSync(join(directory.path, 'copies'));
+  const older = ['latchkey-20200101T000000Z.db', 'latchkey-20200102T000000Z.db'];
+  for (const name of [...older, 'something-else']) writeFileSync(join(directory.path, 'copies', name), '');
+  await using daemon = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });
+  const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+  await fetch(`${daemon.tcp}/admin/v1/products`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'Editor', product_key: 'EDITOR' }),
+  });
+
+  const { status, said } = backUp(directory.path, { keep: '2' });
+  expect([status, said]).toEqual([0, expect.stringContaining('can be restored')]);
+  const [kept, made = '', other, ...more] = copiesIn(directory.path);
+  expect([kept, other, more]).toEqual([older[1], 'something-else', []]);
+  expect(made).toMatch(/^latchkey-20\d{6}T\d{6}Z\.db$/);
+  const copy = join(directory.path, 'copies', made);
+  expect(statSync(copy).mode & 0o777).toBe(0o600);
+
+  // It is one, indeed.
+  const restored = join(directory.path, 'restored');
+  expect(await latchkey('restore', copy, '--state-dir', restored)).toMatchObject({ code: 0 });
+  const { out } = await latchkey('state', 'show', '--state-dir', restored, '--json');
+  expect(JSON.parse(out)).toMatchObject({ role: 'authority', products: 1 });
+}, 60_000);
+
+test('a copy that cannot be restored fails, and takes the place of none', async () => {
+  await using directory = temporaryDirectory();
+  mkdirSync(join(directory.path, 'copies'));
+  writeFileSync(join(directory.path, 'copies', 'latchkey-20200101T000000Z.db'), '');
+  await using _ = await startDaemonProcess(directory.path, { listen: { tcp: '127.0.0.1:0' } });
+  const { status, said } = backUp(directory.path, { keep: '1', after: 'truncate -s 20000 "$copy"' });
+  expect([status, said]).toEqual([1, expect.stringMatching(/damaged|is no/)]);
+  expect(copiesIn(directory.path)).toEqual(['latchkey-20200101T000000Z.db']);
+}, 60_000);
+
+test('without a daemon nothing is copied, and the exit code says so', async () => {
+  await using directory = temporaryDirectory();
+  mkdirSync(join(directory.path, 'copies'));
+  writeFileSync(join(directory.path, 'config.yaml'), `state_dir: ${join(directory.path, 'state')}\n`);
+  expect(backUp(directory.path).status).toBe(69);
+  expect(copiesIn(directory.path)).toEqual([]);
+});
+
+const isSystemdInstalled = spawnSync('systemd-analyze', ['--version']).error === undefined;
+
+test.skipIf(!isSystemdInstalled)('the units are sound (skipped where systemd is not installed)', async () => {
+  await using directory = temporaryDirectory();
+  const unit = readExample('backup/latchkey-backup.service').replace(
+    /^ExecStart=\S+/m,
+    'ExecStart=/bin/true',
+  );
+  writeFileSync(join(directory.path, 'latchkey-backup.service'), unit);
+  const timer = join(directory.path, 'latchkey-backup.timer');
+  writeFileSync(timer, readExample('backup/latchkey-backup.timer'));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', timer], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+});
