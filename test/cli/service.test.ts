@@ -2,11 +2,18 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { formatUnit } from '../../src/cli/local/systemd-unit.ts';
+import { formatUnit, type UnitOptions } from '../../src/cli/local/systemd-unit.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { latchkey } from '../support/command-line.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
+const plain = {
+  scope: 'system',
+  program: ['/usr/bin/latchkey'],
+  config: null,
+  stateDir: null,
+  writes: '/var/lib/latchkey',
+} as const satisfies UnitOptions;
 const unitIn = (root: string): string => join(root, 'etc/systemd/system/latchkey.service');
 
 afterEach(() => {
@@ -50,7 +57,7 @@ test('a unit of another version is replaced, a changed one never', async () => {
   await using root = temporaryDirectory();
   const path = unitIn(root.path);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, formatUnit({ scope: 'system', program: ['/old/latchkey'], config: null }));
+  writeFileSync(path, formatUnit({ ...plain, program: ['/old/latchkey'] }));
   expect(await latchkey('service', 'install', '--root', root.path)).toMatchObject({ code: 0 });
   const changed = `${readFileSync(path, 'utf8')}Environment=A=b\n`;
   writeFileSync(path, changed);
@@ -91,13 +98,49 @@ test('a user’s service is installed where the user’s manager looks', async (
 });
 
 test('what systemd would read otherwise is quoted', () => {
-  const unit = formatUnit({ scope: 'system', program: ['/opt/a b/lat"ch'], config: '/etc/100%/$x.yaml' });
+  const unit = formatUnit({
+    ...plain,
+    program: ['/opt/a b/lat"ch'],
+    config: '/etc/100%/$x.yaml',
+    writes: '/srv/100%/$x y',
+  });
   expect(unit).toContain(String.raw`ExecStart="/opt/a b/lat\"ch" serve --config /etc/100%%/$$x.yaml`);
+  expect(unit).toContain('ReadWritePaths="/srv/100%%/$x y"\n');
+});
+
+test('a state directory and a configuration that are named are those of the service', async () => {
+  await using home = temporaryDirectory();
+  const config = join(home.path, 'latchkey.yaml');
+  writeFileSync(config, 'state_dir: /var/lib/shops/latchkey\n');
+  const byFile = await latchkey('service', 'print', '--config', config);
+  expect(byFile.out).toContain(`serve --config ${config}\n`);
+  expect(byFile.out).toContain('StateDirectory=shops/latchkey\n');
+  const byFlag = await latchkey('service', 'print', '--config', config, '--state-dir', '/srv/latchkey');
+  expect(byFlag.out).toContain(`serve --config ${config} --state-dir /srv/latchkey\n`);
+  expect(byFlag.out).toContain('ReadWritePaths=/srv/latchkey\n');
+  expect(byFlag.out).not.toContain('StateDirectory=');
+  vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
+  const ofUser = await latchkey('service', 'install', '--user', '--state-dir', join(home.path, 'state'));
+  expect(ofUser.out).toContain(`latchkey --state-dir ${join(home.path, 'state')} doctor`);
+});
+
+test('a service of the machine that could not reach its program or its state is not installed', async () => {
+  await using home = temporaryDirectory();
+  const program = join(home.path, 'latchkey');
+  writeFileSync(program, '', { mode: 0o755 });
+  const install = (...argv: string[]): Promise<Outcome> =>
+    latchkey('service', 'install', '--program', program, '--state-dir', '/home/ada/state', ...argv);
+  const { code, out, err } = await install();
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toContain(`${program} is hidden from the service, which has a /tmp of its own`);
+  expect(err).toContain('the state directory /home/ada/state is in a home');
+  expect(err).toContain('latchkey service install --user');
+  // Another system is not this one.
+  expect(await install('--root', home.path)).toMatchObject({ code: 0 });
 });
 
 test('a program under a home directory can still be read', () => {
-  const unitFor = (program: string): string =>
-    formatUnit({ scope: 'system', program: [program], config: null });
+  const unitFor = (program: string): string => formatUnit({ ...plain, program: [program] });
   expect(unitFor('/home/ada/latchkey')).toContain('ProtectHome=read-only');
   expect(unitFor('/usr/bin/latchkey')).toContain('ProtectHome=yes');
 });

@@ -1,13 +1,26 @@
-import { lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { formatReason } from '../../config/fault.ts';
+import { formatFault, formatReason } from '../../config/fault.ts';
+import { locateDaemon } from '../../config/load.ts';
+import type { LocationResult } from '../../config/location.ts';
 import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { hintFor, quoteForShell } from '../hint.ts';
 import type { Output } from '../output.ts';
 import type { Syntax } from '../syntax/declaration.ts';
-import { formatUnit, isUnchanged, type UnitScope } from './systemd-unit.ts';
+import {
+  defaultStateDir,
+  formatUnit,
+  isUnchanged,
+  isWithin,
+  runtimeDirectory,
+  stateRoot,
+  type UnitOptions,
+  type UnitScope,
+} from './systemd-unit.ts';
+import { examineReach, thisMachine, type Reach } from './unit-reach.ts';
 
 type ServiceOptions = GlobalOptions & {
   user: boolean;
@@ -34,14 +47,19 @@ const uninstalling = declare('sudo latchkey service uninstall', 'once it is disa
 
 /** `service print`. */
 export const printUnit: Command = defineCommand(printing, async (args, output) => {
-  if (args.json) output.printJson({ path: pathOf(args), unit: unitOf(args) });
-  else output.print(unitOf(args).trimEnd());
+  const unit = formatUnit(planUnit(args));
+  if (args.json) output.printJson({ path: pathOf(args), unit });
+  else output.print(unit.trimEnd());
   return exitCode.done;
 });
 
 /** `service install`: writes a unit for systemd; nothing is started by it. */
 export const installUnit: Command = defineCommand(installing, async (args, output) => {
-  const [path, unit] = [pathOf(args), unitOf(args)];
+  const plan = planUnit(args);
+  const { refusals, warnings } = examinePlan(plan, args);
+  if (refusals.length > 0) return refusePlan(output, refusals);
+  if (warnings.length > 0) output.complain(warnings.map((text) => `latchkey: ${text}`));
+  const [path, unit] = [pathOf(args), formatUnit(plan)];
   return changing(path, output, (before) => {
     if (before !== null && before !== unit && !isUnchanged(before)) {
       return refuse(output, path, 'is not as it was installed: move it away first. Nothing was changed.');
@@ -49,7 +67,7 @@ export const installUnit: Command = defineCommand(installing, async (args, outpu
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, unit, { mode: 0o644 });
     if (args.json) output.printJson({ path });
-    else output.print([`Installed ${path}. Next:`, ...stepsAfterInstall(args)].join('\n'));
+    else output.print([`Installed ${path}. Next:`, ...stepsAfterInstall(plan, args)].join('\n'));
     return exitCode.done;
   });
 });
@@ -95,13 +113,63 @@ function read(path: string): string | null {
   }
 }
 
-function unitOf({ user, program, config }: Args): string {
+/** A unit, and the socket that the program is going to make by it; null: none. */
+type Plan = UnitOptions & { readonly socket: string | null; readonly problem: string | null };
+
+/** What the unit is to be, as far as this command line and the configuration that it names decide. */
+function planUnit({ user, program, config, stateDir, root }: Args): Plan {
   const scope: UnitScope = user ? 'user' : 'system';
-  return formatUnit({
+  const named = {
     scope,
     program: program === undefined ? thisProgram() : [program],
     config: config === undefined ? null : resolve(config),
+    stateDir: stateDir === undefined ? null : resolve(stateDir),
+  };
+  const found = root === undefined && !user ? locateForUnit(named) : null;
+  const place = found?.ok === true ? found.location : null;
+  return {
+    ...named,
+    writes: place?.stateDir ?? named.stateDir ?? defaultStateDir,
+    socket: place?.socket ?? null,
+    problem: found?.ok === false ? found.faults.map(formatFault).join('; ') : null,
+  };
+}
+
+/** Where state and socket will be for a daemon that systemd starts, which has not this user's environment. */
+function locateForUnit({ config, stateDir }: Pick<UnitOptions, 'config' | 'stateDir'>): LocationResult {
+  const machineWide = '/etc/latchkey/config.yaml';
+  const file = config ?? (existsSync(machineWide) ? machineWide : undefined);
+  return locateDaemon({
+    // None, rather than that of the folder in which this command is run.
+    file: file ?? '/dev/null',
+    flags: { state_dir: stateDir ?? undefined },
+    environment: { STATE_DIRECTORY: defaultStateDir, RUNTIME_DIRECTORY: runtimeDirectory },
   });
+}
+
+/** Another system, and what a user's own service reaches, are not looked at. */
+function examinePlan(plan: Plan, { user, root }: Args): Reach {
+  if (user || root !== undefined) return { refusals: [], warnings: [] };
+  const { refusals, warnings } = examineReach({ ...plan, stateDir: plan.writes }, thisMachine());
+  const packaged = ['/usr/lib', '/lib'].map((folder) => `${folder}/systemd/system/latchkey.service`);
+  const covered = packaged.find((path) => existsSync(path));
+  return {
+    refusals,
+    warnings: [
+      ...warnings,
+      ...(plan.problem === null ? [] : [`what the configuration says was not looked at: ${plan.problem}`]),
+      ...(covered === undefined ? [] : [`this unit covers that of a package, ${covered}`]),
+    ],
+  };
+}
+
+function refusePlan(output: Output, refusals: readonly string[]): number {
+  output.complain([
+    ...refusals.map((text) => `latchkey: ${text}`),
+    'Nothing was installed. Put them where every user can read, such as /usr/local and /etc/latchkey, and the state',
+    `into ${stateRoot}; or make it a service of your own user: latchkey service install --user`,
+  ]);
+  return exitCode.failed;
 }
 
 /** The full path of this program, since a service does not have this user's PATH. */
@@ -120,23 +188,28 @@ function pathOf({ user, root = '/' }: Args): string {
   return join(resolve(root), directory, 'latchkey.service');
 }
 
-function stepsAfterInstall({ user, config }: Args): readonly string[] {
+function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
+  const { user, config } = args;
+  const doctor = `  ${hintFor(args)('doctor')}`;
   if (user) {
     return [
       `  edit ${config ?? '~/.config/latchkey/config.yaml'}`,
       '  systemctl --user daemon-reload',
       '  systemctl --user enable --now latchkey',
-      '  latchkey doctor',
+      doctor,
       'To have it run while you are not logged in: loginctl enable-linger',
     ];
   }
   return [
-    '  useradd --system --home-dir /var/lib/latchkey --shell /usr/sbin/nologin latchkey',
-    `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: /var/lib/latchkey`,
+    '  useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin latchkey',
+    ...(isWithin(writes, [stateRoot])
+      ? []
+      : [`  install -d -o latchkey -g latchkey -m 0700 ${quoteForShell(writes)}`]),
+    `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: ${writes}`,
     '  chown latchkey: each secret file that it names, and chmod 0600 it',
     '  systemctl daemon-reload',
     '  systemctl enable --now latchkey',
-    '  latchkey doctor',
+    doctor,
   ];
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { relative } from 'node:path';
 
 /** For whom the service runs: the machine, under a user of its own, or the user who installs it. */
 export type UnitScope = 'system' | 'user';
@@ -10,6 +11,23 @@ export interface UnitOptions {
   readonly program: readonly string[];
   /** The configuration file; null: the default places are looked at. */
   readonly config: string | null;
+  /** The state directory that the command line names; null: the configuration does, or the service manager. */
+  readonly stateDir: string | null;
+  /** Where the state is, whoever names it, since a unit of the machine may write nowhere else. */
+  readonly writes: string;
+}
+
+/** Where the state of a unit of the machine is, unless it is put elsewhere. */
+export const defaultStateDir = '/var/lib/latchkey';
+/** The service manager makes what a unit needs in here; elsewhere it must be there. */
+export const stateRoot = '/var/lib';
+export const runtimeDirectory = '/run/latchkey';
+/** What ProtectHome= hides. */
+export const homes: readonly string[] = ['/home', '/root', '/run/user'];
+
+/** Whether a path is one of these folders, or in one. Both are absolute. */
+export function isWithin(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
 /** Writes the systemd unit; its first line has a hash of the rest, so that an edited unit is noticed. */
@@ -38,16 +56,14 @@ Wants=network-online.target
 ${service(options)}
 User=latchkey
 Group=latchkey
-StateDirectory=latchkey
-StateDirectoryMode=0700
+${writable(options.writes)}
 RuntimeDirectory=latchkey
 RuntimeDirectoryMode=0755
-ConfigurationDirectory=latchkey
 UMask=0077
 
 # Nothing but its own directories can be written, and little of the machine is seen.
 ProtectSystem=strict
-ProtectHome=${isAtHome(options.program) ? 'read-only' : 'yes'}
+ProtectHome=${needsHome(options) ? 'read-only' : 'yes'}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes
@@ -91,8 +107,18 @@ WantedBy=default.target
 `;
 }
 
-function service({ program, config }: UnitOptions): string {
-  const command = [...program, 'serve', ...(config === null ? [] : ['--config', config])];
+/** In /var/lib the service manager makes the directory, for the unit's user alone. */
+function writable(path: string): string {
+  if (!path.startsWith(`${stateRoot}/`)) return `ReadWritePaths=${quotePath(path)}`;
+  return `StateDirectory=${quotePath(relative(stateRoot, path))}\nStateDirectoryMode=0700`;
+}
+
+function service({ program, config, stateDir }: UnitOptions): string {
+  const named = [
+    ...(config === null ? [] : ['--config', config]),
+    ...(stateDir === null ? [] : ['--state-dir', stateDir]),
+  ];
+  const command = [...program, 'serve', ...named];
   return `Type=notify
 # Node has no datagram sockets: systemd-notify, another process, speaks for it.
 NotifyAccess=all
@@ -106,12 +132,19 @@ TimeoutStopSec=20s
 Environment=NODE_ENV=production`;
 }
 
-/** Quotes a word where systemd needs it (systemd.syntax(7)); doubles `%` and `$`, which it would expand. */
+/** Quotes a word of a command, in which systemd would expand `$` as well. */
 function quote(word: string): string {
-  const text = word.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return quotePath(word.replaceAll('$', '$$$$'));
+}
+
+/** Quotes a word where systemd needs it (systemd.syntax(7)); doubles `%`, which it would expand. */
+function quotePath(word: string): string {
+  const text = word.replaceAll('%', '%%');
   return /^[\w./:@%$=+-]+$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
-function isAtHome(program: readonly string[]): boolean {
-  return program.some((word) => /^\/(home|root|run\/user)\//.test(word));
+/** Whether what it reads is in a home. */
+function needsHome({ program, config }: UnitOptions): boolean {
+  const files = config === null ? program : [...program, config];
+  return files.some((path) => isWithin(path, homes));
 }
