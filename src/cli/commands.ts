@@ -7,6 +7,11 @@ import { sellerCommands } from './seller-commands.ts';
  * Those in `commands/` are answered by the running daemon; those in `local/` work without one.
  */
 export const commands: readonly CommandEntry[] = [
+  command(
+    'init',
+    'Ask what is needed, look at the store, write a configuration',
+    async () => (await import('./local/init.ts')).initCommand,
+  ),
   command('serve', 'Run the daemon', async () => (await import('./local/serve.ts')).serveCommand),
   command(
     'demo',

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey, formatReason } from './fault.ts';
@@ -18,6 +19,8 @@ import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warning.ts'
 export interface LoadOptions {
   /** `--config`. */
   readonly file?: string | undefined;
+  /** The text of that file, where it is not written yet. */
+  readonly text?: string | undefined;
   /** Further flags, in the file's own names and shape: `{ listen: { tcp: '127.0.0.1:0' } }`. */
   readonly flags?: Tree | undefined;
   /** Default: this process's. */
@@ -111,7 +114,8 @@ function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources)
   return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
 }
 
-function processSources({ file, flags, environment, onPassedOver }: LoadOptions): Sources {
+function processSources({ file, text, flags, environment, onPassedOver }: LoadOptions): Sources {
+  const unwritten = new Map(file === undefined || text === undefined ? [] : [[resolve(file), text]]);
   return {
     file,
     flags,
@@ -120,7 +124,7 @@ function processSources({ file, flags, environment, onPassedOver }: LoadOptions)
     platform: process.platform,
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
-    readFile: (path) => readFileSync(path, 'utf8'),
+    readFile: (path) => unwritten.get(path) ?? readFileSync(path, 'utf8'),
     judgeLocalFile: (path) => {
       const judged = judgeLocalFile(path, process.getuid?.() ?? null);
       if (typeof judged === 'object') onPassedOver?.(path, judged.distrust);

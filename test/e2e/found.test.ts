@@ -31,7 +31,8 @@ test('somebody outside any configuration is told where was looked, and how to go
   /nonexistent/.config/latchkey/config.yaml
   /etc/latchkey/config.yaml
   /nonexistent/.local/state/latchkey (where a daemon without a configuration keeps its state)
-See what it does: latchkey demo
+Write a configuration: latchkey init
+Or see first what it does: latchkey demo
 Or say where a daemon is: --state-dir DIR or --config FILE
 `,
   });

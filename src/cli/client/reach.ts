@@ -100,7 +100,8 @@ function nothingHere({ places, stateDir }: Location): Failure {
     'latchkey: there is no configuration, and no daemon runs here; looked at',
     ...places.map((path) => `  ${formatPath(path)}`),
     `  ${stateDir} (where a daemon without a configuration keeps its state)`,
-    'See what it does: latchkey demo',
+    'Write a configuration: latchkey init',
+    'Or see first what it does: latchkey demo',
     'Or say where a daemon is: --state-dir DIR or --config FILE',
   ]);
 }

@@ -40,7 +40,7 @@ export const checkConfig: Command = defineCommand(
 
 async function examineWay(configuration: Configuration): Promise<readonly Finding[]> {
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
-  return await examineUpstream(configuration, instanceOf(configuration.stateDir));
+  return (await examineUpstream(configuration, instanceOf(configuration.stateDir))).findings;
 }
 
 /** `config show`: works without a daemon. */

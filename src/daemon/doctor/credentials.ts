@@ -7,23 +7,27 @@ import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/random.ts';
 import { speechSettings } from '../upstream-settings.ts';
 
+/** What was found; `dialect`: the one that the upstream speaks, null where that cannot be told. */
+export type UpstreamSurvey = { findings: readonly Finding[]; dialect: DialectName | null };
+
 /** Asks the upstream under each credential, in every dialect, and tells which one it speaks. */
 export async function examineCredentials(
   configuration: Configuration,
+  upstream: UpstreamSettings,
   settings: ConnectionSettings,
-): Promise<Finding[]> {
-  const { upstream, products } = configuration;
-  if (upstream === null) return [];
+): Promise<UpstreamSurvey> {
+  const { products } = configuration;
   const trials = new Map<DialectName, readonly Trial[]>();
   for (const name of dialectNames)
     trials.set(name, await tryDialect(configuration, upstream, settings, name));
   const spoken = spokenDialect(trials);
-  return [
+  const findings = [
     ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
     ...(trials.get(spoken ?? upstream.dialect) ?? []).map(({ finding }) => finding),
     ...(products.length === 0 ? [warn('no product is configured', 'name them under products')] : []),
     ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
   ];
+  return { findings, dialect: spoken };
 }
 
 /** What became of one credential in one dialect. */

@@ -35,6 +35,6 @@ export async function examine({
     ...examineFiles({ stateDir, ...files }, hint),
     ...examineCertificate(configuration, shownUntil),
     ...(isRunning ? [] : examineStore(stateDir, hint)),
-    ...(await examineUpstream(configuration, instance)),
+    ...(await examineUpstream(configuration, instance)).findings,
   ];
 }

@@ -69,7 +69,8 @@ function examineDiskSpace(directory: string): Finding {
     : ok(`${mebibytes} MiB are free on the disk of the state`);
 }
 
-function examineSecret(path: string): Finding {
+/** Looks at who can read a file that holds a secret. */
+export function examineSecret(path: string): Finding {
   if (isOpen(path, otherBits)) return fail(`${path} can be read by anyone here`, `chmod 0600 ${path}`);
   if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
   return ok(`${path} can be read by its user alone`);

@@ -14,7 +14,7 @@ import { exchange, type Exchange } from '../../upstream/exchange.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { isPlainToOthers } from '../../config/warning.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
-import { examineCredentials, madeUpKey } from './credentials.ts';
+import { examineCredentials, madeUpKey, type UpstreamSurvey } from './credentials.ts';
 
 /** Beyond this the clock is called suspect, in ms; from `noticeableMs` on it is worth a word. */
 const suspectMs = 10 * 60_000;
@@ -24,20 +24,24 @@ const noticeableMs = 30_000;
  * Looks at the way to the upstream, step by step, and at what answers there; nothing is changed there.
  * `self`: the instance id of the agent in question, by which its own answers are known; null: none is known.
  */
-export async function examineUpstream(configuration: Configuration, self: string | null): Promise<Finding[]> {
+export async function examineUpstream(
+  configuration: Configuration,
+  self: string | null,
+): Promise<UpstreamSurvey> {
   const { upstream } = configuration;
-  if (upstream === null) return [];
+  if (upstream === null) return { findings: [], dialect: null };
   const { pem, areUsable, findings } = readCertificates(upstream);
   const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
-  if (!areUsable) return way;
+  if (!areUsable) return { findings: way, dialect: null };
   const settings = connectionSettings(upstream, configuration.listen, {
     ca: pem,
     maxConnections: () => 1,
   });
   const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
   const answer = examineAnswer(came, upstream, self);
-  if (answer.level === 'fail') return [...way, answer];
-  return [...way, answer, ...examineClock(came), ...(await examineCredentials(configuration, settings))];
+  if (answer.level === 'fail') return { findings: [...way, answer], dialect: null };
+  const { findings: accepted, dialect } = await examineCredentials(configuration, upstream, settings);
+  return { findings: [...way, answer, ...examineClock(came), ...accepted], dialect };
 }
 
 type Certificates = { pem: string | null; areUsable: boolean; findings: readonly Finding[] };

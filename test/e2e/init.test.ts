@@ -1,0 +1,114 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { fromSource, runProcess, type Outcome } from '../support/command-line.ts';
+import { type DaemonProcess, serveIn } from '../support/daemon-process.ts';
+import { hasProgram } from '../support/installed.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+import { onTerminal } from '../support/terminal.ts';
+
+const secret = 'the-product-secret';
+const enter = '\r';
+const down = '\u001B[B';
+
+function startStore(): Promise<PlainUpstream> {
+  return startPlainUpstream({
+    apiKey: 'the-api-key',
+    products: [{ productKey: 'RGsF', secret }],
+    licenses: [{ licenseKey: 'K', productKey: 'RGsF', buyerEmail: 'buyer@example.com' }],
+  });
+}
+
+async function runIn(directory: string, ...argv: string[]): Promise<Outcome> {
+  return await runProcess(argv, { HOME: '/nonexistent' }, fromSource, directory);
+}
+
+const modeOf = (file: string): number => statSync(file).mode & 0o777;
+
+describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
+  test('is asked, sees the store examined, and has an agent that every command finds', async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    await using terminal = onTerminal(['init'], directory.path);
+    await terminal.answer('What is it to be?', enter);
+    await terminal.answer('Base address of the store', `${store.url}${enter}`);
+    await terminal.answer('Product key', `RGsF${enter}`);
+    await terminal.answer('Secret of product RGsF', `${secret}${enter}`);
+    await terminal.answer('Another product?', enter);
+    await terminal.answer('API key', enter);
+    expect(await terminal.ended, terminal.screen).toBe(0);
+    expect(terminal.screen).toContain('ok    the secret of product RGsF is accepted');
+    expect(terminal.screen).toContain('Wrote ./latchkey.yaml');
+    expect(terminal.screen).not.toContain(secret);
+    expect(modeOf(join(directory.path, 'latchkey.yaml'))).toBe(0o600);
+    expect(await runIn(directory.path, 'config', 'check')).toMatchObject({
+      code: 0,
+      out: 'ok: ./latchkey.yaml (agent)\n',
+    });
+    await using _agent = await serveIn(directory.path);
+    expect(await runIn(directory.path, 'verify', 'K')).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('who mistypes the secret is asked again, and nothing was written before', async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    await using terminal = onTerminal(['init', '--upstream-url', store.url], directory.path);
+    const asked = async (given: string): Promise<void> => {
+      await terminal.answer('Secret of product RGsF', `${given}${enter}`);
+      await terminal.answer('Another product?', enter);
+      await terminal.answer('API key', enter);
+    };
+    await terminal.answer('Product key', `RGsF${enter}`);
+    await asked('another-secret');
+    await terminal.answer('fail  the secret of product RGsF', '');
+    await terminal.answer('What now?', enter);
+    expect(() => statSync(join(directory.path, 'latchkey.yaml'))).toThrow('ENOENT');
+    await terminal.answer('Base address of the store', enter);
+    await terminal.answer('Product key', enter);
+    await asked(secret);
+    expect(await terminal.ended, terminal.screen).toBe(0);
+    expect(readFileSync(join(directory.path, 'latchkey.yaml'), 'utf8')).toContain(`secret: ${secret}`);
+  });
+
+  test('who leaves by Ctrl-C leaves nothing behind', async () => {
+    await using directory = temporaryDirectory();
+    await using terminal = onTerminal(['init'], directory.path);
+    await terminal.answer('What is it to be?', `${down}\u0003`);
+    expect(await terminal.ended).toBe(1);
+    expect(terminal.screen).toContain('latchkey: left: nothing was written');
+    expect(() => statSync(join(directory.path, 'latchkey.yaml'))).toThrow('ENOENT');
+  });
+});
+
+test('an authority is written by one option and starts, also where another one has the usual port', async () => {
+  await using first = temporaryDirectory();
+  await using second = temporaryDirectory();
+  const start = async (directory: string): Promise<DaemonProcess> => {
+    expect((await runIn(directory, 'init', '--authority')).code).toBe(0);
+    return await serveIn(directory);
+  };
+  await using one = await start(first.path);
+  await using other = await start(second.path);
+  expect(one.tcp).not.toBe(other.tcp);
+  expect(readFileSync(join(second.path, 'latchkey.yaml'), 'utf8')).toContain(
+    other.tcp.slice('http://'.length),
+  );
+  for (const { path } of [first, second]) expect((await runIn(path, 'product', 'list')).code).toBe(0);
+});
+
+test('a file that is there is replaced only when that is said', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'latchkey.yaml');
+  writeFileSync(file, 'state_dir: ./mine\n', { mode: 0o644 });
+  expect(await runIn(directory.path, 'init', '--authority')).toEqual({
+    code: 1,
+    out: '',
+    err:
+      'latchkey: ./latchkey.yaml is there already: nothing was written\n' +
+      'Replace it: --force. Or write another one: --config FILE\n',
+  });
+  expect(readFileSync(file, 'utf8')).toBe('state_dir: ./mine\n');
+  expect((await runIn(directory.path, 'init', '--authority', '--force')).code).toBe(0);
+  expect(modeOf(file)).toBe(0o600);
+});

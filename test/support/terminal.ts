@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stripVTControlCharacters } from 'node:util';
+import { fromSource } from './command-line.ts';
+
+const patienceMs = 20_000;
+
+/** A command line of ours on a terminal, with somebody at its keyboard. */
+export interface Terminal extends AsyncDisposable {
+  /** All that was shown so far, without colours and movements. */
+  readonly screen: string;
+  /** Waits until this is shown after what was waited for before, then types. */
+  answer(question: string, keys: string): Promise<void>;
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>;
+}
+
+/** Runs a command line on a pseudo-terminal (script(1)). */
+export function onTerminal(argv: readonly string[], cwd: string): Terminal {
+  const words = [...fromSource, ...argv].map((word) => `'${word}'`);
+  const line = `stty columns 100 rows 40; exec ${words.join(' ')}`;
+  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', TERM: 'xterm' };
+  const child = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], { cwd, env });
+  const listeners = new Set<() => void>();
+  let shown = '';
+  let read = 0;
+  child.stdout.on('data', (bytes: Buffer) => {
+    shown += bytes.toString();
+    for (const listen of listeners) listen();
+  });
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const screen = (): string => stripVTControlCharacters(shown);
+  return {
+    get screen() {
+      return screen();
+    },
+    ended,
+    async answer(question, keys) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const look = (): void => {
+        const at = screen().indexOf(question, read);
+        if (at === -1) return;
+        read = at + question.length;
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        reject(new Error(`"${question}" was not asked: ${screen()}`));
+      }, patienceMs);
+      listeners.add(look);
+      look();
+      await promise.finally(() => {
+        clearTimeout(timer);
+        listeners.delete(look);
+      });
+      child.stdin.write(keys);
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
