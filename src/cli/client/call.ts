@@ -19,6 +19,8 @@ export interface Call {
   readonly query?: Values;
   readonly form?: Values;
   readonly json?: unknown;
+  /** Ends the wait for an answer. */
+  readonly signal?: AbortSignal | undefined;
   /** Where the body of a 2xx answer goes when it may be too long for memory. */
   readonly sink?: Sink;
   /** How long to wait for the whole answer; default: longer than the daemon waits for its upstream. */
@@ -64,7 +66,7 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
       method: request.method ?? 'GET',
       path: `${request.path}${toQuery(request.query)}`,
       headers,
-      signal: sink?.signal ?? AbortSignal.timeout(timeoutMs),
+      signal: sink?.signal ?? endOf(request.signal, timeoutMs),
       agent: false,
     });
     // Whoever is not connected has sent nothing.
@@ -91,6 +93,11 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
 }
 
 /** Begins a request; TLS is loaded only where it is spoken. */
+function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+}
+
 async function open(endpoint: Endpoint, options: RequestOptions): Promise<ClientRequest> {
   if (endpoint.kind === 'socket') return ask({ ...options, socketPath: endpoint.path });
   const { url, certificate } = endpoint;

@@ -68,7 +68,7 @@ async function send(endpoint: Endpoint, request: Call, sender: Sender): Promise<
   if (token === null) return recognize(await call(endpoint, request, null), instance);
   const doubt = distrust(endpoint, knownTo);
   if (doubt !== null) return { ok: false, sent: false, reason: doubt };
-  const probe = recognize(await call(endpoint, { path: '/livez' }, null), instance);
+  const probe = recognize(await call(endpoint, { path: '/livez', signal: request.signal }, null), instance);
   return probe.ok ? call(endpoint, request, token) : { ...probe, sent: false };
 }
 

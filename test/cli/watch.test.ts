@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest';
+import { createOutput, type Output } from '../../src/cli/output.ts';
+import { watchStatus } from '../../src/cli/commands/status-watch.ts';
+import {
+  addSample,
+  formatDrain,
+  formatRates,
+  ratesOf,
+  type Sample,
+  secondsLeft,
+} from '../../src/cli/commands/status-rates.ts';
+import { latchkey } from '../support/command-line.ts';
+import { type FakeDaemon, startFakeDaemon } from '../support/fake-daemon.ts';
+
+const status = {
+  role: 'agent',
+  version: '0.1.0',
+  uptime_s: 60,
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, tls: null },
+  upstream: {
+    state: 'up',
+    since: '2026-03-01T11:57:00+00:00',
+    protocol: 'plain',
+    breaker: 'closed',
+    last_success_at: '2026-03-01T12:00:00+00:00',
+    last_error: null,
+    last_error_at: null,
+    recovered_at: null,
+    paused_products: [],
+    coupons_paused: false,
+  },
+  outbox: {
+    pending: 100,
+    in_flight: 0,
+    uncertain: 0,
+    held: 0,
+    inferred: 0,
+    conflicted: 0,
+    dead: 0,
+    delivered: 0,
+    oldest_age_s: 9,
+  },
+  preload: null,
+  records: { fresh: 1 },
+  clock: { now: '2026-03-01T12:00:00+00:00', suspect: false },
+  totals: { verifies: 0, uses: 0 },
+};
+
+/** After each look: 20 verifies, 4 uses, and 10 deliveries more than came. */
+const later = (looks: number): typeof status => ({
+  ...status,
+  uptime_s: status.uptime_s + 2 * looks,
+  outbox: { ...status.outbox, pending: 100 - 20 * looks, delivered: 24 * looks },
+  totals: { verifies: 40 * looks, uses: 8 * looks },
+});
+
+interface Watched {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  /** What stood on the terminal, one after the other. */
+  readonly frames: readonly string[];
+  readonly isClosed: boolean;
+}
+
+/** Watches a daemon that changes before each look; looks are two seconds apart. */
+async function watched(
+  daemon: FakeDaemon,
+  looks: readonly (() => void)[],
+  { isTerminal = false, json = false }: { isTerminal?: boolean; json?: boolean } = {},
+): Promise<Watched> {
+  let out = '';
+  let err = '';
+  let isClosed = false;
+  const frames: string[] = [];
+  const rewrite = Object.assign((text: string) => void frames.push(text), {
+    done: () => {
+      isClosed = true;
+    },
+  });
+  const output: Output = createOutput(
+    (text) => void (out += text),
+    (text) => void (err += text),
+    {
+      screen: () => ({ columns: isTerminal ? 100 : null, hasColour: false }),
+      openRewrite: () => Promise.resolve(rewrite),
+    },
+  );
+  const end = new AbortController();
+  const left = [...looks];
+  let passed = 0;
+  left.shift()?.();
+  const code = await watchStatus({ stateDir: daemon.stateDir, json }, output, {
+    intervalMs: 2000,
+    signal: end.signal,
+    clock: () => passed,
+    pause: (ms) => {
+      passed += ms;
+      const next = left.shift();
+      if (next === undefined) end.abort();
+      else next();
+      return Promise.resolve();
+    },
+  });
+  return { code, out, err, frames, isClosed };
+}
+
+const answers = (daemon: FakeDaemon, looks: number) => (): void => daemon.answer({ body: later(looks) });
+
+test('on a terminal the status is shown in place, with what happens a second', async () => {
+  await using daemon = await startFakeDaemon();
+  const { code, out, frames, isClosed } = await watched(daemon, [answers(daemon, 0), answers(daemon, 1)], {
+    isTerminal: true,
+  });
+  expect({ code, out, isClosed, count: frames.length }).toEqual({
+    code: 0,
+    out: '',
+    isClosed: true,
+    count: 2,
+  });
+  expect(frames[0]).toMatch(/^drain +100 wait$/m);
+  expect(frames[1]).toMatch(/^rates +20\.0 verifies\/s, 4\.0 uses\/s, 12\.0 deliveries\/s$/m);
+  expect(frames[1]).toMatch(/^drain +80 wait, 10\.0\/s go: 8s left$/m);
+  expect(frames[1]).toMatch(/^Looked at every 2 s\. Ctrl-C ends\.$/m);
+});
+
+test('in a pipe it is a line each time, without anything that a terminal would obey', async () => {
+  await using daemon = await startFakeDaemon();
+  const { out, frames } = await watched(daemon, [answers(daemon, 0), answers(daemon, 1)]);
+  expect(frames).toEqual([]);
+  expect(out).toBe(
+    [
+      '2026-03-01T12:00:00+00:00 agent, upstream up, after the next look, 100 wait',
+      '2026-03-01T12:00:00+00:00 agent, upstream up, 20.0 verifies/s, 4.0 uses/s, 12.0 deliveries/s, 80 wait, 10.0/s go: 8s left',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('--json is an object a line', async () => {
+  await using daemon = await startFakeDaemon();
+  const { out } = await watched(
+    daemon,
+    [answers(daemon, 0), answers(daemon, 1), () => daemon.answer(undefined)],
+    { json: true },
+  );
+  const lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as object);
+  expect(lines).toMatchObject([
+    { away: false, role: 'agent', rates: null, drain: { waiting: 100, left_s: null } },
+    { rates: { verifies_per_s: 20, drained_per_s: 10 }, drain: { waiting: 80, left_s: 8 } },
+    { away: true },
+  ]);
+});
+
+test('a daemon that goes away is told as away, and goes on where it comes back', async () => {
+  await using daemon = await startFakeDaemon();
+  const looks = [
+    answers(daemon, 3),
+    () => daemon.answer(undefined),
+    () => daemon.answer({ body: status }),
+    answers(daemon, 1),
+  ];
+  const { code, err, frames } = await watched(daemon, looks, { isTerminal: true });
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(frames[1]).toMatch(/^latchkey +away, last seen 2s ago\nreason +the daemon .* did not answer at/);
+  // Totals that began anew make no rate.
+  expect(frames[2]).toMatch(/^rates +after the next look$/m);
+  expect(frames[3]).toMatch(/^rates +20\.0 verifies\/s/m);
+});
+
+test('a daemon that is not there at the first look is a failure', async () => {
+  await using daemon = await startFakeDaemon();
+  const { code, err, isClosed } = await watched(daemon, [() => daemon.answer(undefined)], {
+    isTerminal: true,
+  });
+  expect({ code, isClosed }).toEqual({ code: 69, isClosed: true });
+  expect(err).toContain('did not answer');
+});
+
+test.each([
+  [['--interval', '10ms', '--watch'], '--interval must be a duration from 200ms to 1h'],
+  [['--watch', '--check'], '--watch and --check are not given together'],
+])('status %j is misuse', async (argv, message) => {
+  const { code, err } = await latchkey('status', ...argv);
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
+
+describe('rates', () => {
+  const sample = (at: number, waiting: number): Sample => ({
+    at,
+    uptime: at / 1000,
+    verifies: at / 100,
+    uses: 0,
+    delivered: 0,
+    waiting,
+  });
+
+  test('are told over the last ten seconds', () => {
+    const at = [0, 4000, 8000, 12_000, 16_000, 20_000];
+    const kept = at.reduce<readonly Sample[]>((all, each) => addSample(all, sample(each, 0)), []);
+    expect(kept.map((each) => each.at)).toEqual([8000, 12_000, 16_000, 20_000]);
+    expect(ratesOf(kept)).toMatchObject({ verifies: 10, uses: 0 });
+  });
+
+  test.each([
+    [0, 'nothing waits'],
+    [10, '10 wait, 5.0/s go: 2s left'],
+    [20, '20 wait, and none goes'],
+    [40, '40 wait, and 10.0/s more come than go'],
+  ])('with %i left of 20 after two seconds it says: %s', (waiting, words) => {
+    expect(formatDrain(waiting, ratesOf([sample(0, 20), sample(2000, waiting)]))).toBe(words);
+  });
+
+  test('need two looks', () => {
+    expect(ratesOf([sample(0, 1)])).toBeNull();
+    expect(formatRates(null, true)).toBe('after the next look');
+    expect(secondsLeft(1, null)).toBeNull();
+  });
+});

@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import stringWidth from 'string-width';
+import { expect, test } from 'vitest';
+import { eventually, setStage } from '../support/agent-stage.ts';
+import { fromSource } from '../support/command-line.ts';
+import { operate } from '../support/people.ts';
+import { openPseudoTerminal } from '../support/pseudo-terminal.ts';
+
+const escape = '\u001B';
+/** Colours, and what moves the cursor or clears. */
+// oxlint-disable-next-line no-control-regex
+const sequences = /\u001B\[[\d;?]*[A-Za-z]/g;
+
+test('status --watch rewrites a terminal in place through a restart of the daemon, and Ctrl-C ends it', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  let agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const stateDir = join(stage.directory, 'state');
+  const argv = [...fromSource, 'status', '--watch', '--interval', '200ms', '--state-dir', stateDir];
+  await using terminal = openPseudoTerminal(argv, { columns: 100 });
+  const last = (): string => terminal.written().split('latchkey  ').at(-1) ?? '';
+  await eventually(() => Promise.resolve(/verifies\/s/.test(last())));
+  expect(last()).toContain(`${escape}[32mup${escape}[39m`);
+  expect(last()).toContain('nothing waits');
+  await agent.kill();
+  await eventually(() => Promise.resolve(last().includes('last seen')));
+  agent = await stage.startAgent();
+  await eventually(() => Promise.resolve(/after the next look|verifies\/s/.test(last())));
+  terminal.type('\u0003');
+  expect(await terminal.ended).toBe(0);
+  // The cursor is shown again.
+  expect(terminal.written()).toContain(`${escape}[?25h`);
+}, 60_000);
+
+test('a hostile e-mail address reaches a terminal as text, and the table fits it', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const issued = await operate(
+    stage.directory,
+    'token',
+    'issue',
+    '--scope',
+    'ops',
+    '--label',
+    `${escape}]0;x\u0007${escape}[31m山田\tx`,
+  );
+  expect(issued.code).toBe(0);
+  const argv = [...fromSource, 'token', 'list', '--state-dir', join(stage.directory, 'state')];
+  const outs = await Promise.all(
+    [60, 200].map(async (columns) => {
+      await using terminal = openPseudoTerminal(argv, { columns });
+      expect(await terminal.ended).toBe(0);
+      return [columns, terminal.written()] as const;
+    }),
+  );
+  for (const [columns, written] of outs) {
+    const text = written.replaceAll(/\r\n/g, '\n').replaceAll(sequences, '');
+    expect(text).toContain('␛]0;x␇␛[31m山田␉x');
+    expect(text).not.toMatch(/(?!\n)\p{Cc}/u);
+    for (const line of text.split('\n')) expect(stringWidth(line)).toBeLessThanOrEqual(columns);
+  }
+  await using plain = openPseudoTerminal(argv, { columns: 200, environment: { NO_COLOR: '1' } });
+  await plain.ended;
+  expect(plain.written()).not.toContain(escape);
+}, 60_000);
