@@ -12,6 +12,7 @@ import {
 import { startDaemon, type Daemon } from './daemon.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
+import { endingSignals, onEndingSignal } from './system/ending-signal.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
@@ -70,17 +71,21 @@ function handleSignals(
   };
   process.on('SIGHUP', rereads);
   const ending = closeWithGrace(
-    { delay: closeMs, skip: ['SIGHUP', 'beforeExit'], logger: undefined },
-    async ({ signal, err }) => {
+    { delay: closeMs, skip: ['SIGHUP', 'beforeExit', ...endingSignals], logger: undefined },
+    async ({ err }) => {
       if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
-      else log.info({ signal }, 'draining');
       const daemon = await starting;
       await Promise.all([tellServiceManager('STOPPING', log), daemon.stop()]);
       log.info({}, 'stopped');
     },
   );
+  const stopListening = onEndingSignal((signal) => {
+    log.info({ signal }, 'draining');
+    ending.close();
+  });
   return {
     uninstall() {
+      stopListening();
       ending.uninstall();
       process.off('SIGHUP', rereads);
     },

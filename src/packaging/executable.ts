@@ -5,8 +5,7 @@
  *
  * What the program reads beside itself lies in the file as an asset, by its name: the code of each thread
  * (`daemon/threads/worker-file.ts`), package.json (`config/version.ts`) and the viewer of the reference
- * (`http/viewer-file.ts`). Whatever else is to be read beside
- * the program has to be added to these.
+ * (`http/viewer-file.ts`). Whatever else is to be read beside the program has to be added to these.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';

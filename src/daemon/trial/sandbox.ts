@@ -11,6 +11,7 @@ import { replaceFile } from '../../store/files/private-file.ts';
 import { stateFiles } from '../../store/files/state-directory.ts';
 import { startDaemon, type Daemon } from '../daemon.ts';
 import { makeLog } from '../log/log.ts';
+import { endingSignals, onEndingSignal } from '../system/ending-signal.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
 import { makeSample } from './sample-catalogue.ts';
@@ -60,10 +61,12 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
     options.configurationDirectory === null ? null : newConfigurationFile(options.configurationDirectory);
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sandbox-'));
   const running: Daemon[] = [];
-  closeWithGrace({ delay: 15_000, skip: ['beforeExit'], logger: undefined }, async () => {
+  const skip = ['beforeExit' as const, ...endingSignals];
+  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, async () => {
     await Promise.all(running.splice(0).map((daemon) => daemon.stop()));
     rmSync(directory, { recursive: true, force: true });
   });
+  onEndingSignal(() => ending.close());
   const authority = await startAuthority(join(directory, 'authority'), given, options);
   running.push(authority.daemon);
   const { facts } = authority;

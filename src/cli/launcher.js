@@ -1,0 +1,73 @@
+#!/usr/bin/env node
+// The `bin` of the package, in plain JavaScript that any Node since 16 can read: it starts the program, with the
+// Node that is installed beside it where this one is too old. `npm run build` copies it as it is.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { constants } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, '../..');
+const main = ['main.ts', 'main.js'].map((name) => join(here, name)).find((file) => existsSync(file));
+const needed = /\d+\.\d+/.exec(readJson(join(root, 'package.json')).engines.node)[0];
+
+if (isEnough(process.versions.node)) {
+  await import(main.endsWith('.ts') ? './main.ts' : './main.js');
+} else {
+  const node = nodeBeside();
+  if (node === null) {
+    process.stderr.write(
+      `latchkey: Node ${needed} or later is needed, and this is ${process.version}. ${advice()}\n`,
+    );
+    process.exitCode = 1;
+  } else {
+    startWith(node);
+  }
+}
+
+/** The program of the npm package `node` that this package finds as it finds any other; null: none that is enough. */
+function nodeBeside() {
+  try {
+    const file = createRequire(import.meta.url).resolve('node/package.json');
+    const { version, bin } = readJson(file);
+    const program = join(dirname(file), bin.node);
+    return isEnough(version) && existsSync(program) ? program : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Passes everything on: arguments, standard streams, signals, and how it ended. */
+function startWith(node) {
+  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on('error', (error) => {
+    process.stderr.write(`latchkey: ${node} cannot be started: ${error.message}\n`);
+    process.exit(1);
+  });
+  // A signal that ended the program is told as shells tell it.
+  child.on('exit', (code, signal) => process.exit(code === null ? 128 + constants.signals[signal] : code));
+}
+
+/** What puts such a Node beside this package, which lies in a clone, in a project, or among the global ones. */
+function advice() {
+  if (existsSync(join(root, 'package-lock.json'))) return `Run in ${root}: npm ci`;
+  const prefix = dirname(dirname(root));
+  if (existsSync(join(prefix, 'package.json'))) return `Run in ${prefix}: npm install node@26`;
+  const where = basename(prefix) === 'lib' ? `--prefix ${dirname(prefix)} ` : '';
+  return `Run: npm install --global ${where}node@26`;
+}
+
+function isEnough(version) {
+  const [major, minor] = version.split('.').map(Number);
+  const [neededMajor, neededMinor] = needed.split('.').map(Number);
+  return major > neededMajor || (major === neededMajor && minor >= neededMinor);
+}
+
+function readJson(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}

@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runProcess, type Outcome } from '../support/command-line.ts';
+import { startDaemonProcess } from '../support/daemon-process.ts';
+import { machineNode, npm, packPackage } from '../support/npm.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const place = temporaryDirectory();
+const [home, prefix] = [join(place.path, 'home'), join(place.path, 'prefix')];
+const program = join(prefix, 'bin/latchkey');
+afterAll(() => place[Symbol.asyncDispose]());
+
+let tarball = '';
+/** Nodes that are too old, by their version; the oldest that shall still understand what it is told, and this machine's. */
+const oldNodes: { version: string; node: string }[] = [];
+
+beforeAll(async () => {
+  for (const folder of [home, prefix]) mkdirSync(folder);
+  tarball = packPackage(place.path);
+  const oldest = join(place.path, 'node16');
+  await npm(home, 'install', '--global', '--prefix', oldest, 'node@16');
+  await npm(home, 'install', '--global', '--prefix', prefix, tarball);
+  for (const node of [join(oldest, 'bin/node'), machineNode()]) {
+    const version = node === null ? 'none' : execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+    if (node !== null && parseInt(version.slice(1), 10) < 24) oldNodes.push({ version, node });
+  }
+}, 300_000);
+
+/** Runs the command that npm installed, where `node` on the PATH is this one. */
+function run(node: string, ...argv: string[]): Promise<Outcome> {
+  return runProcess(argv, { PATH: `${dirname(node)}:/usr/bin:/bin`, HOME: home }, [node, program]);
+}
+
+describe('the npm package, installed from its tarball on a Node that is too old', () => {
+  test('is packed and installed by a command of the README', () => {
+    const readme = readFileSync('README.md', 'utf8');
+    expect(readme).toContain(`\nnpm pack && npm install --global ./${basename(tarball)} node@26\n`);
+  });
+
+  test('holds what it needs and nothing else', () => {
+    const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
+    expect(files).toEqual(
+      expect.arrayContaining(['package/dist/cli/launcher.js', 'package/dist/index.d.ts']),
+    );
+    const kinds = files.filter(
+      (name) =>
+        name !== '' &&
+        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/client\/cjs\/package\.json|examples\/.+)$/.test(
+          name,
+        ),
+    );
+    expect(kinds.sort()).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].map((name) => `package/${name}`),
+    );
+    expect(files.filter((name) => name.includes('packaging'))).toEqual([]);
+  });
+
+  test('says in one line which is needed, and a command that is all it takes', async () => {
+    expect(oldNodes.length).toBeGreaterThan(0);
+    let advice = '';
+    for (const { version, node } of oldNodes) {
+      const { code, out, err } = await run(node, 'status');
+      expect([code, out]).toEqual([1, '']);
+      expect(err).toMatch(
+        /^latchkey: Node 24\.15 or later is needed, and this is v[\d.]+\. Run: npm [^\n]+\n$/,
+      );
+      expect(err).toContain(version);
+      advice = err.split('Run: npm ')[1]?.trim() ?? '';
+    }
+    await npm(home, ...advice.split(' '));
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    for (const { node } of oldNodes) {
+      expect(await run(node, '--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+    }
+  }, 120_000);
+
+  test('starts the newer one beside it with the same arguments, exit code and signals', async () => {
+    for (const { node } of oldNodes) {
+      const refused = await run(node, 'nonsense', '--json');
+      expect([refused.code, JSON.parse(refused.err)]).toMatchObject([2, { error: { code: 'usage' } }]);
+      await using folder = temporaryDirectory();
+      const listen = { listen: { tcp: '127.0.0.1:0' } };
+      await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
+      daemon.signal('SIGHUP');
+      await daemon.said('the configuration was read again');
+      daemon.signal('SIGTERM');
+      await daemon.said('stopped');
+      expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
+    }
+  });
+
+  test('drains when a supervisor sends SIGTERM to all processes of the service', async () => {
+    for (const { node } of oldNodes) {
+      await using folder = temporaryDirectory();
+      const listen = { listen: { tcp: '127.0.0.1:0' } };
+      await using daemon = await startDaemonProcess(folder.path, listen, {}, [node, program]);
+      const child = readFileSync(`/proc/${daemon.pid}/task/${daemon.pid}/children`, 'utf8').trim();
+      process.kill(Number(child), 'SIGTERM');
+      daemon.signal('SIGTERM');
+      expect(await daemon.ended).toBe(0);
+    }
+  });
+});
