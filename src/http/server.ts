@@ -68,7 +68,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     done(
       errorOf(() => {
         arrive(request, reply);
-        if (request.is404) throw refuse(request, reply);
+        if (request.is404 || isShadowed(routes, request)) throw refuse(request, reply);
       }),
     );
   });
@@ -150,10 +150,19 @@ function unknownRoute(
   reply: FastifyReply,
 ): ProblemError {
   const path = pathOf(url);
-  const allowed = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  const written = routes.filter((route) => route.path === path);
+  const found = written.length > 0 ? written : routes.filter((route) => matches(route.path, path));
+  const allowed = found.map((route) => route.method);
   if (allowed.length === 0) return new ProblemError('route_not_found', 'There is nothing at this path.');
   reply.header('Allow', allowed.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : [each])).join(', '));
   return new ProblemError('method_not_allowed', `${method} is not allowed here.`);
+}
+
+/** Whether a path that one route names was taken for the parameter of another, which alone has the method. */
+function isShadowed(routes: readonly Route[], { routeOptions, url }: FastifyRequest): boolean {
+  if (routeOptions.url?.includes(':') !== true) return false;
+  const path = pathOf(url);
+  return routes.some((route) => route.path === path);
 }
 
 function matches(pattern: string, path: string): boolean {

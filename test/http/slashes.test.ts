@@ -15,6 +15,15 @@ afterAll(async () => {
   await opened[Symbol.asyncDispose]();
 });
 
+test.each([
+  ['PUT', '/admin/v1/coupons/export', 'GET, HEAD'],
+  ['DELETE', '/admin/v1/coupons/import', 'POST'],
+  ['GET', '/admin/v1/purchases/import', 'POST'],
+] as const)('%s %s is not about a thing with such an id', async (method, url, allowed) => {
+  const answer = await server.inject({ method, url, headers: { authorization: `Bearer ${adminToken}` } });
+  expect([answer.statusCode, answer.headers['allow']]).toEqual([405, allowed]);
+});
+
 /** Other ways to write a path that lead to the same route. */
 function spellings(path: string): string[] {
   return [`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}///`];

@@ -33,7 +33,7 @@ export type Call = {
 
 /**
  * Starts real daemons in this process. `listen` is laid over the listeners of the one that is asked, `more` over
- * the configuration of an agent.
+ * the rest of its configuration.
  */
 export async function setDialectStage(
   role: Role,
@@ -58,7 +58,7 @@ export async function setDialectStage(
   setting.defer(async () => {
     for (const stop of stops.toReversed()) await stop();
   });
-  const authority = await start('authority', {});
+  const authority = await start('authority', role === 'authority' ? more : {});
   let isUp = true;
   const closeAuthority = async (): Promise<void> => {
     if (isUp) await authority.stop();

@@ -5,9 +5,9 @@ import { specification } from '../dialects/specification.ts';
 import type { Access } from '../entry/credential.ts';
 import type { Route } from '../route.ts';
 import { answerHeaders } from './headers.ts';
-import { requestOf } from './requests.ts';
+import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';
-import { describeSchemas, namesWithin } from './schemas.ts';
+import { describeParameter, describeSchemas, namesWithin, type Parameter } from './schemas.ts';
 import { tags } from './tags.ts';
 
 const description = `Checks license keys and counts their uses beside your software.
@@ -25,7 +25,7 @@ export function describeRoutes(
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route, dialect) };
   }
   const used = new Set<string>(routes.map(({ tag }) => tag));
-  return described(
+  return withAbsence(
     createDocument({
       openapi: '3.1.0',
       info: {
@@ -58,21 +58,37 @@ export function describeRoutes(
           bearer: { type: 'http', scheme: 'bearer', description: 'A token.' },
         },
       },
-    }),
+    }) as unknown as Document,
   );
 }
 
-function described(document: ReturnType<typeof createDocument>): object {
-  const { paths = {}, components = {} } = document;
-  const { schemas = {} } = components;
-  const operations = Object.values(paths).flatMap(
-    (path) => Object.values(path) as { requestBody?: unknown }[],
-  );
-  const bodies = namesWithin(
-    operations.map(({ requestBody }) => requestBody),
-    schemas,
-  );
-  return { ...document, components: { ...components, schemas: describeSchemas(schemas, bodies) } };
+type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
+};
+type Operation = {
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, unknown> };
+};
+
+/** Tells how absence is sent, which differs from JSON to a form and to a query. */
+function withAbsence(document: Document): object {
+  const { schemas } = document.components;
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const bodies = operations.map(({ requestBody }) => requestBody?.content ?? {});
+  const names = {
+    json: namesWithin(
+      bodies.map((content) => content['application/json']),
+      schemas,
+    ),
+    form: namesWithin(
+      bodies.map((content) => content[formType]),
+      schemas,
+    ),
+  };
+  for (const operation of operations)
+    operation.parameters = operation.parameters?.map(describeParameter) ?? [];
+  return { ...document, components: { ...document.components, schemas: describeSchemas(schemas, names) } };
 }
 
 function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {

@@ -3,7 +3,10 @@ import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBod
 import { idempotencyKeyHeader } from '../../domain/header-names.ts';
 import { idempotencyKeyPattern } from '../entry/idempotent-request.ts';
 import type { Route } from '../route.ts';
+import { formSuffix } from './schemas.ts';
 import { describePath } from './path-parameters.ts';
+
+export const formType = 'application/x-www-form-urlencoded';
 
 const idempotencyKey = z.string().regex(idempotencyKeyPattern).optional().meta({
   description:
@@ -37,11 +40,17 @@ function bodyOf(
   return {
     required: !isBodyInQuery && !schema.safeParse({}).success,
     content: {
-      ...(fitsForm(schema) && { 'application/x-www-form-urlencoded': { schema } }),
+      ...(fitsForm(schema) && { [formType]: { schema: formOf(schema) } }),
       'application/json': { schema },
       ...(csvMember !== undefined && { 'text/csv': { schema: z.string() } }),
     },
   };
+}
+
+/** The schema of a body as a form, which is another one where something may be left out. */
+function formOf(schema: z.ZodObject): z.ZodObject | { $ref: string } {
+  const isWhole = Object.values(schema.shape).every((member) => !member.safeParse(undefined).success);
+  return isWhole ? schema : { $ref: `#/components/schemas/${schema.meta()?.id ?? ''}${formSuffix}` };
 }
 
 /** Whether a form can carry what a body has to have: text, but no lists. */

@@ -3,6 +3,7 @@ type Schema = {
   type?: string | readonly string[];
   format?: string;
   pattern?: string;
+  minLength?: number;
   minimum?: number;
   maximum?: number;
   readOnly?: boolean;
@@ -14,14 +15,32 @@ type Schema = {
 
 type Named = Readonly<Record<string, unknown>>;
 
-/** Tells in JSON Schema what zod tells otherwise, or at more length than people read; `bodies` are those of requests. */
-export function describeSchemas(schemas: Named, bodies: ReadonlySet<string>): Named {
-  return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => {
-      const told = everywhere(schema, tell) as Schema;
-      return [name, bodies.has(name) ? withNull(told) : told];
-    }),
-  );
+/** A parameter of a path, a query or a header. */
+export type Parameter = { in: string; required?: boolean; schema: Schema };
+
+/** Stands behind the name of a body for the same as a form. */
+export const formSuffix = 'Form';
+
+/** Tells in JSON Schema what zod tells otherwise, or at more length than people read; `names` are those of bodies. */
+export function describeSchemas(
+  schemas: Named,
+  names: { json: ReadonlySet<string>; form: ReadonlySet<string> },
+): Named {
+  const described: Record<string, Schema> = {};
+  for (const [name, schema] of Object.entries(schemas)) {
+    const told = everywhere(schema, tell) as Schema;
+    // In a body of JSON, null is the same as not sent (src/http/README.md, Bodies and answers).
+    described[name] = names.json.has(name) ? withOptional(told, nullable) : told;
+    const form = `${name}${formSuffix}`;
+    if (names.form.has(form)) described[form] = withOptional(told, possiblyEmpty);
+  }
+  return described;
+}
+
+/** Tells that a parameter of a query which may be left out may also be sent empty. */
+export function describeParameter(parameter: Parameter): Parameter {
+  if (parameter.in !== 'query' || parameter.required === true) return parameter;
+  return { ...parameter, allowEmptyValue: true, schema: possiblyEmpty(parameter.schema) } as Parameter;
 }
 
 /** The names of the schemas that a part of a document is made of, through all that it names. */
@@ -57,14 +76,21 @@ function tell(schema: Schema): Schema {
   return told;
 }
 
-/** In a body of JSON, null is the same as not sent (src/http/README.md, Bodies and answers). */
-function withNull(schema: Schema): Schema {
-  const { properties = {}, required = [] } = schema;
+function withOptional(schema: Schema, change: (member: Schema) => Schema): Schema {
+  const { properties, required = [] } = schema;
+  if (properties === undefined) return schema;
   const told = Object.entries(properties).map(([name, its]) => [
     name,
-    required.includes(name) ? its : nullable(its),
+    required.includes(name) ? its : change(its),
   ]);
   return { ...schema, properties: Object.fromEntries(told) as Record<string, Schema> };
+}
+
+/** A text in a form or a query may be empty, which is the same as not sent. */
+function possiblyEmpty(schema: Schema): Schema {
+  if (schema.type !== 'string' || schema.pattern !== undefined) return schema;
+  const { minLength: _, ...rest } = schema;
+  return rest;
 }
 
 function nullable(schema: Schema): Schema {

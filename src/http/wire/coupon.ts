@@ -175,8 +175,38 @@ const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
     usage_limit: integer(1).optional(),
     notes: text().optional(),
   },
-  { unknown: 'refused', id: 'CouponTerms' },
+  { unknown: 'refused' },
 );
+
+const absent = { type: 'null' };
+const present = { type: 'string', minLength: 1 };
+const discounts = [
+  { percent_off: { type: 'number' }, amount_off: absent },
+  { percent_off: absent, amount_off: { type: 'integer' } },
+];
+const scopes = [
+  { coupon_type: { const: 'single' }, product_key: present, collection_id: absent },
+  { coupon_type: { const: 'multi' }, product_key: absent, collection_id: absent },
+  { coupon_type: { const: 'collection' }, product_key: absent, collection_id: present },
+];
+
+/** One of some shapes, whose members are there unless they are `absent`. */
+function oneShape(shapes: readonly Readonly<Record<string, object>>[]): object {
+  const alternatives = shapes.map((properties) => ({
+    properties,
+    required: Object.keys(properties).filter((name) => properties[name] !== absent),
+  }));
+  return { anyOf: alternatives };
+}
+
+/**
+ * Adds to the JSON Schema of a coupon's creation what goes with what: all that `couponFaults` finds but the order
+ * of the dates. It stands where generators of clients pass over it: they would make a class of each branch.
+ */
+export function describeConditions({ jsonSchema }: { jsonSchema: object }): void {
+  const allOf = [oneShape(discounts), oneShape(scopes)];
+  Object.assign(jsonSchema, { dependentSchemas: { coupon_type: { allOf } } });
+}
 
 /**
  * The parameters of a coupon's creation (specification 4.1). Reports every fault at once, of single parameters and
@@ -184,7 +214,7 @@ const creation: ParameterSet<CouponParameters & { code: string }> = parameters(
  * parameters are refused: a misspelt one must not make a wrong coupon.
  */
 export const couponCreation: ParameterSet<CouponTerms> = {
-  schema: creation.schema,
+  schema: creation.schema.meta({ id: 'CouponTerms', override: describeConditions }),
   read(raw) {
     const reading = creation.read(raw);
     const between = couponFaults(sentParameters(raw, reading.values));

@@ -14,7 +14,8 @@ const states: ReadonlyMap<string, boolean> = new Map([
 
 /** `true` or `false`, `yes` or `no`, `1` or `0`, in any letter case. */
 export const stateCell: z.ZodType<boolean> = kind(
-  { type: ['boolean', 'string'] },
+  // CSV has no other types than text.
+  { type: 'boolean' },
   (given, issues) =>
     states.get(String(given).toLowerCase()) ??
     refuse(issues, 'not_a_boolean', 'must be true or false, yes or no, 1 or 0'),

@@ -5,7 +5,7 @@ import type { RejectedRow } from '../../service/authority/import.ts';
 import type { CouponRow } from '../../service/authority/coupon-import.ts';
 import type { LicenseRow } from '../../service/authority/license-import.ts';
 import type { PurchaseRow } from '../../service/authority/purchase-import.ts';
-import { couponCreation } from './coupon.ts';
+import { couponCreation, describeConditions } from './coupon.ts';
 import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
 import { instantCell, stateCell } from './import-cell.ts';
 import { email, identifier, integer } from './kind.ts';
@@ -105,7 +105,9 @@ const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
 });
 
 const couponCells: ParameterSet<CouponCells> = {
-  schema: couponCreation.schema.extend(couponIdCell.schema.shape).meta({ id: 'CouponRow' }),
+  schema: couponCreation.schema
+    .extend(couponIdCell.schema.shape)
+    .meta({ id: 'CouponRow', override: describeConditions }),
   read(raw) {
     const id = couponIdCell.read(raw);
     const terms = couponCreation.read(without(raw, 'id'));

@@ -38,9 +38,15 @@ export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
     if (given === '') return refuse(issues, 'required', 'is required');
     if (given.length < minimum)
       return refuse(issues, 'too_short', `must have at least ${minimum} characters`);
-    if (given.length > maximum) return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
+    if (isLonger(given, maximum))
+      return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
     return given;
   });
+}
+
+/** Whether a text has more characters, as JSON Schema counts them; JavaScript counts some twice. */
+function isLonger(given: string, maximum: number): boolean {
+  return given.length > maximum && Array.from(given).length > maximum;
 }
 
 /** What people call a thing of theirs. */
@@ -55,28 +61,41 @@ export const email: z.ZodType<string> = text(320)
   .refine((given) => z.regexes.html5Email.test(given), {
     message: 'must be an e-mail address',
     params: { code: 'not_an_email' },
-  });
+  })
+  .meta({ override: { format: 'email' } });
+
+const secretPattern = /^[!-~]([ -~]*[!-~])?$/;
 
 /** An API key or a product's secret that an existing store issued. */
-export const secret: z.ZodType<string> = text(200, shortestSecret).refine(
-  (given) => /^[!-~]([ -~]*[!-~])?$/.test(given),
-  { message: 'must be one line of visible ASCII, as a header can carry it', params: { code: 'malformed' } },
-);
+export const secret: z.ZodType<string> = text(200, shortestSecret)
+  .refine((given) => secretPattern.test(given), {
+    message: 'must be one line of visible ASCII, as a header can carry it',
+    params: { code: 'malformed' },
+  })
+  .meta({
+    override: { type: 'string', minLength: shortestSecret, maxLength: 200, pattern: secretPattern.source },
+  });
 
 /** Text that a pattern describes. */
 export function textLike(pattern: RegExp, maximum: number, message: string): z.ZodType<string> {
-  const schema: Schema = { type: 'string', minLength: 1, maxLength: maximum };
+  const schema: Schema = { type: 'string', minLength: 1, maxLength: maximum, pattern: portable(pattern) };
   return kind(schema, (given, issues) => {
     if (
       typeof given !== 'string' ||
       !given.isWellFormed() ||
-      Array.from(given).length > maximum ||
+      isLonger(given, maximum) ||
       !pattern.test(given)
     ) {
       return refuse(issues, 'malformed', message);
     }
     return given;
   });
+}
+
+/** A pattern as every language reads it: not all of them know the classes of Unicode. */
+function portable({ source }: RegExp): string {
+  const controls = String.raw`\x00-\x1f\x7f-\x9f`;
+  return source.replaceAll(String.raw`\P{Cc}`, `[^${controls}]`).replaceAll(String.raw`\p{Cc}`, controls);
 }
 
 /** A whole number in decimal digits, or JSON's number. */
@@ -115,13 +134,16 @@ export function isInstant(epochMs: number): boolean {
 }
 
 /** An RFC 3339 datetime, as epoch ms. */
-export const datetime: z.ZodType<number> = kind({ type: 'string', format: 'date-time' }, (given, issues) => {
-  const instant = typeof given === 'string' ? parseDatetime(given) : null;
-  if (instant === null || !isInstant(instant)) {
-    return refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
-  }
-  return instant;
-});
+export const datetime: z.ZodType<number> = kind(
+  { type: 'string', format: 'date-time', minLength: 20 },
+  (given, issues) => {
+    const instant = typeof given === 'string' ? parseDatetime(given) : null;
+    if (instant === null || !isInstant(instant)) {
+      return refuse(issues, 'not_a_datetime', 'must be an RFC 3339 datetime');
+    }
+    return instant;
+  },
+);
 
 /** `true` or `false`. */
 export const boolean: z.ZodType<boolean> = kind({ type: 'boolean' }, (given, issues) => {
@@ -152,7 +174,7 @@ export function listOf(maximum: number): z.ZodType<readonly unknown[]> {
 
 /** A JSON list of texts. */
 export const texts: z.ZodType<readonly string[]> = kind(
-  { type: 'array', items: { type: 'string' } },
+  { type: 'array', items: { type: 'string', minLength: 1 } },
   (given, issues) => {
     const list = z.array(z.string().min(1)).safeParse(given);
     return list.success ? list.data : refuse(issues, 'not_a_list', 'must be a list of texts');

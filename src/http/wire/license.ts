@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { parseLicenseKey } from '../../domain/license-key.ts';
+import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-key.ts';
 import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
 import type { LicenseFilter } from '../../service/authority/tables.ts';
@@ -81,7 +81,8 @@ export function presentNamedLicense(license: License, productName: string | null
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
   return text(maximum)
     .refine((given) => given.trim() !== '', { message: 'is required', params: { code: 'required' } })
-    .transform(parseLicenseKey);
+    .transform(parseLicenseKey)
+    .meta({ override: { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` } });
 }
 
 /** The one parameter of every license operation (specification 4.4). */
@@ -93,7 +94,9 @@ export const licenseParameters: ParameterSet<{ licenseKey: string | null }> = pa
 );
 
 /** A license key that is looked for; one that no key can look like is '', which no license has. */
-export const soughtLicenseKey: z.ZodType<string> = licenseKeyText().transform((key) => key ?? '');
+export const soughtLicenseKey: z.ZodType<string> = licenseKeyText()
+  .transform((key) => key ?? '')
+  .meta({ override: ({ jsonSchema }) => delete jsonSchema.maxLength });
 
 /** A product by its key, or by a link whose last part is the key. */
 const productLink: z.ZodType<string> = text(2_048).transform((given) => {

@@ -15,6 +15,18 @@ const licenseKeys = texts
   .refine((keys): keys is string[] => keys.every((key) => key !== null), {
     message: `must hold license keys of 1 to ${maximumLicenseKeyLength} characters`,
     params: { code: 'malformed' },
+  })
+  .meta({
+    override: {
+      items: {
+        type: 'string',
+        minLength: 1,
+        maxLength: maximumLicenseKeyLength,
+        pattern: String.raw`\S`,
+      },
+      minItems: 1,
+      maxItems: maximumKeys,
+    },
   });
 
 /** `POST /admin/v1/preload`; without `product_key`, each configured product is asked for the keys. */

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { missingTool, pythonPackages } from '../support/api-tools.ts';
+import { setDialectStage } from '../support/dialect-stage.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** How Schemathesis runs, and what it may report, with reasons. */
+const folder = fileURLToPath(new URL('schemathesis', import.meta.url));
+const program = `${pythonPackages}/bin/schemathesis`;
+const missing = missingTool(program);
+/** How many requests of each operation are made up, beside those that its schema leads to. */
+const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '5';
+
+describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
+  test.each(['authority', 'agent'] as const)(
+    'finds that an %s does what its description says, and no more',
+    async (role) => {
+      await using home = temporaryDirectory();
+      // It guesses credentials, and is to be told each time that they are wrong.
+      await using stage = await setDialectStage(role, 'tcp', {}, { limits: { failed_rate: 1_000_000 } });
+      const options = [
+        '--workers',
+        '2',
+        '--phases',
+        'examples,coverage,fuzzing,stateful',
+        '--max-examples',
+        examples,
+      ];
+      const address = `${stage.addresses.tcp}/openapi.json`;
+      const environment = {
+        PATH: process.env['PATH'],
+        HOME: home.path,
+        PYTHONPATH: `${pythonPackages}:${folder}`,
+        PYTHONDONTWRITEBYTECODE: '1',
+        LATCHKEY_TOKEN: stage.credentials.token,
+      };
+      const { found, said } = await promisify(execFile)(
+        program,
+        ['--no-color', '--config-file', `${folder}/schemathesis.toml`, 'run', address, ...options],
+        { cwd: home.path, env: environment, maxBuffer: 64 * 1024 ** 2 },
+      ).then(
+        ({ stdout }) => ({ found: '', said: stdout }),
+        ({ stdout, stderr }: { stdout: string; stderr: string }) => ({
+          found: stdout + stderr,
+          said: stdout,
+        }),
+      );
+      expect(found).toBe('');
+      expect(said).toMatch(/Tested: [1-9]/);
+    },
+    900_000,
+  );
+});

@@ -1,0 +1,105 @@
+"""What Schemathesis reports about the interface and is right as it is: each with its reason."""
+
+import itertools
+import json
+import re
+
+import schemathesis
+
+INVALID_ACCEPTED = "ST201"
+VALID_REJECTED = "ST202"
+WRONG_METHOD_ANSWERED = "ST204"
+
+# What is said of parameters that are not written as the schema says; all else goes beyond it.
+MISWRITTEN = re.compile(r"malformed|required|excluded|unknown|out_of_range|too_(long|short)|not_(a|an|one|text)(_\w+)?")
+# Faults that are named alike and still are none of writing: what a token of one product carries, the sum of a cart.
+OF_RULES = {("scopes", "excluded"), ("items", "out_of_range")}
+
+
+def limits_are_settings(failure, case, response):
+    """How long a request may be is configured (limits.body_bytes, limits.header_bytes), not described."""
+    return response.status_code in (413, 431)
+
+
+def rules_go_beyond_a_schema(failure, case, response):
+    """A schema says how a parameter is written, not what is in the catalogue, or in the past."""
+    told = problem(response)
+    if told.get("code") in ("parameters_invalid", "import_rejected"):
+        faults = [fault for fault in told["errors"] if (fault["parameter"], fault["code"]) not in OF_RULES]
+        return failure.code == VALID_REJECTED and not any(MISWRITTEN.fullmatch(fault["code"]) for fault in faults)
+    codes = ("idempotency_key_reused", "product_is_recurring", "upstream_refused")
+    return failure.code == VALID_REJECTED and told.get("code") in codes
+
+
+def a_wrong_row_is_reported(failure, case, response):
+    """An import takes the other rows, and answers which it did not take (src/http/README.md, Import and export)."""
+    return failure.code == INVALID_ACCEPTED and "imported" in problem(response).get("data", {})
+
+
+def a_schema_does_not_describe_csv(failure, case, response):
+    """Columns and rows of a file; test/http/csv.test.ts tries those."""
+    return failure.code == VALID_REJECTED and case.media_type == "text/csv"
+
+
+def a_get_with_a_body_is_no_request(failure, case, response):
+    """It is refused before its path is looked at, as 400: what a body of GET means is not defined (RFC 9110)."""
+    detail = problem(response).get("detail", "")
+    return failure.code == WRONG_METHOD_ANSWERED and detail.endswith("has no body here.")
+
+
+def a_name_is_sent_once(failure, case, response):
+    """A list as an unknown member of a form becomes the same name many times, and one of them would be chosen."""
+    return failure.code == VALID_REJECTED and problem(response).get("code") == "duplicate_parameter"
+
+
+def empty_is_not_sent(failure, case, response):
+    """An empty value counts as not sent; a schema with a pattern or a format could only say so by a second type."""
+    sent = [*(case.query or {}).values(), *(case.body.values() if is_form(case) else ())]
+    return failure.code == INVALID_ACCEPTED and "" in sent
+
+
+def a_paused_agent_asks_nothing(failure, case, response):
+    """One of the operations that are tried is to pause it: what it has not seen it cannot know until resumed."""
+    told = problem(response)
+    return told.get("code") == "upstream_unreachable" and "paused" in told["detail"]
+
+
+EXCEPTIONS = (
+    a_paused_agent_asks_nothing,
+    a_name_is_sent_once,
+    a_wrong_row_is_reported,
+    empty_is_not_sent,
+    limits_are_settings,
+    rules_go_beyond_a_schema,
+    a_schema_does_not_describe_csv,
+    a_get_with_a_body_is_no_request,
+)
+
+
+@schemathesis.hook
+def filter_failure(context, failure, case, response):
+    return not any(is_right(failure, case, response) for is_right in EXCEPTIONS)
+
+
+QUOTE = '"'
+numbers = itertools.count()
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """One key names one request: the same key for the next one would only ever be refused."""
+    key = (case.headers or {}).get("Idempotency-Key")
+    if isinstance(key, str) and re.fullmatch(r'"[ !#-~]{1,200}"|[!#-~]{1,200}', key):
+        case.headers["Idempotency-Key"] = f'"{key.strip(QUOTE)}.{next(numbers)}"'
+
+
+def is_form(case):
+    return case.media_type == "application/x-www-form-urlencoded" and isinstance(case.body, dict)
+
+
+def problem(response):
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
