@@ -36,8 +36,9 @@ export function readEnvironment(environment: Environment): EnvironmentValues {
   const variables: Variable[] = [];
   const faults: Fault[] = [];
   let tree: unknown = {};
-  for (const [name, text] of Object.entries(environment).sort(byName)) {
-    if (text === undefined || !name.startsWith(prefix) || others.has(name)) continue;
+  const ours = Object.entries(environment).filter(([name]) => name.startsWith(prefix) && !others.has(name));
+  for (const [name, text] of ours.sort(byName)) {
+    if (text === undefined) continue;
     if (kubernetes.test(`${name}=${text}`)) continue;
     const path = name.slice(prefix.length).toLowerCase().split('__');
     const read = readValue(text);

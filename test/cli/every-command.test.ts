@@ -43,6 +43,7 @@ describe('the help', () => {
 /** What is not run here with success, and where it is. */
 const elsewhere: Readonly<Record<string, string>> = {
   serve: 'what it prints is its log: test/e2e',
+  init: 'writes into the working directory: test/cli/init.test.ts',
   sandbox: 'test/e2e/sandbox.test.ts',
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
   restore: 'test/e2e/restore.test.ts',

@@ -5,7 +5,7 @@ import { formatReason } from '../../config/fault.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFields, instant, type Shown } from '../format.ts';
-import { type MadeCertificate, makeCertificate } from './certificate-maker.ts';
+import type { MadeCertificate } from './certificate-maker.ts';
 import { trustAdvice } from './certificate-trust.ts';
 
 /** Apple's clients take none that lasts longer. */
@@ -40,6 +40,7 @@ export const makeCertificateCommand: Command = defineCommand(
       output.complain([`latchkey: ${taken} is there already: nothing was written`]);
       return exitCode.failed;
     }
+    const { makeCertificate } = await import('./certificate-maker.ts');
     const made = await makeCertificate(hosts, { days: args.days, now: Date.now() });
     try {
       write(files, made);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { parse, type Options } from 'csv-parse';
+import type { Options } from 'csv-parse';
 
 /** A record of a CSV file by the names of its columns, or what is wrong with it; `line` is the one it ends on. */
 export type CsvRow = { line: number } & ({ cells: ReadonlyMap<string, string> } | { detail: string });
@@ -38,6 +38,8 @@ export async function* readCsv(
   let lines = 0;
   let line = 0;
   let isCutOff = false;
+  // Loaded where a file is read: commands that read none start without it.
+  const { parse } = await import('csv-parse');
   const parser = parse({
     ...options,
     // An error would also drop the records that were read and not yet taken.
