@@ -11,19 +11,22 @@ import { formatFault } from '../src/config/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { root as settings } from '../src/config/settings/root.ts';
 import { certificate, privateKey } from './support/certificate.ts';
-import { blocksOf, chapterOf, guides, readExample } from './support/guides.ts';
+import { blocksOf, chapterOf, guides, readExample, wordsOf } from './support/guides.ts';
 
 const repository = join(import.meta.dirname, '..');
 
 /** The programs besides `latchkey` that a guide may call: those of the system. */
-const systemPrograms = new Set(['apt', 'curl', 'install', 'journalctl', 'rm', 'sudoedit', 'systemctl']);
-
-/** A command as words, without `sudo` and its options. */
-function wordsOf(line: string): string[] {
-  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
-  if (words[0] !== 'sudo') return words;
-  return words.slice(words[1] === '-u' ? 3 : 1);
-}
+const systemPrograms = new Set([
+  'apt',
+  'chown',
+  'curl',
+  'install',
+  'journalctl',
+  'rm',
+  'sudoedit',
+  'systemctl',
+  'tar',
+]);
 
 /** Why `latchkey` would not understand a command line; null: it does. */
 async function misunderstanding(argv: readonly string[]): Promise<string | null> {

@@ -31,3 +31,15 @@ export function chapterOf(text: string, heading: string): string {
   if (level === undefined) throw new Error(`there is no heading ${heading}`);
   return chapter.split(new RegExp(`^#{1,${level.length}} `, 'm'), 1)[0] ?? '';
 }
+
+/** A command as words, without `sudo` and its options. */
+export function wordsOf(line: string): string[] {
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? '');
+  if (words[0] !== 'sudo') return words;
+  return words.slice(words[1] === '-u' ? 3 : 1);
+}
+
+/** The commands of a chapter, one a line. */
+export function commandsIn(chapter: string): string[] {
+  return blocksOf(chapter, 'sh').flatMap((block) => block.split('\n').filter((line) => line.trim() !== ''));
+}
