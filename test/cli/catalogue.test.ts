@@ -54,9 +54,9 @@ test('coupon list is a table, and with --json the list object', async () => {
   const table = await latchkey('coupon', 'list', '--state-dir', daemon.stateDir);
   expect(table.out).toBe(
     [
-      'ID  CODE  STATE    OFF    FOR           UNTIL                      REDEEMED',
-      '7   FIVE  active   5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
-      '-1  FIVE  used up  12.5%  all products  -                          12 here',
+      'ID  CODE  STATE                 OFF    FOR           UNTIL                      REDEEMED',
+      '7   FIVE  active                5.50   product RGsF  2030-01-01T00:00:00+00:00  3 of 5',
+      '-1  FIVE  used up, provisional  12.5%  all products  -                          12 here',
       '',
     ].join('\n'),
   );

@@ -29,6 +29,7 @@ test('verify says that an enabled key is valid, and how fresh that is', async ()
       listener: 'socket',
       headers: { authorization: 'Bearer lk_admin_secret', host: 'localhost' },
     },
+    { line: 'GET /admin/v1/outbox?license_key=ABCDE-FGHJK-LMNPQ-RSTUV&limit=100' },
   ]);
 });
 

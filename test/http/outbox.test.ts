@@ -86,6 +86,25 @@ test('the outbox shows what is not finished, and any state by name', async () =>
   expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
 });
 
+test('the outbox shows what of one license key is not finished', async () => {
+  await using opened = await openApp({ role: 'agent' });
+  const { operations } = opened.transaction;
+  operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
+  operations.add(operation('b', { state: 'pending', doubtful: false }));
+  operations.add({ ...operation('c', { state: 'pending', doubtful: false }), subject: 'OTHER' });
+  operations.add(operation('d', { state: 'delivered', finishedAt: 1 }));
+  operations.add(operation('e', { state: 'conflicted' }));
+  const list = async (query: string): Promise<unknown[]> => {
+    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox?${query}`, headers });
+    const { data } = answer.json<{ data: { operations: { id: string }[] } }>();
+    return [answer.headers['x-total-count'], ...data.operations.map(({ id }) => id)];
+  };
+  expect(await list('license_key=KEY')).toEqual(['3', 'a', 'b', 'e']);
+  expect(await list('license_key=KEY&state=pending')).toEqual(['1', 'b']);
+  expect(await list('license_key=KEY&limit=1&offset=1')).toEqual(['3', 'b']);
+  expect(await list('license_key=NONE')).toEqual(['0']);
+});
+
 test('a person sends a dead operation again, which is the head of its lane then', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.transaction;

@@ -56,7 +56,21 @@ type CountedCoupon = z.infer<typeof countedCoupon>;
 type RedeemedCoupon = z.infer<typeof redeemedCoupon>;
 
 /** Shows a coupon. */
-export const couponView: AnswerView<Coupon> = { schema: coupon, show: (given) => formatCoupon(given) };
+export const couponView: AnswerView<Coupon> = {
+  schema: coupon,
+  show: (given, _answer, hint) =>
+    isProvisional(given)
+      ? [
+          formatCoupon(given),
+          `Provisional: the store has not created it yet. Until then its id is ${given.id}, which goes on working.\nHow far it is: ${hint('outbox list')}`,
+        ]
+      : formatCoupon(given),
+};
+
+/** The store gives ids above 0; an agent gives others to those that wait for it. */
+function isProvisional({ id }: Coupon): boolean {
+  return id < 0;
+}
 
 /** `coupon create`. */
 export const createCoupon: Command = defineCommand(
@@ -126,7 +140,7 @@ export const listCoupons: Command = defineFilteredList(
     row: (each) => ({
       id: each.id,
       code: each.code,
-      state: formatState(each.state),
+      state: isProvisional(each) ? `${formatState(each.state)}, provisional` : formatState(each.state),
       off: formatDiscount(each),
       for: formatScope(each),
       until: instant(each.end_date),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
 import type { AnswerView } from '../client/ask.ts';
+import type { Answer } from '../client/call.ts';
 import { type Cell, formatFields, instant, whole } from '../format.ts';
 
 /** A license as the daemon answers it. */
@@ -58,6 +59,11 @@ export const licenseView: AnswerView<License> = {
     });
   },
 };
+
+/** How many changes of the license the store has not confirmed. */
+export function countPending({ headers }: Answer): number {
+  return Number(headers[provenanceHeaderNames.pending.toLowerCase()] ?? 0);
+}
 
 /** What a license says of itself, the verdict first. */
 export function licenseFields(shown: License): Readonly<Record<string, Cell>> {

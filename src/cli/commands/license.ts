@@ -1,4 +1,4 @@
-import { ask, defineRequest, inquire } from '../client/ask.ts';
+import { type AnswerView, defineRequest, inquire, toldAt } from '../client/ask.ts';
 import type { Call } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
@@ -6,11 +6,21 @@ import { exitCode } from '../exit-code.ts';
 import { instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
 import { licenseKeyOperand, readLicenseKey } from '../license-key-operand.ts';
-import { licensesPath, licenseView, soldLicense, soldLicenses, type SoldLicense } from './license-view.ts';
+import type { Output } from '../output.ts';
+import {
+  countPending,
+  type License,
+  licensesPath,
+  licenseView,
+  soldLicense,
+  soldLicenses,
+  type SoldLicense,
+} from './license-view.ts';
 import { purchasesPath, purchaseView } from './purchase.ts';
+import { sayUnconfirmed } from './unconfirmed.ts';
 
 /** `verify`: 0 when the key is enabled, 1 when it is disabled or unknown. */
-export const verifyCommand: Command = defineRequest(
+export const verifyCommand: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('key', licenseKeyOperand)
@@ -18,9 +28,31 @@ export const verifyCommand: Command = defineRequest(
 
       .example('latchkey verify WTKP4 66NL5 HMKQW GFSCZ', 'as it is read from paper')
       .example('latchkey verify --json -- "$KEY"', 'for scripts: after -- nothing is an option'),
-  (args) => ({ path: '/api/v2/license/verify', query: { license_key: readLicenseKey(args.key) } }),
-  { ...licenseView, judge: ({ enabled }) => (enabled ? exitCode.done : exitCode.failed) },
+  async (args, output) => {
+    const request = { path: '/api/v2/license/verify', query: { license_key: readLicenseKey(args.key) } };
+    const judge = ({ enabled }: License): number => (enabled ? exitCode.done : exitCode.failed);
+    return await askOfLicense(args, output, request, { ...licenseView, judge });
+  },
 );
+
+/** Asks about a license, and says in words what of it the store has not confirmed. */
+async function askOfLicense(
+  options: GlobalOptions,
+  output: Output,
+  request: Call,
+  view: AnswerView<License> = licenseView,
+): Promise<number> {
+  const asked = await inquire(options, request, view.schema);
+  if (!asked.ok) return asked.complain(output);
+  const { data, raw, answer } = asked;
+  if (options.json) output.printJson(raw);
+  else {
+    const fields = view.show(data, answer, hintFor(options));
+    const words = countPending(answer) > 0 ? await sayUnconfirmed(options, data.license_key) : [];
+    await output.show([fields, ...(words.length > 0 ? [words.join('\n')] : [])].flat(), toldAt(answer));
+  }
+  return view.judge?.(data) ?? exitCode.done;
+}
 
 /** `use`. */
 export const useCommand: Command = changeCommand('usage', 'one more, also while the store is away');
@@ -38,7 +70,7 @@ export const enableCommand: Command = defineCommand(
   async (args, output) => {
     const key = readLicenseKey(args.key);
     const refundedAt = args.refunded ? null : await refundOf(args, key);
-    if (refundedAt === null) return await ask(args, output, changeOf('enable', key), licenseView);
+    if (refundedAt === null) return await askOfLicense(args, output, changeOf('enable', key));
     output.complain([
       `latchkey: this key was refunded, at ${refundedAt}`,
       `To enable it all the same: ${hintFor(args)('enable --refunded KEY')}`,
@@ -59,11 +91,10 @@ export const disableCommand: Command = changeCommand('disable', 'it is refused f
 /** Each change of a license is one endpoint of the specification (4.4). */
 function changeCommand(endpoint: 'usage' | 'decrease' | 'disable', says: string): Command {
   const name = { usage: 'use', decrease: 'unuse', disable: 'disable' }[endpoint];
-  return defineRequest(
+  return defineCommand(
     (syntax) =>
       syntax.positional('key', licenseKeyOperand).example(`latchkey ${name} ABCDE-FGHJK-LMNPQ-RSTUV`, says),
-    (args) => changeOf(endpoint, readLicenseKey(args.key)),
-    licenseView,
+    (args, output) => askOfLicense(args, output, changeOf(endpoint, readLicenseKey(args.key))),
   );
 }
 

@@ -3,7 +3,7 @@ import { operationStates, type OperationState } from '../../domain/operation.ts'
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import type { Answer } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
-import { type Command, operand } from '../command.ts';
+import { type Command, operand, textOption } from '../command.ts';
 import {
   brief,
   type Cell,
@@ -17,9 +17,25 @@ import {
 } from '../format.ts';
 import type { Hint } from '../hint.ts';
 
-const path = '/admin/v1/outbox';
+/** Where the changes are listed. */
+export const outboxPath = '/admin/v1/outbox';
 
-const operation = z.object({
+/** A change as the outbox lists it. */
+export interface Operation {
+  readonly id: string;
+  readonly kind: string;
+  readonly license_key: string | null;
+  readonly subject: string;
+  readonly state: OperationState;
+  readonly held: boolean;
+  readonly attempts: number;
+  readonly base_uses: number | null;
+  readonly created_at: string;
+  readonly next_at: string | null;
+  readonly last_error: string | null;
+}
+
+const shape = z.object({
   id: z.string(),
   kind: z.string(),
   license_key: z.string().nullable(),
@@ -33,7 +49,7 @@ const operation = z.object({
   last_error: z.string().nullable(),
 });
 
-type Operation = z.infer<typeof operation>;
+export const operation: z.ZodType<Operation> = shape;
 
 const wait = z.object({ detail: z.string(), until: z.string().nullable() });
 
@@ -41,7 +57,7 @@ type Wait = z.infer<typeof wait>;
 
 const decisions = ['retry', 'drop', 'confirm'] as const;
 
-const standingOperation = operation.extend({
+const standingOperation = shape.extend({
   standing: z.object({
     meaning: z.string(),
     waits: z.array(wait),
@@ -58,7 +74,7 @@ const view: AnswerView<StandingOperation> = { schema: standingOperation, show: f
 /** `outbox list`. */
 export const listOutbox: Command = defineFilteredList(
   {
-    path,
+    path: outboxPath,
     member: 'operations',
     item: operation,
     row: (each) => ({
@@ -74,9 +90,12 @@ export const listOutbox: Command = defineFilteredList(
   {
     options: (syntax) =>
       syntax
-        .option('state', { choices: operationStates, describe: 'Default: all that is not finished' })
+        .options({
+          state: { choices: operationStates, describe: 'Default: all that is not finished' },
+          key: textOption('What of this license key is not finished'),
+        })
         .example('latchkey outbox list --state dead', 'changes that the upstream refused'),
-    query: ({ state }) => ({ state }),
+    query: ({ state, key }) => ({ state, license_key: key }),
   },
 );
 
@@ -117,7 +136,7 @@ function decisionCommand(decision: (typeof decisions)[number], says: string): Co
 }
 
 function pathOf(id: string): string {
-  return `${path}/${encodeURIComponent(id)}`;
+  return `${outboxPath}/${encodeURIComponent(id)}`;
 }
 
 function formatState({ state, held }: Operation): Marked {

@@ -5,6 +5,7 @@ import type { Decision } from '../../domain/decision.ts';
 import { waitCauses, type OperationWait, type Standing } from '../../domain/standing.ts';
 import type { Page } from '../../domain/page.ts';
 import { oneOf } from './kind.ts';
+import { soughtLicenseKey } from './license.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
@@ -95,9 +96,12 @@ export const operationList: z.ZodType<{ operations: OperationObject[] }> = z
   })
   .meta({ id: 'OperationList' });
 
-/** `GET /admin/v1/outbox`; without a state: all unfinished ones. */
-export const operationQuery: ParameterSet<{ state?: OperationState | undefined } & Page> = parameters({
+/** `GET /admin/v1/outbox`; without a state: all unfinished ones. Of a license key: unfinished ones alone. */
+export const operationQuery: ParameterSet<
+  { state?: OperationState | undefined; licenseKey?: string | undefined } & Page
+> = parameters({
   state: oneOf(operationStates).optional(),
+  license_key: soughtLicenseKey.optional(),
   ...pageShape,
 });
 

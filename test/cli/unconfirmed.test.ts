@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { formatUnconfirmed } from '../../src/cli/commands/unconfirmed.ts';
+import type { Operation } from '../../src/cli/commands/outbox.ts';
+
+const change = (kind: string, more: Partial<Operation> = {}): Operation => ({
+  id: 'a',
+  kind,
+  license_key: 'K',
+  subject: 'K',
+  state: 'pending',
+  held: false,
+  attempts: 0,
+  base_uses: null,
+  created_at: '2026-03-01T12:00:00+00:00',
+  next_at: null,
+  last_error: null,
+  ...more,
+});
+
+const say = (...changes: Operation[]): string =>
+  formatUnconfirmed(changes, (words) => `latchkey ${words}`).join('\n');
+
+test.each<[string, Operation[], string]>([
+  ['one use', [change('usage')], 'Recorded here, and not confirmed by the store yet: 1 change of the count.'],
+  [
+    'two uses, one in flight',
+    [change('usage'), change('decrease', { state: 'in_flight' })],
+    'Recorded here, and not confirmed by the store yet: 2 changes of the count.',
+  ],
+  [
+    'an enable',
+    [change('enable')],
+    'The enable is recorded and waits for the store: the key stays as it is here until the store agrees.',
+  ],
+  [
+    'a disable',
+    [change('disable')],
+    'The disable holds here already, and is sent to the store as soon as it can be.',
+  ],
+  [
+    'a held enable',
+    [change('enable', { state: 'uncertain', held: true })],
+    'A change (enable) may have been applied, and is held for your decision: latchkey outbox show a',
+  ],
+  [
+    'a dead use',
+    [change('usage', { state: 'dead' })],
+    'A change (usage) was not applied, and waits for your decision: latchkey outbox show a',
+  ],
+  ['nothing', [], ''],
+])('of %s it says so in words', (_name, changes, words) => {
+  expect(say(...changes)).toBe(words);
+});
+
+test('many that wait for a person are not all named', () => {
+  const said = say(...Array.from({ length: 5 }, () => change('usage', { state: 'conflicted' })));
+  expect(said.split('\n')).toHaveLength(4);
+  expect(said).toContain('So do 2 more: latchkey outbox list');
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { eventually, setStage } from '../support/agent-stage.ts';
+import { operate } from '../support/people.ts';
+
+test('while the store is away, commands say in words what only waits for it', async () => {
+  const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];
+  await using stage = await setStage({ licenses });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY', 'DISABLED']);
+  const latchkey = async (...argv: string[]): Promise<string> =>
+    (await operate(stage.directory, ...argv)).out;
+  await agent.createCoupon({ code: 'FIRST' });
+  await eventually(async () => (await latchkey('coupon', 'list')).includes('FIRST'));
+  await stage.proxy.become({ kind: 'refuse' });
+  expect(await latchkey('use', 'KEY')).toContain(
+    'Recorded here, and not confirmed by the store yet: 1 change of the count.',
+  );
+  expect(await latchkey('enable', 'DISABLED')).toMatch(
+    /^disabled +DISABLED\n[\s\S]*The enable is recorded and waits for the store: the key stays as it is here/,
+  );
+  expect(await latchkey('disable', 'KEY')).toContain('The disable holds here already');
+  const create = ['coupon', 'create', '--code', 'LATER', '--type', 'multi', '--percent-off', '20'];
+  expect(await latchkey(...create)).toContain('Provisional: the store has not created it yet.');
+  expect(await latchkey('coupon', 'list')).toMatch(/LATER +active, provisional/);
+  expect(await latchkey('outbox', 'list', '--key', 'KEY')).toMatch(/usage[\s\S]*disable/);
+  expect(await latchkey('outbox', 'list', '--key', 'KEY')).not.toContain('enable  ');
+}, 60_000);
