@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -8,11 +8,11 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
 import { secret, setStageWithAgent } from '../support/agent-stage.ts';
+import { compile, installClient } from '../support/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const compiler = join(root, 'node_modules/typescript/bin/tsc');
 
 describe('a thousand uses', () => {
   it('are counted once each while the agent is killed at random and started again', async () => {
@@ -71,15 +71,7 @@ const machineNode = (process.env['PATH'] ?? '')
 describe('the client in a program of its own', () => {
   it('is typed, and runs as a module and as CommonJS, also on the older Node of this machine', async () => {
     await using home = temporaryDirectory();
-    const installed = join(home.path, 'node_modules/latchkey');
-    await mkdir(join(installed, 'dist/client/cjs'), { recursive: true });
-    await copyFile(join(root, 'package.json'), join(installed, 'package.json'));
-    const compile = (...given: string[]): Promise<unknown> => run(process.execPath, [compiler, ...given]);
-    const client = join(root, 'src/client');
-    await compile('--project', join(client, 'tsconfig.json'), '--outDir', join(installed, 'dist/client'));
-    const commonJs = join(installed, 'dist/client/cjs');
-    await compile('--project', join(client, 'commonjs.json'), '--outDir', commonJs);
-    await writeFile(join(commonJs, 'package.json'), '{"type":"commonjs"}');
+    await installClient(home.path);
     await writeFile(join(home.path, 'module.mts'), `import ${names}${program}`);
     await writeFile(join(home.path, 'common.cts'), `import ${names}${program}`);
     const options = { module: 'nodenext', target: 'es2022', strict: true, types: ['node'], outDir: 'out' };

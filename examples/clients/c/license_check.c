@@ -1,0 +1,145 @@
+/* Checks a license key when it starts, and counts a use: license_check LICENSE-KEY
+   Needs libcurl and cJSON (Debian: libcurl4-openssl-dev, libcjson-dev). */
+#define _POSIX_C_SOURCE 200809L
+#include <curl/curl.h>
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { timeout_s = 5, deadline_s = 10, grace_s = 14 * 24 * 3600 };
+
+typedef struct {
+  char *data;
+  size_t length;
+} buffer;
+
+static const char *environment(const char *name, const char *otherwise) {
+  const char *value = getenv(name);
+  return value != NULL && *value != '\0' ? value : otherwise;
+}
+
+static size_t collect(char *data, size_t size, size_t count, void *into) {
+  buffer *body = into;
+  char *grown = realloc(body->data, body->length + size * count + 1);
+  if (grown == NULL) return 0;
+  memcpy(grown + body->length, data, size * count);
+  body->data = grown;
+  body->length += size * count;
+  grown[body->length] = '\0';
+  return size * count;
+}
+
+/* One request: a use under an idempotency key, or without one a look. Gives the status, 0 when there is no
+   answer that can be read; the caller frees `answer`. */
+static long call(const char *key, const char *idempotency_key, cJSON **answer) {
+  CURL *curl = curl_easy_init();
+  if (curl == NULL) return 0;
+  const char *base = environment("LATCHKEY_URL", "http://127.0.0.1:8787");
+  if (strncmp(base, "unix:", 5) == 0) {
+    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + 5);
+    base = "http://localhost";
+  }
+  char url[2048], form[1024], header[512];
+  char *escaped = curl_easy_escape(curl, key, 0);
+  snprintf(form, sizeof form, "license_key=%s", escaped);
+  curl_free(escaped);
+  snprintf(header, sizeof header, "product-secret-key: %s", environment("LATCHKEY_SECRET", ""));
+  struct curl_slist *headers = curl_slist_append(NULL, header);
+  headers = curl_slist_append(headers, "Accept: application/problem+json, application/json");
+  if (idempotency_key == NULL) {
+    snprintf(url, sizeof url, "%s/api/v2/license/verify?%s", base, form);
+  } else {
+    snprintf(url, sizeof url, "%s/api/v2/license/usage", base);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", idempotency_key);
+    headers = curl_slist_append(headers, header);
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "PUT");
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, form);
+  }
+  buffer body = {NULL, 0};
+  curl_easy_setopt(curl, CURLOPT_URL, url);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)timeout_s);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
+  long status = 0;
+  if (curl_easy_perform(curl) == CURLE_OK) curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  *answer = body.data == NULL ? NULL : cJSON_Parse(body.data);
+  free(body.data);
+  curl_slist_free_all(headers);
+  curl_easy_cleanup(curl);
+  return *answer == NULL ? 0 : status;
+}
+
+static const char *verify(const char *key) {
+  cJSON *answer;
+  const long status = call(key, NULL, &answer);
+  const cJSON *enabled = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "enabled");
+  const char *code = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "code"));
+  const char *verdict = "undetermined";
+  if (status == 200) verdict = cJSON_IsTrue(enabled) ? "valid" : "refused: disabled";
+  if (status == 404 && code != NULL && strcmp(code, "license_not_found") == 0) verdict = "refused: not found";
+  cJSON_Delete(answer);
+  return verdict;
+}
+
+/* The key of the request is made once and kept across retries, so that the use counts once. */
+static void count_use(const char *key) {
+  char idempotency_key[33] = "";
+  unsigned char random[16];
+  FILE *source = fopen("/dev/urandom", "rb");
+  if (source == NULL || fread(random, sizeof random, 1, source) != 1) exit(70);
+  fclose(source);
+  for (size_t index = 0; index < sizeof random; index++)
+    snprintf(idempotency_key + 2 * index, 3, "%02x", random[index]);
+  struct timespec wait = {0, 100000000};
+  for (const time_t end = time(NULL) + deadline_s; time(NULL) < end; nanosleep(&wait, NULL)) {
+    cJSON *answer;
+    const long status = call(key, idempotency_key, &answer);
+    const cJSON *uses = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "uses");
+    const int is_final = status != 0 && status < 500 && status != 408 && status != 409 && status != 429;
+    if (status == 200 && cJSON_IsNumber(uses)) printf("uses: %.0f\n", uses->valuedouble);
+    else if (is_final) printf("uses: refused (%ld)\n", status);
+    cJSON_Delete(answer);
+    if (is_final) return;
+    if (wait.tv_sec == 0) wait.tv_nsec *= 2;
+    if (wait.tv_nsec >= 1000000000) wait = (struct timespec){1, 0};
+  }
+  printf("uses: later, under %s\n", idempotency_key);
+}
+
+/* What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+static const char *remembered(const char *verdict) {
+  const char *path = environment("LATCHKEY_LAST_KNOWN", "last-known");
+  const int is_disabled = strcmp(verdict, "refused: disabled") == 0;
+  if (is_disabled || strcmp(verdict, "valid") == 0) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return verdict;
+    fprintf(file, "%lld %s", (long long)time(NULL), is_disabled ? "disabled" : "valid");
+    fclose(file);
+  } else if (strcmp(verdict, "undetermined") == 0) {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) return verdict;
+    long long at = 0;
+    char last[16] = "";
+    const int read = fscanf(file, "%lld %15s", &at, last);
+    fclose(file);
+    if (read == 2 && strcmp(last, "disabled") == 0) return "refused: disabled";
+    if (read == 2 && time(NULL) - at < grace_s) return "valid (last known)";
+  }
+  return verdict;
+}
+
+int main(int count, char **arguments) {
+  if (count < 2) {
+    fprintf(stderr, "usage: %s LICENSE-KEY\n", arguments[0]);
+    return 64;
+  }
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  const char *verdict = remembered(verify(arguments[1]));
+  puts(verdict);
+  if (strcmp(verdict, "valid") == 0) count_use(arguments[1]);
+  curl_global_cleanup();
+  return strncmp(verdict, "valid", 5) == 0 ? 0 : strncmp(verdict, "refused", 7) == 0 ? 1 : 2;
+}

@@ -1,0 +1,161 @@
+// Checks a license key when it starts, and counts a use: license-check LICENSE-KEY
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	timeout  = 5 * time.Second
+	deadline = 10 * time.Second
+	grace    = 14 * 24 * time.Hour
+)
+
+type answer struct {
+	Code string `json:"code"`
+	Data struct {
+		Enabled bool `json:"enabled"`
+		Uses    int  `json:"uses"`
+	} `json:"data"`
+}
+
+type agent struct {
+	http   *http.Client
+	base   string
+	secret string
+}
+
+// newAgent speaks to LATCHKEY_URL, over TCP or a Unix socket.
+func newAgent() agent {
+	base := getenv("LATCHKEY_URL", "http://127.0.0.1:8787")
+	client := &http.Client{Timeout: timeout}
+	if path, isSocket := strings.CutPrefix(base, "unix:"); isSocket {
+		base = "http://localhost"
+		client.Transport = &http.Transport{
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", path)
+			},
+		}
+	}
+	return agent{client, base, os.Getenv("LATCHKEY_SECRET")}
+}
+
+func (a agent) call(request *http.Request) (int, answer, error) {
+	request.Header.Set("product-secret-key", a.secret)
+	request.Header.Set("Accept", "application/problem+json, application/json")
+	response, err := a.http.Do(request)
+	if err != nil {
+		return 0, answer{}, err
+	}
+	defer response.Body.Close()
+	var body answer
+	err = json.NewDecoder(response.Body).Decode(&body)
+	return response.StatusCode, body, err
+}
+
+func (a agent) verify(key string) string {
+	query := url.Values{"license_key": {key}}.Encode()
+	request, err := http.NewRequest(http.MethodGet, a.base+"/api/v2/license/verify?"+query, nil)
+	if err != nil {
+		return "undetermined"
+	}
+	status, body, err := a.call(request)
+	switch {
+	case err != nil:
+		return "undetermined"
+	case status == http.StatusOK && body.Data.Enabled:
+		return "valid"
+	case status == http.StatusOK:
+		return "refused: disabled"
+	case status == http.StatusNotFound && body.Code == "license_not_found":
+		return "refused: not found"
+	default:
+		return "undetermined"
+	}
+}
+
+// countUse makes the key of the request once and keeps it across retries, so that the use counts once.
+func (a agent) countUse(key string) string {
+	idempotencyKey := newKey()
+	form := url.Values{"license_key": {key}}.Encode()
+	wait := 100 * time.Millisecond
+	for end := time.Now().Add(deadline); time.Now().Before(end); {
+		request, err := http.NewRequest(http.MethodPut, a.base+"/api/v2/license/usage", strings.NewReader(form))
+		if err != nil {
+			return err.Error()
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Idempotency-Key", idempotencyKey)
+		status, body, err := a.call(request)
+		if err == nil && status == http.StatusOK {
+			return fmt.Sprint(body.Data.Uses)
+		}
+		if err == nil && status < 500 && status != 408 && status != 409 && status != 429 {
+			return fmt.Sprintf("refused (%s)", body.Code)
+		}
+		time.Sleep(wait)
+		wait = min(2*wait, 2*time.Second)
+	}
+	return "later, under " + idempotencyKey
+}
+
+// remembered is what counts in the end: no answer is no "no", and only "disabled" revokes at once.
+func remembered(verdict string) string {
+	file := getenv("LATCHKEY_LAST_KNOWN", "last-known")
+	switch verdict {
+	case "valid", "refused: disabled":
+		line := time.Now().Format(time.RFC3339) + " " + verdict
+		if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	case "undetermined":
+		line, _ := os.ReadFile(file)
+		date, last, _ := strings.Cut(string(line), " ")
+		at, err := time.Parse(time.RFC3339, date)
+		if last == "refused: disabled" {
+			return last
+		}
+		if err == nil && time.Since(at) < grace {
+			return "valid (last known)"
+		}
+	}
+	return verdict
+}
+
+func newKey() string {
+	bytes := make([]byte, 16)
+	if _, err := rand.Read(bytes); err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%x", bytes)
+}
+
+func getenv(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+func main() {
+	agent, key := newAgent(), os.Args[1]
+	verdict := remembered(agent.verify(key))
+	fmt.Println(verdict)
+	switch {
+	case verdict == "valid":
+		fmt.Println("uses:", agent.countUse(key))
+	case strings.HasPrefix(verdict, "refused"):
+		os.Exit(1)
+	case verdict == "undetermined":
+		os.Exit(2)
+	}
+}

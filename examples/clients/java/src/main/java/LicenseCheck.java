@@ -1,0 +1,124 @@
+import java.io.IOException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.UUID;
+import java.util.regex.Pattern;
+
+/** Checks a license key when it starts, and counts a use: java LicenseCheck LICENSE-KEY */
+public final class LicenseCheck {
+  private static final Duration TIMEOUT = Duration.ofSeconds(5);
+  private static final Duration DEADLINE = Duration.ofSeconds(10);
+  private static final Duration GRACE = Duration.ofDays(14);
+
+  private final HttpClient http = HttpClient.newBuilder()
+      .version(HttpClient.Version.HTTP_1_1)
+      .connectTimeout(TIMEOUT)
+      .build();
+  private final String base = getenv("LATCHKEY_URL", "http://127.0.0.1:8787");
+  private final String secret = System.getenv("LATCHKEY_SECRET");
+  private final Path lastKnown = Path.of(getenv("LATCHKEY_LAST_KNOWN", "last-known"));
+
+  public static void main(String[] args) throws InterruptedException {
+    LicenseCheck check = new LicenseCheck();
+    String verdict = check.remembered(check.verify(args[0]));
+    System.out.println(verdict);
+    if (verdict.equals("valid")) {
+      System.out.println("uses: " + check.countUse(args[0]));
+    }
+    System.exit(verdict.startsWith("valid") ? 0 : verdict.startsWith("refused") ? 1 : 2);
+  }
+
+  private String verify(String key) throws InterruptedException {
+    try {
+      HttpResponse<String> answer = send(request("/api/v2/license/verify?" + form(key)).GET());
+      if (answer.statusCode() == 200) {
+        return "true".equals(member(answer, "enabled")) ? "valid" : "refused: disabled";
+      }
+      boolean isUnknown = answer.statusCode() == 404 && "license_not_found".equals(member(answer, "code"));
+      return isUnknown ? "refused: not found" : "undetermined";
+    } catch (IOException noAnswer) {
+      return "undetermined";
+    }
+  }
+
+  /** The key of the request is made once and kept across retries, so that the use counts once. */
+  private String countUse(String key) throws InterruptedException {
+    String idempotencyKey = UUID.randomUUID().toString();
+    Instant end = Instant.now().plus(DEADLINE);
+    for (long wait = 100; Instant.now().isBefore(end); wait = Math.min(2 * wait, 2_000)) {
+      try {
+        HttpResponse<String> answer = send(request("/api/v2/license/usage")
+            .header("Idempotency-Key", idempotencyKey)
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .PUT(BodyPublishers.ofString(form(key))));
+        int status = answer.statusCode();
+        if (status == 200) {
+          return member(answer, "uses");
+        }
+        if (status < 500 && status != 408 && status != 409 && status != 429) {
+          return "refused (" + member(answer, "code") + ")";
+        }
+      } catch (IOException noAnswer) {
+        // It may have been counted: the same request again tells.
+      }
+      Thread.sleep(wait);
+    }
+    return "later, under " + idempotencyKey;
+  }
+
+  /** What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+  private String remembered(String verdict) {
+    try {
+      if (verdict.equals("valid") || verdict.equals("refused: disabled")) {
+        Files.writeString(lastKnown, Instant.now() + " " + verdict);
+      } else if (verdict.equals("undetermined") && Files.exists(lastKnown)) {
+        String[] line = Files.readString(lastKnown).split(" ", 2);
+        if (line[1].equals("refused: disabled")) {
+          return line[1];
+        }
+        if (Instant.parse(line[0]).plus(GRACE).isAfter(Instant.now())) {
+          return "valid (last known)";
+        }
+      }
+    } catch (IOException unusable) {
+      System.err.println(unusable.getMessage());
+    }
+    return verdict;
+  }
+
+  private HttpRequest.Builder request(String path) {
+    return HttpRequest.newBuilder(URI.create(base + path))
+        .timeout(TIMEOUT)
+        .header("product-secret-key", secret)
+        .header("Accept", "application/problem+json, application/json");
+  }
+
+  private HttpResponse<String> send(HttpRequest.Builder request) throws IOException, InterruptedException {
+    return http.send(request.build(), BodyHandlers.ofString());
+  }
+
+  /** A member of a JSON answer; a program that has a JSON library at hand takes that. */
+  private static String member(HttpResponse<String> answer, String name) {
+    var found = Pattern.compile("\"" + name + "\":\\s*\"?([^\",}]*)").matcher(answer.body());
+    return found.find() ? found.group(1) : null;
+  }
+
+  private static String form(String key) {
+    return "license_key=" + URLEncoder.encode(key, StandardCharsets.UTF_8);
+  }
+
+  private static String getenv(String name, String otherwise) {
+    String value = System.getenv(name);
+    return value == null || value.isEmpty() ? otherwise : value;
+  }
+}

@@ -1,0 +1,6 @@
+rockspec_format = "3.0"
+package = "license-check"
+version = "1.0-1"
+source = { url = "." }
+dependencies = { "lua >= 5.3", "luasocket", "lua-cjson" }
+build = { type = "builtin", install = { bin = { "license_check.lua" } } }

@@ -1,0 +1,90 @@
+-- Checks a license key when it starts, and counts a use: lua license_check.lua LICENSE-KEY
+local http = require("socket.http")
+local socket = require("socket")
+local url = require("socket.url")
+local ltn12 = require("ltn12")
+local json = require("cjson.safe")
+
+http.TIMEOUT = 5
+local deadline, grace = 10, 14 * 24 * 3600
+local base = os.getenv("LATCHKEY_URL") or "http://127.0.0.1:8787"
+local file = os.getenv("LATCHKEY_LAST_KNOWN") or "last-known"
+
+-- One request; gives status and answer, or nil when there is no answer that can be read.
+local function call(method, path, form, headers)
+  local sent = {
+    ["product-secret-key"] = os.getenv("LATCHKEY_SECRET"),
+    ["accept"] = "application/problem+json, application/json",
+  }
+  for name, value in pairs(headers or {}) do sent[name] = value end
+  if form then
+    sent["content-type"] = "application/x-www-form-urlencoded"
+    sent["content-length"] = tostring(#form)
+  end
+  local body = {}
+  local ok, status = http.request({
+    method = method,
+    url = base .. path,
+    headers = sent,
+    source = form and ltn12.source.string(form),
+    sink = ltn12.sink.table(body),
+  })
+  local answer = ok and json.decode(table.concat(body))
+  if not answer then return nil end
+  return status, answer
+end
+
+local function verify(key)
+  local status, answer = call("GET", "/api/v2/license/verify?license_key=" .. url.escape(key))
+  if status == 200 then return answer.data.enabled and "valid" or "refused: disabled" end
+  if status == 404 and answer.code == "license_not_found" then return "refused: not found" end
+  return "undetermined"
+end
+
+local function new_key()
+  local source = assert(io.open("/dev/urandom", "rb"))
+  local bytes = source:read(16)
+  source:close()
+  return (bytes:gsub(".", function(byte) return ("%02x"):format(byte:byte()) end))
+end
+
+local passing = { [408] = true, [409] = true, [429] = true }
+
+-- The key of the request is made once and kept across retries, so that the use counts once.
+local function count_use(key)
+  local idempotency_key = new_key()
+  local finish, wait = socket.gettime() + deadline, 0.1
+  while socket.gettime() < finish do
+    local form = "license_key=" .. url.escape(key)
+    local status, answer = call("PUT", "/api/v2/license/usage", form, { ["idempotency-key"] = idempotency_key })
+    if status == 200 then return ("%d"):format(answer.data.uses) end
+    if status and status < 500 and not passing[status] then
+      return ("refused (%s)"):format(answer.code or status)
+    end
+    socket.sleep(wait)
+    wait = math.min(2 * wait, 2)
+  end
+  return "later, under " .. idempotency_key
+end
+
+-- What counts in the end: no answer is no "no", and only "disabled" revokes at once.
+local function remembered(verdict)
+  if verdict == "valid" or verdict == "refused: disabled" then
+    local kept = assert(io.open(file, "w"))
+    kept:write(os.time(), " ", verdict)
+    kept:close()
+  end
+  local kept = verdict == "undetermined" and io.open(file)
+  if not kept then return verdict end
+  local at, last = kept:read("n", "a")
+  kept:close()
+  if last == " refused: disabled" then return "refused: disabled" end
+  if at and os.time() - at < grace then return "valid (last known)" end
+  return verdict
+end
+
+local key = assert(arg[1], "give a license key")
+local verdict = remembered(verify(key))
+print(verdict)
+if verdict == "valid" then print("uses: " .. count_use(key)) end
+os.exit(verdict:find("^valid") and 0 or verdict:find("^refused") and 1 or 2)

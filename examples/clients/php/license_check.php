@@ -1,0 +1,91 @@
+<?php
+// Checks a license key when it starts, and counts a use: php license_check.php LICENSE-KEY
+
+declare(strict_types=1);
+
+const TIMEOUT_S = 5;
+const DEADLINE_S = 10;
+const GRACE_S = 14 * 24 * 3600;
+
+/** One request; null: there was no answer that can be read. */
+function call(string $method, string $path, ?string $form = null, array $headers = []): ?array
+{
+    $base = getenv('LATCHKEY_URL') ?: 'http://127.0.0.1:8787';
+    $curl = curl_init();
+    if (str_starts_with($base, 'unix:')) {
+        curl_setopt($curl, CURLOPT_UNIX_SOCKET_PATH, substr($base, 5));
+        $base = 'http://localhost';
+    }
+    curl_setopt_array($curl, [
+        CURLOPT_URL => $base . $path,
+        CURLOPT_CUSTOMREQUEST => $method,
+        CURLOPT_TIMEOUT => TIMEOUT_S,
+        CURLOPT_RETURNTRANSFER => true,
+        CURLOPT_HTTPHEADER => [
+            'product-secret-key: ' . getenv('LATCHKEY_SECRET'),
+            'Accept: application/problem+json, application/json',
+            ...$headers,
+        ],
+    ]);
+    if ($form !== null) {
+        curl_setopt($curl, CURLOPT_POSTFIELDS, $form);
+    }
+    $body = curl_exec($curl);
+    $answer = is_string($body) ? json_decode($body, true) : null;
+    return is_array($answer) ? [curl_getinfo($curl, CURLINFO_RESPONSE_CODE), $answer] : null;
+}
+
+function verify(string $key): string
+{
+    [$status, $answer] = call('GET', '/api/v2/license/verify?' . http_build_query(['license_key' => $key])) ?? [0, []];
+    return match (true) {
+        $status === 200 => $answer['data']['enabled'] ? 'valid' : 'refused: disabled',
+        $status === 404 && ($answer['code'] ?? '') === 'license_not_found' => 'refused: not found',
+        default => 'undetermined',
+    };
+}
+
+/** The key of the request is made once and kept across retries, so that the use counts once. */
+function countUse(string $key): string
+{
+    $idempotencyKey = bin2hex(random_bytes(16));
+    $end = microtime(true) + DEADLINE_S;
+    for ($waitMs = 100; microtime(true) < $end; $waitMs = min(2 * $waitMs, 2000)) {
+        $form = http_build_query(['license_key' => $key]);
+        $answered = call('PUT', '/api/v2/license/usage', $form, ["Idempotency-Key: $idempotencyKey"]);
+        [$status, $answer] = $answered ?? [0, []];
+        if ($status === 200) {
+            return (string) $answer['data']['uses'];
+        }
+        if ($status > 0 && $status < 500 && !in_array($status, [408, 409, 429], true)) {
+            return 'refused (' . ($answer['code'] ?? $status) . ')';
+        }
+        usleep($waitMs * 1000);
+    }
+    return "later, under $idempotencyKey";
+}
+
+/** What counts in the end: no answer is no "no", and only "disabled" revokes at once. */
+function remembered(string $verdict): string
+{
+    $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
+    if ($verdict === 'valid' || $verdict === 'refused: disabled') {
+        file_put_contents($file, time() . ' ' . $verdict);
+    }
+    if ($verdict !== 'undetermined' || !is_file($file)) {
+        return $verdict;
+    }
+    [$at, $last] = explode(' ', (string) file_get_contents($file), 2) + ['0', ''];
+    if ($last === 'refused: disabled') {
+        return $last;
+    }
+    return time() - (int) $at < GRACE_S ? 'valid (last known)' : $verdict;
+}
+
+$key = $argv[1];
+$verdict = remembered(verify($key));
+echo $verdict, PHP_EOL;
+if ($verdict === 'valid') {
+    echo 'uses: ', countUse($key), PHP_EOL;
+}
+exit(str_starts_with($verdict, 'valid') ? 0 : (str_starts_with($verdict, 'refused') ? 1 : 2));

@@ -1,0 +1,89 @@
+"""Checks a license key when it starts, and counts a use: python3 license_check.py LICENSE-KEY"""
+
+import asyncio
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import aiohttp
+
+URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
+SECRET = os.environ["LATCHKEY_SECRET"]
+LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
+GRACE_S = 14 * 24 * 3600
+DEADLINE_S = 10
+NO_ANSWER = (aiohttp.ClientError, asyncio.TimeoutError, ValueError)
+
+
+def session():
+    """One session for the whole program, over TCP or the socket."""
+    is_socket = URL.startswith("unix:")
+    return aiohttp.ClientSession(
+        base_url="http://localhost" if is_socket else URL,
+        connector=aiohttp.UnixConnector(URL.removeprefix("unix:")) if is_socket else None,
+        headers={"product-secret-key": SECRET, "accept": "application/problem+json, application/json"},
+        timeout=aiohttp.ClientTimeout(total=5),
+    )
+
+
+async def verify(http, key):
+    try:
+        async with http.get("/api/v2/license/verify", params={"license_key": key}) as answer:
+            body = await answer.json(content_type=None)
+    except NO_ANSWER:
+        return "undetermined"
+    if answer.status == 200:
+        return "valid" if body["data"]["enabled"] else "refused: disabled"
+    if answer.status == 404 and body.get("code") == "license_not_found":
+        return "refused: not found"
+    return "undetermined"
+
+
+def remembered(verdict):
+    """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
+    now = int(time.time())
+    if verdict in ("valid", "refused: disabled"):
+        LAST_KNOWN.write_text(f"{now} {verdict}")
+    if verdict == "undetermined" and LAST_KNOWN.exists():
+        at, last = LAST_KNOWN.read_text().split(" ", 1)
+        if last == "refused: disabled":
+            return last
+        if now - int(at) < GRACE_S:
+            return "valid (last known)"
+    return verdict
+
+
+async def count_use(http, key):
+    """The key of the request is made once and kept across retries, so that the use counts once."""
+    idempotency_key = str(uuid.uuid4())
+    deadline, wait = time.monotonic() + DEADLINE_S, 0.1
+    while time.monotonic() < deadline:
+        try:
+            headers, form = {"idempotency-key": idempotency_key}, {"license_key": key}
+            async with http.put("/api/v2/license/usage", data=form, headers=headers) as answer:
+                body = await answer.json(content_type=None)
+            if answer.status == 200:
+                return str(body["data"]["uses"])
+            if answer.status not in (408, 409, 429) and answer.status < 500:
+                return f"refused ({body.get('code', answer.status)})"
+        except NO_ANSWER:
+            pass
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, 2)
+    return f"later, under {idempotency_key}"
+
+
+async def main():
+    key = sys.argv[1]
+    async with session() as http:
+        verdict = remembered(await verify(http, key))
+        print(verdict)
+        if verdict == "valid":
+            print("uses:", await count_use(http, key))
+    return 0 if verdict.startswith("valid") else 1 if verdict.startswith("refused") else 2
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,104 @@
+"""Checks a license key when it starts, and counts a use: python3 license_check.py LICENSE-KEY"""
+
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
+SECRET = os.environ["LATCHKEY_SECRET"]
+LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
+GRACE_S = 14 * 24 * 3600
+TIMEOUT_S = 5
+DEADLINE_S = 10
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def call(method, path, body=None, headers=None):
+    """One request; gives status and JSON body. Raises OSError, HTTPException or ValueError."""
+    if URL.startswith("unix:"):
+        connection = UnixConnection(URL.removeprefix("unix:"), TIMEOUT_S)
+    else:
+        connection = http.client.HTTPConnection(urlsplit(URL).netloc, timeout=TIMEOUT_S)
+    sent = {"product-secret-key": SECRET, "accept": "application/problem+json, application/json", **(headers or {})}
+    try:
+        connection.request(method, path, body, sent)
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
+    finally:
+        connection.close()
+
+
+def verify(key):
+    try:
+        status, body = call("GET", "/api/v2/license/verify?" + urlencode({"license_key": key}))
+    except (OSError, http.client.HTTPException, ValueError):
+        return "undetermined"
+    if status == 200:
+        return "valid" if body["data"]["enabled"] else "refused: disabled"
+    if status == 404 and body.get("code") == "license_not_found":
+        return "refused: not found"
+    return "undetermined"
+
+
+def remembered(verdict):
+    """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
+    now = int(time.time())
+    if verdict in ("valid", "refused: disabled"):
+        LAST_KNOWN.write_text(f"{now} {verdict}")
+    if verdict == "undetermined" and LAST_KNOWN.exists():
+        at, last = LAST_KNOWN.read_text().split(" ", 1)
+        if last == "refused: disabled":
+            return last
+        if now - int(at) < GRACE_S:
+            return "valid (last known)"
+    return verdict
+
+
+def count_use(key):
+    """The key of the request is made once and kept across retries, so that the use counts once."""
+    idempotency_key = str(uuid.uuid4())
+    headers = {"idempotency-key": idempotency_key, "content-type": "application/x-www-form-urlencoded"}
+    deadline, wait = time.monotonic() + DEADLINE_S, 0.1
+    while time.monotonic() < deadline:
+        try:
+            status, body = call("PUT", "/api/v2/license/usage", urlencode({"license_key": key}), headers)
+            if status == 200:
+                return str(body["data"]["uses"])
+            if status not in (408, 409, 429) and status < 500:
+                return f"refused ({body.get('code', status)})"
+        except (OSError, http.client.HTTPException, ValueError):
+            pass
+        time.sleep(wait)
+        wait = min(2 * wait, 2)
+    return f"later, under {idempotency_key}"
+
+
+def main():
+    key = sys.argv[1]
+    verdict = remembered(verify(key))
+    print(verdict)
+    if verdict == "valid":
+        print("uses:", count_use(key))
+    return 0 if verdict.startswith("valid") else 1 if verdict.startswith("refused") else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+// Checks a license key when it starts, and counts a use: LicenseCheck LICENSE-KEY
+import Foundation
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+struct Answer: Decodable {
+    struct License: Decodable {
+        let enabled: Bool
+        let uses: Int
+    }
+    let data: License?
+    let code: String?
+}
+
+let environment = ProcessInfo.processInfo.environment
+let base = environment["LATCHKEY_URL"] ?? "http://127.0.0.1:8787"
+let file = URL(fileURLWithPath: environment["LATCHKEY_LAST_KNOWN"] ?? "last-known")
+let deadline: TimeInterval = 10
+let grace: TimeInterval = 14 * 24 * 3600
+
+func request(_ path: String, _ key: String) -> URLRequest {
+    var parts = URLComponents(string: base + path)!
+    parts.queryItems = [URLQueryItem(name: "license_key", value: key)]
+    var request = URLRequest(url: parts.url!, timeoutInterval: 5)
+    request.setValue(environment["LATCHKEY_SECRET"], forHTTPHeaderField: "product-secret-key")
+    request.setValue("application/problem+json, application/json", forHTTPHeaderField: "Accept")
+    return request
+}
+
+func send(_ request: URLRequest) async throws -> (Int, Answer) {
+    let (body, response) = try await URLSession.shared.data(for: request)
+    return ((response as! HTTPURLResponse).statusCode, try JSONDecoder().decode(Answer.self, from: body))
+}
+
+func verify(_ key: String) async -> String {
+    guard let (status, answer) = try? await send(request("/api/v2/license/verify", key)) else {
+        return "undetermined"
+    }
+    if status == 200, let license = answer.data { return license.enabled ? "valid" : "refused: disabled" }
+    return status == 404 && answer.code == "license_not_found" ? "refused: not found" : "undetermined"
+}
+
+/// The key of the request is made once and kept across retries, so that the use counts once.
+func countUse(_ key: String) async throws -> String {
+    let idempotencyKey = UUID().uuidString
+    var put = request("/api/v2/license/usage", key)
+    put.httpMethod = "PUT"
+    put.setValue(idempotencyKey, forHTTPHeaderField: "Idempotency-Key")
+    put.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+    put.httpBody = put.url!.query!.data(using: .utf8)
+    put.url = URL(string: base + "/api/v2/license/usage")
+    let end = Date() + deadline
+    var wait: UInt64 = 100_000_000
+    while Date() < end {
+        if let (status, answer) = try? await send(put) {
+            if status == 200, let license = answer.data { return String(license.uses) }
+            if status < 500 && ![408, 409, 429].contains(status) { return "refused (\(answer.code ?? "\(status)"))" }
+        }
+        try await Task.sleep(nanoseconds: wait)
+        wait = min(2 * wait, 2_000_000_000)
+    }
+    return "later, under \(idempotencyKey)"
+}
+
+/// What counts in the end: no answer is no "no", and only "disabled" revokes at once.
+func remembered(_ verdict: String) throws -> String {
+    let now = Date().timeIntervalSince1970
+    if verdict == "valid" || verdict == "refused: disabled" {
+        try "\(Int(now)) \(verdict)".write(to: file, atomically: true, encoding: .utf8)
+    }
+    guard verdict == "undetermined", let line = try? String(contentsOf: file, encoding: .utf8) else { return verdict }
+    let parts = line.split(separator: " ", maxSplits: 1)
+    if parts.last == "refused: disabled" { return "refused: disabled" }
+    if let at = parts.first.flatMap({ TimeInterval($0) }), now - at < grace { return "valid (last known)" }
+    return verdict
+}
+
+let key = CommandLine.arguments[1]
+let verdict = try remembered(await verify(key))
+print(verdict)
+if verdict == "valid" { print("uses: \(try await countUse(key))") }
+exit(verdict.hasPrefix("valid") ? 0 : verdict.hasPrefix("refused") ? 1 : 2)
