@@ -1,9 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey, formatReason } from './fault.ts';
+import { localFileName } from './file.ts';
 import { judgeLocalFile } from './local-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
@@ -51,6 +52,13 @@ export type ConfigurationResult =
 /** Loads this process's configuration: for the start, for SIGHUP and for `config check`. */
 export function loadConfiguration(options: LoadOptions = {}): ConfigurationResult {
   return parseConfiguration(processSources(options));
+}
+
+/** The configuration file of the working directory; null where there is none, or another one comes before it. */
+export function findLocalFile(options: LoadOptions = {}): string | null {
+  const sources = processSources(options);
+  const { file } = readSources(sources).raw;
+  return file === join(sources.directory, localFileName) ? file : null;
 }
 
 /** Finds the daemon that this user's commands talk to; the user need not be able to read the secrets. */

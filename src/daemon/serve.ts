@@ -44,7 +44,7 @@ export async function serve(
   } catch (error) {
     handlers.uninstall();
     if (!isExpected(error)) throw error;
-    process.stderr.write(`latchkey: ${error.message}\n`);
+    process.stderr.write(`latchkey: ${error.message}${adviceOn(error)}\n`);
     return 1;
   }
   void tellServiceManager('READY', log);
@@ -90,6 +90,12 @@ function handleSignals(
       process.off('SIGHUP', rereads);
     },
   };
+}
+
+/** What a person can do about it, as far as the error does not say it. */
+function adviceOn(error: Error): string {
+  const isTaken = error instanceof ListenError && error.fault === 'in_use';
+  return isTaken ? '; choose another: --listen or --socket, or listen in the configuration' : '';
 }
 
 function isExpected(error: unknown): error is Error {

@@ -109,6 +109,7 @@ const successes: readonly string[] = [
   'service install --root $folder',
   'service uninstall --root $folder',
   'certificate make --host localhost --out $folder/tls',
+  'init --authority --config $folder/latchkey.yaml',
   'config check',
   'config show',
   'completion bash',

@@ -73,6 +73,16 @@ test('a message says which daemon was looked for and why, and its hint repeats t
   ]);
 });
 
+test('a service unit names the configuration of the directory in which it was asked for', async () => {
+  await using directory = temporaryDirectory();
+  writeFileSync(join(directory.path, 'latchkey.yaml'), 'state_dir: ./state', { mode: 0o600 });
+  const exec = async (...argv: string[]): Promise<string> =>
+    /^ExecStart=.*$/m.exec((await runIn(directory.path, 'service', 'print', '--user', ...argv)).out)?.[0] ??
+    '';
+  expect(await exec()).toMatch(new RegExp(` serve --config ${directory.path}/latchkey.yaml$`));
+  expect(await exec('--state-dir', '/srv/other')).toMatch(/ serve --state-dir \/srv\/other$/);
+});
+
 describe('a latchkey.yaml that somebody else may have written is passed over, and one line says so', () => {
   const passedOver = (reason: string): string =>
     `latchkey: ./latchkey.yaml is passed over: ${reason}; if you trust it: --config ./latchkey.yaml\n`;

@@ -21,6 +21,8 @@ interface Ending {
   readonly lines: readonly string[];
 }
 
+const chooseAnother = '; choose another: --listen or --socket, or listen in the configuration';
+
 /** Starts `latchkey serve` where it must refuse, and waits for its end. */
 async function refusedStart(directory: string, configuration: object): Promise<Ending> {
   await using daemon = spawnDaemon(directory, { ...agent, ...configuration });
@@ -129,7 +131,7 @@ test.concurrent('a busy port stops the start with one line and exit code 1', asy
   const address = other.address();
   const tcp = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
   const ending = await refusedStart(directory.path, { listen: { tcp } });
-  expect(ending).toEqual({ code: 1, lines: [`latchkey: another program listens on ${tcp}`] });
+  expect(ending).toEqual({ code: 1, lines: [`latchkey: another program listens on ${tcp}${chooseAnother}`] });
 });
 
 test.concurrent(
@@ -139,7 +141,10 @@ test.concurrent(
     const socket = join(directory.path, 'live.sock');
     await using other = await listenOn(socket);
     const ending = await refusedStart(directory.path, { listen: { tcp: false, socket } });
-    expect(ending).toEqual({ code: 1, lines: [`latchkey: another program listens on ${socket}`] });
+    expect(ending).toEqual({
+      code: 1,
+      lines: [`latchkey: another program listens on ${socket}${chooseAnother}`],
+    });
     expect(other.listening).toBe(true);
   },
 );

@@ -3,9 +3,10 @@ import { homedir } from 'node:os';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { formatFault, formatReason } from '../../config/fault.ts';
-import { locateDaemon } from '../../config/load.ts';
+import { findLocalFile, locateDaemon } from '../../config/load.ts';
 import type { LocationResult } from '../../config/location.ts';
 import { type Command, defineCommand, type GlobalOptions, textOption } from '../command.ts';
+import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor, quoteForShell } from '../hint.ts';
 import type { Output } from '../output.ts';
@@ -46,7 +47,8 @@ const installing = declare('sudo latchkey service install', 'for the machine; wi
 const uninstalling = declare('sudo latchkey service uninstall', 'once it is disabled');
 
 /** `service print`. */
-export const printUnit: Command = defineCommand(printing, async (args, output) => {
+export const printUnit: Command = defineCommand(printing, async (given, output) => {
+  const args = withLocalFile(given);
   const unit = formatUnit(planUnit(args));
   if (args.json) output.printJson({ path: pathOf(args), unit });
   else output.print(unit.trimEnd());
@@ -54,7 +56,8 @@ export const printUnit: Command = defineCommand(printing, async (args, output) =
 });
 
 /** `service install`: writes a unit for systemd; nothing is started by it. */
-export const installUnit: Command = defineCommand(installing, async (args, output) => {
+export const installUnit: Command = defineCommand(installing, async (given, output) => {
+  const args = withLocalFile(given);
   const plan = planUnit(args);
   const { refusals, warnings } = examinePlan(plan, args);
   if (refusals.length > 0) return refusePlan(output, refusals);
@@ -89,6 +92,12 @@ export const uninstallUnit: Command = defineCommand(uninstalling, async (args, o
     return exitCode.done;
   });
 });
+
+/** systemd starts the program in another directory: the configuration that is found in this one has to be named. */
+function withLocalFile(args: Args): Args {
+  if (args.config !== undefined || args.root !== undefined) return args;
+  return { ...args, config: findLocalFile(toLoadOptions(args)) ?? undefined };
+}
 
 function changing(path: string, output: Output, change: (before: string | null) => number): number {
   try {

@@ -24,7 +24,8 @@ export interface Term {
 }
 
 const programSummary = 'Verifies license keys and counts their uses beside your software.';
-const dashes = 'An argument that begins with a dash is written after --, as in: latchkey verify -- -KEY-';
+const programEpilogue =
+  'Begin with: latchkey init, or latchkey demo. An argument that begins with a dash is written after --, as in: latchkey verify -- -KEY-';
 const nothing: Declaration = { options: new Map(), operands: new Map(), examples: [], epilogue: null };
 
 /** Tells what a place is and takes. */
@@ -46,7 +47,7 @@ export async function readChapter(
     options: [...declaration.options].map(toOptionTerm),
     general: general.map(toOptionTerm),
     examples: examples.map(({ line: term, says }) => ({ term, meaning: says })),
-    epilogue: entry === null ? dashes : epilogue,
+    epilogue: entry === null ? programEpilogue : epilogue,
   };
 }
 

@@ -2,7 +2,13 @@ import type { Value } from './declaration.ts';
 
 /** What every command takes, by its name. */
 export const globalOptions: ReadonlyMap<string, Value> = new Map<string, Value>([
-  ['config', { describe: 'Configuration file', names: 'file' }],
+  [
+    'config',
+    {
+      describe: 'Configuration file; without it ./latchkey.yaml, then the user’s, then the system’s',
+      names: 'file',
+    },
+  ],
   ['state-dir', { describe: 'Directory of the state', names: 'folder' }],
   ['json', { type: 'boolean', describe: 'Print the answer as JSON' }],
   ['help', { type: 'boolean', describe: 'Show help' }],
