@@ -43,6 +43,11 @@ export async function serveIn(directory: string): Promise<DaemonProcess> {
   return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env: { HOME: directory } }));
 }
 
+/** Starts a daemon by a whole command line, and waits until it is ready. */
+export async function serveBy(command: Program): Promise<DaemonProcess> {
+  return await untilReady(spawnServe(command, { env: {} }));
+}
+
 async function untilReady(process_: DaemonProcess): Promise<DaemonProcess> {
   const ready = await Promise.race([
     process_.said('ready'),

@@ -132,7 +132,7 @@ async function examine({
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
   const { examineSecret } = await import('../../daemon/doctor/files.ts');
   const { findings, dialect } = await examineUpstream(configuration, null);
-  return { findings: [...secretFiles.map(examineSecret), ...findings], dialect };
+  return { findings: [...secretFiles.map((path) => examineSecret(path, null)), ...findings], dialect };
 }
 
 /** The variables of this shell are not those of whoever will serve the file. */

@@ -6,7 +6,9 @@ import { findIntrusion } from '../../store/files/state-directory.ts';
 
 const mine = 0o700;
 const groupBits = 0o070;
+const groupWrite = 0o020;
 const otherBits = 0o007;
+const root = 0;
 /** Less free room than this does not last, in bytes. */
 const scarceBytes = 64 * 1024 * 1024;
 
@@ -22,7 +24,10 @@ export function examineFiles(
 ): Finding[] {
   const { stateDir, secretFiles, fileWithSecrets } = places;
   const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
-  return [...examineStateDirectory(stateDir, hint), ...secrets.map((path) => examineSecret(path))];
+  return [
+    ...examineStateDirectory(stateDir, hint),
+    ...secrets.map((path) => examineSecret(path, groupOf(stateDir))),
+  ];
 }
 
 function examineStateDirectory(directory: string, hint: (words: string) => string): Finding[] {
@@ -69,11 +74,27 @@ function examineDiskSpace(directory: string): Finding {
     : ok(`${mebibytes} MiB are free on the disk of the state`);
 }
 
-/** Looks at who can read a file that holds a secret. */
-export function examineSecret(path: string): Finding {
+/**
+ * Looks at who can read a file that holds a secret. `service`: the group of the daemon's own user, as far as it is
+ * known by the state directory.
+ */
+export function examineSecret(path: string, service: number | null): Finding {
   if (isOpen(path, otherBits)) return fail(`${path} can be read by anyone here`, `chmod 0600 ${path}`);
+  if (isOpen(path, groupBits) && isOfRootFor(path, service)) {
+    return ok(`${path} can be read by root and the service alone`);
+  }
   if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
   return ok(`${path} can be read by its user alone`);
+}
+
+function groupOf(directory: string): number | null {
+  return statSync(directory, { throwIfNoEntry: false })?.gid ?? null;
+}
+
+/** Root's file, which the service reads by its group and cannot write: so the Debian package has it. */
+function isOfRootFor(path: string, service: number | null): boolean {
+  const { uid, gid, mode } = statSync(path);
+  return uid === root && gid === service && gid !== root && (mode & groupWrite) === 0;
 }
 
 /** Sockets are opened by whom the configuration says, and Windows has no such bits. */

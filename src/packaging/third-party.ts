@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a lock file says of a package that is installed; those for development are not in the executable. */
+type Locked = { version: string; license?: string; dev?: boolean; devOptional?: boolean };
+
+/** The license notices of everything that the executable holds and that is not Latchkey: Node.js, and packages of npm. */
+export function thirdPartyNotices(root: string): string {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, Locked>;
+  };
+  const node = `node_modules/node/node_modules/node-${process.platform}-${process.arch}`;
+  const shipped = Object.entries(packages).filter(
+    ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
+  );
+  return [
+    notice(`Node.js ${process.version}`, join(root, node)),
+    ...shipped.map(([path, { version, license }]) =>
+      notice(`${path.split('node_modules/').at(-1)} ${version} (${license})`, join(root, path)),
+    ),
+  ].join('\n\n');
+}
+
+function notice(title: string, folder: string): string {
+  const names = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));
+  const texts = names.map((name) => readFileSync(join(folder, name), 'utf8').trim());
+  return [`--- ${title}`, ...texts].join('\n\n');
+}

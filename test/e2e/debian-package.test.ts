@@ -1,0 +1,207 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCleanRoot, missingForCleanRoot, type CleanRoot, type Ran } from '../support/clean-root.ts';
+import type { DaemonProcess } from '../support/daemon-process.ts';
+import { buildExecutable } from '../support/executable.ts';
+import { hasProgram } from '../support/installed.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
+const builder = join(import.meta.dirname, '../../src/packaging/debian-package.ts');
+const state = '/var/lib/latchkey';
+const missing = missingForCleanRoot ?? (hasProgram('dpkg-shlibdeps') ? null : 'dpkg-shlibdeps (dpkg-dev)');
+
+const told = missing === null ? 'tried in a clean root' : `skipped: there is no ${missing} here`;
+describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
+  const packages = temporaryDirectory();
+  let files: readonly string[] = [];
+  let root: CleanRoot;
+  let store: PlainUpstream;
+
+  beforeAll(async () => {
+    const executable = buildExecutable();
+    files = ['0.1.0', '0.1.1'].map((version) => buildPackage(executable, version, packages.path));
+    root = makeCleanRoot();
+    for (const file of files) copyFileSync(file, join(root.path, 'root', basename(file)));
+    store = await startPlainUpstream({
+      apiKey: 'api-key',
+      products: [{ productKey, secret }],
+      licenses: [{ licenseKey, productKey, buyerEmail: 'buyer@example.com' }],
+    });
+  }, 400_000);
+  afterAll(async () => {
+    await store?.stop();
+    await root?.[Symbol.asyncDispose]();
+    await packages[Symbol.asyncDispose]();
+  });
+
+  const at = (path: string): string => join(root.path, path);
+  const apt = async (...argv: string[]): Promise<string> =>
+    done(await root.run('apt-get', '-y', '-q', ...argv));
+  const install = (index: number): Promise<string> => apt('install', `/root/${basename(files[index] ?? '')}`);
+  const latchkey = (...argv: string[]): Promise<Ran> => root.run('latchkey', ...argv);
+  const json = async (...argv: string[]): Promise<unknown> =>
+    JSON.parse(done(await latchkey(...argv, '--json')));
+
+  /** Starts the program as systemd would by its unit, but on a port that is free on this machine. */
+  async function start(): Promise<DaemonProcess> {
+    const unit = new Map(
+      readFileSync(at('lib/systemd/system/latchkey.service'), 'utf8')
+        .split('\n')
+        .map((line) => line.split(/=(.*)/, 2) as [string, string]),
+    );
+    const [user = '', group = ''] = [unit.get('User'), unit.get('Group')];
+    done(await root.run('install', '-d', '-o', user, '-g', group, `/run/${unit.get('RuntimeDirectory')}`));
+    const environment = [
+      `STATE_DIRECTORY=/var/lib/${unit.get('StateDirectory')}`,
+      `RUNTIME_DIRECTORY=/run/${unit.get('RuntimeDirectory')}`,
+      unit.get('Environment') ?? '',
+      'LATCHKEY_LISTEN__TCP=127.0.0.1:0',
+    ];
+    const masked = ['sh', '-c', `umask ${unit.get('UMask')}; exec "$@"`, 'sh'];
+    const asUser = ['setpriv', '--reuid', user, '--regid', group, '--clear-groups'];
+    const command = (unit.get('ExecStart') ?? '').split(' ');
+    return await root.serve(...masked, ...asUser, 'env', '-i', ...environment, ...command);
+  }
+
+  async function becomeAgent(): Promise<void> {
+    const addition = `upstream:\n  base_url: ${store.url}\nproducts:\n  - key: ${productKey}\n    secret_file: rgsf.secret\n`;
+    appendFileSync(at('etc/latchkey/config.yaml'), addition);
+    writeFileSync(at('etc/latchkey/rgsf.secret'), secret, { mode: 0o640 });
+    done(await root.run('chgrp', 'latchkey', '/etc/latchkey/rgsf.secret'));
+  }
+
+  test('installs by apt, says what comes next, and lets root and the service alone read its configuration', async () => {
+    const said = await install(0);
+    expect(said).toContain('Latchkey is installed, and not started.');
+    expect(said).toContain('systemctl enable --now latchkey');
+    const owned = await root.run(
+      'stat',
+      '-c',
+      '%A %U %G',
+      '/etc/latchkey',
+      '/etc/latchkey/config.yaml',
+      state,
+    );
+    expect(owned.said.trim().split('\n')).toEqual([
+      'drwxr-x--- root latchkey',
+      '-rw-r----- root latchkey',
+      'drwx------ latchkey latchkey',
+    ]);
+    const read = await root.run(
+      'setpriv',
+      '--reuid',
+      'nobody',
+      '--clear-groups',
+      'cat',
+      '/etc/latchkey/config.yaml',
+    );
+    expect(read).toMatchObject({ code: 1, said: expect.stringContaining('Permission denied') as string });
+  });
+
+  test.skipIf(!hasProgram('systemd-analyze'))(
+    'systemd objects to nothing in its unit (skipped without systemd)',
+    () => {
+      const unit = readFileSync(at('lib/systemd/system/latchkey.service'), 'utf8');
+      // By the targets of this machine, since the clean root has none; the program is in the root alone.
+      const file = join(packages.path, 'latchkey.service');
+      writeFileSync(file, unit.replace('ExecStart=/usr', `ExecStart=${root.path}/usr`));
+      const looked = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
+      expect([looked.stderr, looked.status]).toEqual(['', 0]);
+    },
+  );
+
+  test('starts with nothing configured, and is found by root', async () => {
+    await using daemon = await start();
+    expect(await json('status')).toMatchObject({ role: 'authority' });
+    daemon.signal('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+  });
+
+  test('becomes the agent that it is configured to be, and keeps a use that cannot be sent', async () => {
+    await becomeAgent();
+    await using daemon = await start();
+    expect(await json('verify', licenseKey)).toMatchObject({ uses: 0 });
+    await store.stop();
+    expect(await json('use', licenseKey)).toMatchObject({ uses: 1 });
+    expect(await json('status')).toMatchObject({ role: 'agent', outbox: { pending: 1 } });
+    expect((await latchkey('doctor')).said).toContain(
+      'rgsf.secret can be read by root and the service alone',
+    );
+    daemon.signal('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+  });
+
+  test('is upgraded, with its state and its configuration kept', async () => {
+    const before = readFileSync(at('etc/latchkey/config.yaml'), 'utf8');
+    await install(1);
+    expect(done(await root.run('dpkg-query', '-W', '-f', '${Version}', 'latchkey'))).toBe('0.1.1');
+    expect(readFileSync(at('etc/latchkey/config.yaml'), 'utf8')).toBe(before);
+    expect(await json('state', 'show')).toMatchObject({ role: 'agent', unfinished: { pending: 1 } });
+  });
+
+  test('is removed, with both kept, and says what waits; purged, it keeps what was not sent and says where', async () => {
+    const said = await apt('remove', 'latchkey');
+    expect(said).toContain('changes that the upstream has not taken: 1 pending');
+    expect(existsSync(at('usr/bin/latchkey'))).toBe(false);
+    expect(existsSync(at('etc/latchkey/config.yaml'))).toBe(true);
+    expect(existsSync(at(`${state}/latchkey.db`))).toBe(true);
+    const purged = await apt('purge', 'latchkey');
+    expect(purged).toContain(`the state directory ${state} is kept`);
+    expect(purged).toContain('changes that the upstream has not taken: 1 pending');
+    expect(existsSync(at(`${state}/latchkey.db`))).toBe(true);
+    expect(existsSync(at('etc/latchkey/config.yaml'))).toBe(false);
+    expect(existsSync(at('etc/latchkey/rgsf.secret'))).toBe(true);
+  });
+
+  test('installed again, it sends what waited; purged then, nothing is left', async () => {
+    await install(1);
+    await becomeAgent();
+    await store.start();
+    {
+      await using daemon = await start();
+      await expect.poll(() => json('status'), { timeout: 60_000 }).toMatchObject({ outbox: { pending: 0 } });
+      daemon.signal('SIGTERM');
+      expect(await daemon.ended).toBe(0);
+    }
+    expect(store.countsOf(licenseKey).net).toBe(1);
+    await apt('purge', 'latchkey');
+    for (const left of [state, '/etc/latchkey', '/var/lib/misc/latchkey.removed']) {
+      expect(existsSync(at(left)), left).toBe(false);
+    }
+  }, 180_000);
+
+  test('a state that was written to after the removal is not purged', async () => {
+    await install(1);
+    await apt('remove', 'latchkey');
+    const file = at(`${state}/latchkey.db`);
+    writeFileSync(file, '');
+    expect(await apt('purge', 'latchkey')).toContain(`the state directory ${state} is kept`);
+    expect(existsSync(file)).toBe(true);
+  });
+
+  test.skipIf(!hasProgram('lintian'))('lintian finds no fault in it (skipped without lintian)', async () => {
+    const [file = ''] = files;
+    const looked = spawnSync('lintian', ['--allow-root', '--fail-on', 'error,warning', file], {
+      encoding: 'utf8',
+    });
+    expect([looked.stdout, looked.status]).toEqual(['', 0]);
+  });
+});
+
+/** Hardly compressed, since that takes most of the time. */
+function buildPackage(executable: string, version: string, out: string): string {
+  const argv = [builder, '--executable', executable, '--version', version, '--out', out];
+  const env = { ...process.env, DPKG_DEB_COMPRESSOR_LEVEL: '0' };
+  const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`it was not built: ${stderr}`);
+  return stdout.trim();
+}
+
+function done({ code, said }: Ran): string {
+  expect(code, said).toBe(0);
+  return said;
+}
