@@ -216,7 +216,11 @@ const status: Status = {
 
 test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
   using metrics = new Metrics({ role: 'agent', isSecure: true });
-  const text = await metrics.expose(status, false);
+  const text = await metrics.expose({
+    status,
+    storage: { isFull: false, isDamaged: false, freeBytes: 1 },
+    productKeys: ['p'],
+  });
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const names = new Set(
     described.flatMap(([, name = '', type]) => (type === 'histogram' ? [`${name}_bucket`] : [name])),

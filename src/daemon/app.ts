@@ -1,4 +1,5 @@
 import { version } from '../config/version.ts';
+import { statfs } from 'node:fs/promises';
 import { defaultAccountId } from '../domain/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
@@ -67,7 +68,16 @@ export function appOf(parts: AppParts): App {
     liveness: () => parts.liveness(),
     metrics: {
       isOpen: () => current.configuration.metrics.open,
-      expose: async () => await metrics.expose(await parts.measuredStatus(), writer.isFull),
+      expose: async () =>
+        await metrics.expose({
+          status: await parts.measuredStatus(),
+          storage: {
+            isFull: writer.isFull,
+            isDamaged: parts.readiness().state === 'store_damaged',
+            freeBytes: await freeBytesIn(current.configuration.stateDir),
+          },
+          productKeys: role === 'agent' ? current.productKeys() : [],
+        }),
       countUnrouted: (status) => metrics.countUnrouted(status),
     },
   };
@@ -80,5 +90,15 @@ function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
   } catch (error) {
     const hint = 'write the new key into api.key yourself, or roll it again once that can be written';
     log.error({ err: error, hint }, 'the API key was rolled, and api.key still holds the one before');
+  }
+}
+
+/** Null: the system does not tell. */
+async function freeBytesIn(directory: string): Promise<number | null> {
+  try {
+    const { bavail, bsize } = await statfs(directory);
+    return bavail * bsize;
+  } catch {
+    return null;
   }
 }

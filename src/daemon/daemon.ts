@@ -172,6 +172,7 @@ export class Daemon {
           isAgent: this.#role.upstream !== null,
           tokenUses: this.#tokenUses,
           historyKeepMs: () => current.configuration.history.keepMs,
+          lastSuccessAt: () => this.#role.upstream?.status().lastSuccessAt ?? null,
           onSleep: () => this.#role.upstream?.probeNow(),
         },
         signal,

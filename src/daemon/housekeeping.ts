@@ -22,6 +22,8 @@ export type HouseParts = {
   isAgent: boolean;
   /** How long changes of licenses are remembered (`history.keep`), as configured now. */
   historyKeepMs: () => number;
+  /** When the upstream last did what was asked, since the start; null: not yet. */
+  lastSuccessAt: () => number | null;
   /** Called some seconds after the machine has slept. */
   onSleep: () => void;
 };
@@ -44,8 +46,10 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
   await markTime(parts);
 }
 
-async function markTime({ writer, clock, tokenUses }: HouseParts): Promise<void> {
+async function markTime({ writer, clock, tokenUses, lastSuccessAt }: HouseParts): Promise<void> {
   await unlessFull(() => writer.write('markTime', { mark: clock.mark() }));
+  const at = lastSuccessAt();
+  if (at !== null) await unlessFull(() => writer.write('keepLastSuccess', { at }));
   const uses = tokenUses.take();
   if (uses.length > 0) await unlessFull(() => writer.write('keepTokenUses', { uses }));
 }

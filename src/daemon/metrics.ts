@@ -2,14 +2,18 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 import type { Licensing } from '../service/answers.ts';
-import type { OutboxStatus, Status, Totals, UpstreamMeter, UpstreamStatus } from '../service/status.ts';
+import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
+import {
+  certificateGauges,
+  processGauges,
+  upstreamGauges,
+  type GaugeDescription,
+  type Standing,
+} from './gauges.ts';
 import type { CommitMeasure } from './threads/writer-message.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
 const outcomes = ['applied', 'not_applied', 'ambiguous'] as const;
-/** What waits or needs a look; what is finished is no depth. */
-const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
-const breakerStates = { closed: 0, half_open: 1, open: 2 } as const;
 
 /** In seconds: a verify takes less than a millisecond, and a caller may wait 30 seconds for the upstream. */
 const requestBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -22,13 +26,10 @@ const resolutionMs = 20;
 /** What a request counts as whose caller left before the answer; the status that nginx logs then. */
 const callerLeft = 499;
 
-type Sample = { labels?: Record<string, string>; value: number };
-type ReadSamples = (status: Status, isStorageFull: boolean) => readonly Sample[];
-
 /** Everything that this process measures, in a registry of its own (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
   readonly #registry = new Registry();
-  readonly #gauges: { gauge: Gauge; read: ReadSamples }[] = [];
+  readonly #gauges: { gauge: Gauge; read: GaugeDescription['read'] }[] = [];
   readonly #eventLoop: ReturnType<typeof monitorEventLoopDelay> = monitorEventLoopDelay({
     resolution: resolutionMs,
   });
@@ -57,9 +58,18 @@ export class Metrics implements UpstreamMeter, Disposable {
       commitBuckets,
     );
     this.#commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
-    this.#registerGauges();
-    if (isSecure) this.#registerCertificate();
-    if (role === 'agent') this.#registerUpstream();
+    const lag = {
+      name: 'event_loop_lag_seconds',
+      help: 'The longest that the event loop was held up since the last scrape.',
+      read: () => [{ value: this.#lag() }],
+    };
+    const gauges = [
+      ...processGauges,
+      lag,
+      ...(isSecure ? certificateGauges : []),
+      ...(role === 'agent' ? upstreamGauges : []),
+    ];
+    for (const description of gauges) this.#registerGauge(description);
     this.#startAtZero();
     this.#eventLoop.enable();
   }
@@ -120,9 +130,12 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** In Prometheus' text format. */
-  async expose(status: Status, isStorageFull: boolean): Promise<string> {
+  async expose(standing: Standing): Promise<string> {
     for (const { gauge, read } of this.#gauges) {
-      for (const { labels = {}, value } of read(status, isStorageFull)) gauge.set(labels, value);
+      // What is no more, such as a product that is not configured any longer, has no series.
+      gauge.reset();
+      gauge.remove({});
+      for (const { labels = {}, value } of read(standing)) gauge.set(labels, value);
     }
     this.#eventLoop.reset();
     return await this.#registry.metrics();
@@ -132,55 +145,9 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#eventLoop.disable();
   }
 
-  #registerGauges(): void {
-    this.#gauge('info', 'Always 1.', ['version', 'role'], ({ version, role }) => [
-      { labels: { version, role }, value: 1 },
-    ]);
-    this.#gauge('records', 'License keys known here.', ['freshness'], ({ records }) =>
-      Object.entries(records).map(([freshness, value]) => ({ labels: { freshness }, value })),
-    );
-    this.#gauge('clock_suspect', '1: the clock of this machine is not to be trusted.', [], ({ clock }) => [
-      { value: Number(clock.suspect) },
-    ]);
-    this.#gauge('storage_full', '1: the disk is full, and changes are refused.', [], (_, isFull) => [
-      { value: Number(isFull) },
-    ]);
-    const lag = 'The longest that the event loop was held up since the last scrape.';
-    this.#gauge('event_loop_lag_seconds', lag, [], () => [
-      { value: Math.max(0, this.#eventLoop.max / 1e9 - resolutionMs / 1000) },
-    ]);
-  }
-
-  #registerCertificate(): void {
-    const help = 'When the certificate of the TCP listener ends.';
-    this.#gauge('tls_certificate_expiry_timestamp_seconds', help, [], ({ listeners: { tls } }) =>
-      tls === null ? [] : [{ value: tls.notAfter / 1000 }],
-    );
-  }
-
-  #registerUpstream(): void {
-    const ofUpstream = (name: string, help: string, value: (upstream: UpstreamStatus) => number): void => {
-      this.#gauge(`upstream_${name}`, help, [], ({ upstream }) =>
-        upstream === null ? [] : [{ value: value(upstream) }],
-      );
-    };
-    ofUpstream('up', '1: the upstream answered the last request.', ({ state }) => Number(state === 'up'));
-    ofUpstream('breaker_state', '0: closed, 1: half open, 2: open.', ({ breaker }) => breakerStates[breaker]);
-    const lastSuccess = 'When the upstream last answered; 0: not since the start.';
-    ofUpstream(
-      'last_success_timestamp_seconds',
-      lastSuccess,
-      ({ lastSuccessAt }) => (lastSuccessAt ?? 0) / 1000,
-    );
-    this.#gauge('outbox_operations', 'Changes on their way, or to be looked at.', ['state'], ({ outbox }) =>
-      outbox === null ? [] : outboxSamples(outbox),
-    );
-    const held = 'Changes whose fate only a person can decide; they count as uncertain, too.';
-    this.#gauge('outbox_held', held, [], ({ outbox }) => [{ value: outbox?.held ?? 0 }]);
-    const oldest = 'Age of the oldest change on its way; 0: there is none.';
-    this.#gauge('outbox_oldest_age_seconds', oldest, [], ({ outbox }) => [
-      { value: (outbox?.oldestAgeMs ?? 0) / 1000 },
-    ]);
+  /** The longest that the event loop was held up, in seconds. */
+  #lag(): number {
+    return Math.max(0, this.#eventLoop.max / 1e9 - resolutionMs / 1000);
   }
 
   /** A rate can only be told of a series that was there before. */
@@ -199,12 +166,13 @@ export class Metrics implements UpstreamMeter, Disposable {
     return new Histogram({ name: `latchkey_${name}`, help, buckets, registers: [this.#registry] });
   }
 
-  #gauge(name: string, help: string, labelNames: string[], read: ReadSamples): void {
-    const gauge = new Gauge({ name: `latchkey_${name}`, help, labelNames, registers: [this.#registry] });
+  #registerGauge({ name, help, labels = [], read }: GaugeDescription): void {
+    const gauge = new Gauge({
+      name: `latchkey_${name}`,
+      help,
+      labelNames: [...labels],
+      registers: [this.#registry],
+    });
     this.#gauges.push({ gauge, read });
   }
-}
-
-function outboxSamples({ depth }: OutboxStatus): readonly Sample[] {
-  return outboxStates.map((state) => ({ labels: { state }, value: depth[state] }));
 }

@@ -1,5 +1,6 @@
 import { version } from '../config/version.ts';
-import type { RecordCounts, Status } from '../service/status.ts';
+import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
+import type { RecordCounts, Status, UpstreamStatus } from '../service/status.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
@@ -29,7 +30,7 @@ export function statusOf(parts: StatusParts): Status {
     instance,
     uptimeMs: clock.steady() - startedAt,
     listeners,
-    upstream: role.upstream?.status() ?? null,
+    upstream: upstreamStatus(parts),
     outbox:
       role.upstream === null
         ? null
@@ -43,6 +44,13 @@ export function statusOf(parts: StatusParts): Status {
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };
+}
+
+/** What this process has not seen of the upstream yet, an earlier one may have. */
+function upstreamStatus({ role, reader }: StatusParts): UpstreamStatus | null {
+  if (role.upstream === null) return null;
+  const status = role.upstream.status();
+  return { ...status, lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader) };
 }
 
 export async function recordCounts({

@@ -31,4 +31,5 @@ export { endOutage, recordAnswer } from './outbox/delivery/record-answer.ts';
 export { recordCouponAnswer, recordCouponListing } from './outbox/delivery/record-coupon.ts';
 export { bindUpstream } from './outbox/control/upstream-binding.ts';
 export { recordRead } from './outbox/settlement/record-read.ts';
+export { keepLastSuccess } from './outbox/control/last-success.ts';
 export { keepRetryAfter } from './outbox/control/retry-after.ts';

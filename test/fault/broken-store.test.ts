@@ -59,6 +59,9 @@ test('a damaged store is noticed behind the start: it is not written to, and the
   const ready = await client.get('/readyz');
   expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reasons: ['store_damaged'] }]);
   expect((await client.get('/livez')).status).toBe(200);
+  const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
+  const metrics = await client.get('/metrics', { headers: { authorization: `Bearer ${token}` } });
+  expect(String(metrics.body)).toMatch(/^latchkey_storage_damaged 1$/m);
   const refused = await use(client, 'KEY-0');
   expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
   daemon.signal('SIGTERM');

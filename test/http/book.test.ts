@@ -13,7 +13,7 @@ import { scopes } from '../../src/domain/scope.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
-import { authorityStatus } from '../support/http-app.ts';
+import { authorityStanding } from '../support/http-app.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = readFileSync(join(source, 'http/README.md'), 'utf8');
@@ -64,7 +64,7 @@ test('every route that only a dialect has is in the book', () => {
 test('every metric is in the book, and the book has no other', async () => {
   using metrics = new Metrics({ role: 'agent', isSecure: true });
   metrics.countUnrouted(400);
-  const text = await metrics.expose(authorityStatus, false);
+  const text = await metrics.expose(authorityStanding);
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
   const written = rows(section('Health and status')).map(([name]) => name);
   expect(new Set(written)).toEqual(new Set(real));

@@ -1,5 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import type { Standing } from '../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
@@ -177,3 +178,10 @@ export const tcpSettings: ServerSettings = {
 export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
   return buildServer(app, { ...tcpSettings, ...settings });
 }
+
+/** What a scrape finds on an authority at rest. */
+export const authorityStanding: Standing = {
+  status: authorityStatus,
+  storage: { isFull: false, isDamaged: false, freeBytes: 1_000_000 },
+  productKeys: [],
+};

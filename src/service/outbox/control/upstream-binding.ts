@@ -3,6 +3,7 @@ import { currentBoot } from '../../lifecycle/boot.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
+import { forgetLastSuccess } from './last-success.ts';
 import { forgetRetryAfter } from './retry-after.ts';
 import { move, putObservation, scheduleHead, laneOfOperation } from '../lane.ts';
 
@@ -44,6 +45,7 @@ export function bindUpstream(
     settings.set(boundTo, baseUrl);
     settings.set(boundInstance, '');
     if (before !== null) {
+      forgetLastSuccess(transaction);
       forgetRetryAfter(transaction);
       heldOperations = holdDoubtElsewhere(transaction, before, context);
     }

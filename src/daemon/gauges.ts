@@ -1,0 +1,158 @@
+import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts';
+
+/** What waits or needs a look; what is finished is no depth. */
+const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
+const breakerStates = { closed: 0, half_open: 1, open: 2 } as const;
+
+/** How a process stands at a scrape. */
+export type Standing = {
+  status: Status;
+  storage: {
+    isFull: boolean;
+    isDamaged: boolean;
+    /** Bytes on the disk of the state directory that this user may still write; null: it cannot be told. */
+    freeBytes: number | null;
+  };
+  /** The products that an agent is configured with; empty on an authority. */
+  productKeys: readonly string[];
+};
+
+export type Sample = { labels?: Record<string, string>; value: number };
+
+/** A gauge, and how it is read. */
+export type GaugeDescription = {
+  name: string;
+  help: string;
+  labels?: readonly string[];
+  read: (standing: Standing) => readonly Sample[];
+};
+
+/** The gauges of every process. */
+export const processGauges: readonly GaugeDescription[] = [
+  {
+    name: 'info',
+    help: 'Always 1.',
+    labels: ['version', 'role'],
+    read: ({ status: { version, role } }) => [{ labels: { version, role }, value: 1 }],
+  },
+  {
+    name: 'start_time_seconds',
+    help: 'When this process started.',
+    read: () => one(performance.timeOrigin / 1000),
+  },
+  {
+    name: 'records',
+    help: 'License keys known here.',
+    labels: ['freshness'],
+    read: ({ status: { records } }) =>
+      Object.entries(records).map(([freshness, value]) => ({ labels: { freshness }, value })),
+  },
+  {
+    name: 'clock_suspect',
+    help: '1: the clock of this machine is not to be trusted.',
+    read: ({ status: { clock } }) => one(clock.suspect),
+  },
+  {
+    name: 'storage_full',
+    help: '1: the disk is full, and changes are refused.',
+    read: ({ storage }) => one(storage.isFull),
+  },
+  {
+    name: 'storage_damaged',
+    help: '1: the database is damaged, and nothing is changed or sent any more.',
+    read: ({ storage }) => one(storage.isDamaged),
+  },
+  {
+    name: 'storage_free_bytes',
+    help: 'What is free on the disk of the state directory.',
+    read: ({ storage: { freeBytes } }) => (freeBytes === null ? [] : one(freeBytes)),
+  },
+];
+
+/** With `listen.tls`. */
+export const certificateGauges: readonly GaugeDescription[] = [
+  {
+    name: 'tls_certificate_expiry_timestamp_seconds',
+    help: 'When the certificate of the TCP listener ends.',
+    read: ({ status: { listeners } }) => (listeners.tls === null ? [] : one(listeners.tls.notAfter / 1000)),
+  },
+];
+
+/** The gauges of an agent. */
+export const upstreamGauges: readonly GaugeDescription[] = [
+  {
+    name: 'upstream_up',
+    help: '1: the upstream answered the last request.',
+    read: ofUpstream(({ state }) => one(state === 'up')),
+  },
+  {
+    name: 'upstream_breaker_state',
+    help: '0: closed, 1: half open, 2: open.',
+    read: ofUpstream(({ breaker }) => one(breakerStates[breaker])),
+  },
+  {
+    name: 'upstream_last_success_timestamp_seconds',
+    help: 'When the upstream last answered, also before a restart; 0: never.',
+    read: ofUpstream(({ lastSuccessAt }) => one((lastSuccessAt ?? 0) / 1000)),
+  },
+  {
+    name: 'upstream_paused',
+    help: '1: a person has paused everything that goes up.',
+    read: ofUpstream(({ state }) => one(state === 'paused')),
+  },
+  {
+    name: 'upstream_credential_refused',
+    help: '1: the upstream refuses it (401, 403), and what goes up by it waits.',
+    labels: ['credential'],
+    read: (standing) => ofUpstream((upstream) => credentialSamples(upstream, standing))(standing),
+  },
+  {
+    name: 'upstream_paused_products',
+    help: 'Products whose changes wait because the upstream refuses their secret.',
+    read: ofUpstream(({ pausedProducts }) => one(pausedProducts.length)),
+  },
+  {
+    name: 'outbox_operations',
+    help: 'Changes on their way, or to be looked at.',
+    labels: ['state'],
+    read: ofOutbox(({ depth }) => outboxStates.map((state) => ({ labels: { state }, value: depth[state] }))),
+  },
+  {
+    name: 'outbox_held',
+    help: 'Changes whose fate only a person can decide; they count as uncertain, too.',
+    read: ofOutbox(({ held }) => one(held)),
+  },
+  {
+    name: 'outbox_oldest_age_seconds',
+    help: 'Age of the oldest change on its way; 0: there is none.',
+    read: ofOutbox(({ oldestAgeMs }) => one((oldestAgeMs ?? 0) / 1000)),
+  },
+];
+
+/** The series of a gauge without labels. */
+function one(value: number | boolean): readonly Sample[] {
+  return [{ value: Number(value) }];
+}
+
+function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {
+  return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
+}
+
+function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescription['read'] {
+  return ({ status: { outbox } }) => (outbox === null ? [] : read(outbox));
+}
+
+/** Those that are accepted are shown, too: an alert can only end where its series goes on. */
+function credentialSamples(
+  { pausedProducts, couponsPaused }: UpstreamStatus,
+  { productKeys }: Standing,
+): readonly Sample[] {
+  const products = new Set([...productKeys, ...pausedProducts]);
+  return [
+    { labels: { credential: 'api_key' }, value: Number(couponsPaused) },
+    ...[...products].map((productKey) => ({
+      labels: { credential: `product:${productKey}` },
+      value: Number(pausedProducts.includes(productKey)),
+    })),
+  ];
+}

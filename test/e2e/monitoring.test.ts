@@ -1,0 +1,105 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
+import { certificate, privateKey } from '../support/certificate.ts';
+import { every, refusal } from '../support/plain-upstream.ts';
+
+const examples = join(import.meta.dirname, '../../examples');
+const example = (name: string): string => readFileSync(join(examples, name), 'utf8');
+
+/** Every query of the dashboard, and every expression of the alerts. */
+function expressions(): string[] {
+  const alerts = parse(example('prometheus/alerts.yaml')) as { groups: { rules: { expr: string }[] }[] };
+  const dashboard = JSON.parse(example('grafana/latchkey.json')) as {
+    panels: { targets?: { expr: string }[] }[];
+    annotations: { list: { expr: string }[] };
+  };
+  return [
+    ...alerts.groups.flatMap(({ rules }) => rules.map(({ expr }) => expr)),
+    ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+    ...dashboard.annotations.list.map(({ expr }) => expr),
+  ];
+}
+
+/** The labels of each series, by the name of its metric. */
+function seriesIn(text: string): Map<string, Set<string>> {
+  const series = new Map<string, Set<string>>();
+  for (const [, name = '', labels = ''] of text.matchAll(/^(latchkey_\w+)(?:\{(.*)\})? /gm)) {
+    const known = series.get(name) ?? new Set();
+    for (const [, label = ''] of labels.matchAll(/(\w+)="/g)) known.add(label);
+    series.set(name, known);
+  }
+  return series;
+}
+
+async function scrape(agent: Agent): Promise<string> {
+  return String(await agent.ask('/metrics'));
+}
+
+function valueOf(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+test('a running agent exports every metric and label that the alerts and the dashboard name', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const files = { cert_file: join(stage.directory, 'cert.pem'), key_file: join(stage.directory, 'key.pem') };
+  writeFileSync(files.cert_file, certificate);
+  writeFileSync(files.key_file, privateKey);
+  chmodSync(files.key_file, 0o600);
+  const socket = join(stage.directory, 'socket');
+  const agent = await stage.startAgent({ listen: { tls: files, socket } });
+  await agent.learn(['KEY']);
+  await agent.change('usage', 'KEY');
+  const series = seriesIn(await scrape(agent));
+  // Prometheus itself adds these.
+  const added = new Set(['job', 'instance']);
+  const named = expressions();
+  expect(named.length).toBeGreaterThan(40);
+  for (const expression of named) {
+    for (const [, name = '', matchers = ''] of expression.matchAll(/(latchkey_\w+)(?:\{([^}]*)\})?/g)) {
+      expect([...series.keys()], expression).toContain(name);
+      const labels = [...matchers.matchAll(/(\w+)(?:=~?|!=|!~)"/g)].map(([, label = '']) => label);
+      const unknown = labels.filter((label) => !added.has(label) && series.get(name)?.has(label) !== true);
+      expect(unknown, expression).toEqual([]);
+    }
+  }
+}, 60_000);
+
+test('a refused credential and a pause are measured, and the last success outlives a restart', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const well = await scrape(agent);
+  expect(valueOf(well, 'latchkey_upstream_credential_refused{credential="product:product"}')).toBe(0);
+  expect(valueOf(well, 'latchkey_upstream_credential_refused{credential="api_key"}')).toBe(0);
+  expect([
+    valueOf(well, 'latchkey_upstream_paused'),
+    valueOf(well, 'latchkey_upstream_paused_products'),
+  ]).toEqual([0, 0]);
+  expect(valueOf(well, 'latchkey_storage_damaged')).toBe(0);
+  expect(valueOf(well, 'latchkey_storage_free_bytes')).toBeGreaterThan(0);
+  const started = valueOf(well, 'latchkey_start_time_seconds');
+  expect(valueOf(await scrape(agent), 'latchkey_start_time_seconds')).toBe(started);
+  const succeeded = valueOf(well, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
+  expect(succeeded).toBeGreaterThan(0);
+
+  stage.upstream.fault = every(refusal(401, 'Wrong product secret key'));
+  await agent.change('usage', 'KEY');
+  await eventually(async () => valueOf(await scrape(agent), 'latchkey_upstream_paused_products') === 1);
+  const refused = await scrape(agent);
+  expect(valueOf(refused, 'latchkey_upstream_credential_refused{credential="product:product"}')).toBe(1);
+  await agent.ask('/admin/v1/sync/pause', 'post');
+  expect(valueOf(await scrape(agent), 'latchkey_upstream_paused')).toBe(1);
+
+  agent.process.signal('SIGTERM');
+  await agent.process.ended;
+  await stage.proxy.become({ kind: 'refuse' });
+  const again = await scrape(await stage.startAgent());
+  const remembered = valueOf(again, 'latchkey_upstream_last_success_timestamp_seconds') ?? 0;
+  expect(remembered).toBeGreaterThanOrEqual(succeeded);
+  expect(remembered).toBeLessThan(valueOf(again, 'latchkey_start_time_seconds') ?? 0);
+  expect(valueOf(again, 'latchkey_upstream_paused')).toBe(1);
+}, 60_000);
