@@ -16,6 +16,9 @@ export const pythonPackages: string = inModules('.python');
 /** Where `.ci/run` puts the packages of npm. */
 export const npmTools: string = inModules('.tools/node_modules');
 
+/** Where `.ci/run` puts the programs of Go. */
+export const goPrograms: string = inModules('.go/bin');
+
 /** Loads one of them; it is there when `isThere(…)` is ''. */
 export const requireTool: NodeJS.Require = createRequire(`${npmTools}/`);
 

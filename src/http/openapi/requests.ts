@@ -47,10 +47,9 @@ function bodyOf(
   };
 }
 
-/** The schema of a body as a form, which is another one where something may be left out. */
-function formOf(schema: z.ZodObject): z.ZodObject | { $ref: string } {
-  const isWhole = Object.values(schema.shape).every((member) => !member.safeParse(undefined).success);
-  return isWhole ? schema : { $ref: `#/components/schemas/${schema.meta()?.id ?? ''}${formSuffix}` };
+/** The schema of a body as a form: always one of its own, since generated clients choose the media type by it. */
+function formOf(schema: z.ZodObject): { $ref: string } {
+  return { $ref: `#/components/schemas/${schema.meta()?.id ?? ''}${formSuffix}` };
 }
 
 /** Whether a form can carry what a body has to have: text, but no lists. */
