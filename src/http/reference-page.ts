@@ -23,14 +23,18 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** It sends no requests but for the description: the gate refuses those of pages. */
-const script = `SwaggerUIBundle({
+/** It asks for the description alone, so it shows nothing that is for sending requests: the gate refuses those of pages. */
+const script = `const nothing = () => () => null;
+SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   supportedSubmitMethods: [],
+  plugins: [
+    { wrapComponents: { ServersContainer: nothing, AuthorizeBtnContainer: nothing, authorizeOperationBtn: nothing } },
+  ],
   validatorUrl: null,
 });
 `;

@@ -51,6 +51,9 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     const open = 'document.querySelectorAll(".opblock.is-open .responses-wrapper").length';
     await expect.poll(() => page.evaluate<number>(open), { timeout: 20_000 }).toBe(5);
     expect(await page.evaluate<string>('document.body.innerText')).toContain('/api/v2/license/verify');
+    // It takes no credential, since it sends none.
+    const controls = '.authorize, .authorization__btn, .try-out, .servers';
+    expect(await page.evaluate<number>(`document.querySelectorAll('${controls}').length`)).toBe(0);
     expect(complaints).toEqual([]);
     expect(asked.filter((url) => !url.startsWith(`${daemon.tcp}/`) && !url.startsWith('data:'))).toEqual([]);
   });
