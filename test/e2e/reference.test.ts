@@ -6,6 +6,9 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
+/** Rendering it takes a second, and much longer on a machine that is busy. */
+const patience = { timeout: 50_000 };
+
 /** Opens some operations and the schemas, with their parameters, bodies and answers. */
 const openSome = `{
   const closed = document.querySelectorAll('.opblock:not(.is-open) .opblock-summary-control');
@@ -38,18 +41,18 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     return { complaints, asked };
   }
 
-  test.each(['/', '/docs'])('%s shows every operation, and asks nobody else for anything', async (path) => {
+  test('shows every operation, and asks nobody else for anything', async () => {
     const page = await browser.newPage();
     const { complaints, asked } = watch(page);
-    const answer = await page.goto(`${daemon.tcp}${path}`);
+    const answer = await page.goto(`${daemon.tcp}/`);
     expect(answer?.status()).toBe(200);
     const description = (await (await fetch(`${daemon.tcp}/openapi.json`)).json()) as { paths: object };
     const operations = Object.values(description.paths).flatMap((methods: object) => Object.keys(methods));
     const count = 'document.querySelectorAll(".opblock").length';
-    await expect.poll(() => page.evaluate<number>(count), { timeout: 20_000 }).toBe(operations.length);
+    await expect.poll(() => page.evaluate<number>(count), patience).toBe(operations.length);
     await page.evaluate(openSome);
     const open = 'document.querySelectorAll(".opblock.is-open .responses-wrapper").length';
-    await expect.poll(() => page.evaluate<number>(open), { timeout: 20_000 }).toBe(5);
+    await expect.poll(() => page.evaluate<number>(open), patience).toBe(5);
     expect(await page.evaluate<string>('document.body.innerText')).toContain('/api/v2/license/verify');
     // It takes no credential, since it sends none.
     const controls = '.authorize, .authorization__btn, .try-out, .servers';
