@@ -24,7 +24,7 @@ test('coupon create sends only what was given, under the names of the specificat
       'code         FIVE',
       'off          5.50',
       'for          product RGsF',
-      'until        2030-01-01T00:00:00+00:00 (in 3 yr)',
+      'until        2030-01-01T00:00:00+00:00 (in 4 yr)',
       'minimum      10.00',
       'usage limit  5',
       '',

@@ -89,6 +89,7 @@ test.each([
   [7100, 'in 118 min'],
   [-3 * 3600, '3 hr ago'],
   [3 * 86_400, 'in 3 days'],
+  [14 * 86_400 - 1, 'in 14 days'],
   [-90 * 86_400, '3 mo ago'],
   [-800 * 86_400, '2 yr ago'],
 ])('%i seconds from now are told as %s, beside the instant itself', async (seconds, told) => {

@@ -28,7 +28,7 @@ test('token issue shows the token once, and sends what was given', async () => {
       'account  default',
       'label    till',
       'created  2026-01-01T00:00:00+00:00 (59 days ago)',
-      'expires  2026-04-01T00:00:00+00:00 (in 30 days)',
+      'expires  2026-04-01T00:00:00+00:00 (in 31 days)',
       '',
       'The token is shown only this once.',
       '',

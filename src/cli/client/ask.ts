@@ -16,7 +16,7 @@ export interface AnswerView<Shape> {
   /** What time it is for whoever answers, in epoch ms; default: the `Date` of the answer. */
   readonly now?: (data: Shape) => number;
   /** The exit code for the answer; default: done. */
-  readonly judge?: (data: Shape) => number;
+  readonly judge?: (data: Shape, answer: Answer) => number;
 }
 
 /** Makes a command that sends one request to the running daemon and shows the answer. */
@@ -101,7 +101,7 @@ async function show<Shape>(
 ): Promise<number> {
   if (options.json) output.printJson(raw);
   else await output.show(view.show(data, answer, hintFor(options)), view.now?.(data) ?? toldAt(answer));
-  return view.judge?.(data) ?? exitCode.done;
+  return view.judge?.(data, answer) ?? exitCode.done;
 }
 
 /** When the daemon answered, by its own clock, in epoch ms. */

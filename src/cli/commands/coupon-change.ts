@@ -1,7 +1,7 @@
 import { ask, defineRequest, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, operand, textOption, UsageError } from '../command.ts';
 import { readDates, sayDates } from '../instant.ts';
-import { coupon, couponPath, formatCoupon, couponView, warnOfPast, type Coupon } from './coupon.ts';
+import { coupon, couponPath, formatCoupon, couponView, warnOfPast } from './coupon.ts';
 
 /** Takes away what an option of `coupon update` sets. */
 const nothing = 'none';
@@ -47,7 +47,7 @@ export const updateCoupon: Command = defineCommand(
     if (!asked.ok) return asked.complain(output);
     const { id: _id, ...terms } = asked.data;
     sayDates(taken, output);
-    const view = { ...couponView, judge: (changed: Coupon) => warnOfPast(changed, output) };
+    const view = { ...couponView, judge: warnOfPast(output) };
     return await ask(args, output, { method: 'PUT', path, json: { ...terms, ...changes } }, view);
   },
 );

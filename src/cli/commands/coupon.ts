@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type AnswerView, ask, defineRequest } from '../client/ask.ts';
+import { type AnswerView, ask, defineRequest, toldAt } from '../client/ask.ts';
 import { defineFilteredList } from '../client/list.ts';
 import { type Command, defineCommand, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -118,17 +118,18 @@ export const createCoupon: Command = defineCommand(
       end_date: dates['end-date'],
       notes: args.notes,
     };
-    const view = { ...couponView, judge: (made: Coupon) => warnOfPast(made, output) };
+    const view = { ...couponView, judge: warnOfPast(output) };
     return await ask(args, output, { method: 'POST', path: couponPath, form }, view);
   },
 );
 
-/** Warns of a coupon that can never apply, as the daemon takes it; it is no failure. */
-export function warnOfPast({ end_date: end }: Coupon, output: Output): number {
-  if (end !== null && Date.parse(end) < Date.now()) {
-    output.complain([`latchkey: this coupon can never apply: it ended in the past, at ${end}`]);
-  }
-  return exitCode.done;
+/** Warns of a coupon that can never apply, by the daemon's clock; it is no failure. */
+export function warnOfPast(output: Output): NonNullable<AnswerView<Coupon>['judge']> {
+  return ({ end_date: end }, answer) => {
+    if (end !== null && Date.parse(end) < toldAt(answer))
+      output.complain([`latchkey: this coupon can never apply: it ended in the past, at ${end}`]);
+    return exitCode.done;
+  };
 }
 
 /** `coupon list`. */

@@ -51,7 +51,7 @@ async function askOfLicense(
     const words = countPending(answer) > 0 ? await sayUnconfirmed(options, data.license_key) : [];
     await output.show([fields, ...(words.length > 0 ? [words.join('\n')] : [])].flat(), toldAt(answer));
   }
-  return view.judge?.(data) ?? exitCode.done;
+  return view.judge?.(data, answer) ?? exitCode.done;
 }
 
 /** `use`. */

@@ -80,7 +80,7 @@ export const listOutbox: Command = defineFilteredList(
     row: (each) => ({
       id: whole(each.id),
       change: each.kind,
-      about: whole(each.subject),
+      about: each.subject,
       state: formatState(each),
       attempts: each.attempts,
       next: instant(each.next_at),

@@ -16,5 +16,5 @@ export function formatDistance(at: number, now: number): string {
   const [unit, size] = units.find(([, , from]) => Math.abs(seconds) >= from) ?? [null, 1];
   if (unit === null) return 'now';
   format ??= new Intl.RelativeTimeFormat('en', { style: 'short', numeric: 'always' });
-  return format.format(Math.trunc(seconds / size), unit).replace('.', '');
+  return format.format(Math.round(seconds / size), unit).replace('.', '');
 }
