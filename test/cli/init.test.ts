@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
@@ -85,6 +85,19 @@ describe('an agent by options', () => {
     expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a configuration that the user of a service reads by its group is still read by it when it is replaced',
+  async () => {
+    await using directory = temporaryDirectory();
+    const config = join(directory.path, 'config.yaml');
+    writeFileSync(config, '', { mode: 0o640 });
+    chownSync(config, 0, 54_321);
+    const { out } = await latchkey('init', '--authority', '--force', '--config', config);
+    expect(out).toContain('(mode 0640)');
+    expect(statSync(config)).toMatchObject({ uid: 0, gid: 54_321 });
+  },
+);
 
 describe('what is written', () => {
   const store = {

@@ -1,4 +1,15 @@
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { formatReason } from '../../config/fault.ts';
 import { formatAddress } from '../../config/address.ts';
@@ -142,7 +153,7 @@ function environmentOfOthers(): Environment {
 
 function write({ args, target, output }: Task, { text, loaded, findings }: Draft): number {
   try {
-    replaceFile(target, text);
+    writeWhole(target, text, args.force === true);
   } catch (error) {
     return refuse(output, `${formatPath(target)} cannot be written: ${formatReason(error)}`);
   }
@@ -160,7 +171,7 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
   output.print(
     [
       ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
-      `Wrote ${formatPath(target)}: ${what}${at}. It can be read by its user alone.`,
+      `Wrote ${formatPath(target)} (mode ${formatMode(target)}): ${what}${at}`,
       `Start it: ${next[0]}`,
       `And in another terminal: ${next[1]}`,
     ].join('\n'),
@@ -168,13 +179,35 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
   return exitCode.done;
 }
 
-/** Writes a file for its owner alone, at once whole; what was there, also a link, is replaced and not followed. */
-function replaceFile(path: string, text: string): void {
+function formatMode(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8).padStart(4, '0');
+}
+
+/**
+ * Writes a file, at once whole, that its user alone can read; what was there, also a link, is not followed, and
+ * replaced only when that `isWanted`: somebody may have made it while questions were answered.
+ */
+function writeWhole(path: string, text: string, isWanted: boolean): void {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.new`;
   rmSync(draft, { force: true });
-  writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true });
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, text, { flag: 'wx', mode: 0o600, flush: true });
+    if (isWanted) {
+      keepReaders(draft, lstatSync(path, { throwIfNoEntry: false }));
+      renameSync(draft, path);
+    } else linkSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** A file that its group can read, and nobody beyond, was made so for the user of a service: that one still can. */
+function keepReaders(draft: string, before: Stats | undefined): void {
+  if (before === undefined || !before.isFile() || before.uid !== process.getuid?.()) return;
+  if ((before.mode & 0o777) !== 0o640) return;
+  chownSync(draft, before.uid, before.gid);
+  chmodSync(draft, 0o640);
 }
 
 function refuse(output: Output, why: string, advice?: string): number {

@@ -215,7 +215,7 @@ function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
       ? []
       : [`  install -d -o latchkey -g latchkey -m 0700 ${quoteForShell(writes)}`]),
     `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: ${writes}`,
-    '  chown latchkey: each secret file that it names, and chmod 0600 it',
+    '  chown latchkey: it and each secret file that it names, and chmod 0600 them',
     '  systemctl daemon-reload',
     '  systemctl enable --now latchkey',
     doctor,
