@@ -4,6 +4,12 @@ import { join } from 'node:path';
 /** What a lock file says of a package that is installed; those for development are not in the executable. */
 type Locked = { version: string; license?: string; dev?: boolean; devOptional?: boolean };
 
+/** What @fastify/swagger-ui holds of another's, without its notice. */
+const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its text: reflect-metadata, above)
+
+swagger-ui
+Copyright 2020-2021 SmartBear Software Inc.`;
+
 /** The license notices of everything that the executable holds and that is not Latchkey: Node.js, and packages of npm. */
 export function thirdPartyNotices(root: string): string {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
@@ -18,6 +24,7 @@ export function thirdPartyNotices(root: string): string {
     ...shipped.map(([path, { version, license }]) =>
       notice(`${path.split('node_modules/').at(-1)} ${version} (${license})`, join(root, path)),
     ),
+    swaggerUi,
   ].join('\n\n');
 }
 
