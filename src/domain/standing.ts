@@ -95,9 +95,10 @@ const meanings: {
   in_flight: () => 'It is on its way to the store, and its answer is awaited.',
   uncertain: ({ kind }, { held }) =>
     held
-      ? `It may have been applied, and no look at the store can tell. It is not sent again by itself: a person decides.`
+      ? 'It may have been applied, and no look at the store can tell. It is not sent again by itself: a person decides.'
       : `It may have been applied, and no answer says so. ${readBack[kind]}`,
-  delivered: () => 'The store has applied it.',
+  delivered: () =>
+    'It is done: the store has applied it or had nothing left to change, or a person has said so.',
   inferred: () =>
     'It counts as applied, without proof: another writer, an earlier attempt or a past that was restored could explain what the store shows as well.',
   conflicted: ({ kind }) => `It was not applied: ${conflicts[kind]}. ${forPerson}`,
@@ -107,7 +108,8 @@ const meanings: {
       : `It was not applied: the store refused it. ${forPerson}`,
   cancelled: () =>
     'It was not applied, and need not be: it was undone here, refused to the caller who waited for it, or overtaken by a later change.',
-  dropped: () => 'A person gave it up: it is not sent any more.',
+  dropped: () =>
+    'A person gave it up: it is not sent any more. What of it had reached the store stays there.',
 };
 
 function meaningOf(operation: Operation): string {
