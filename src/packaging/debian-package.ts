@@ -2,8 +2,8 @@
  * Builds `dist/latchkey_<version>_<architecture>.deb` around the single executable (`npm run build:deb`). It needs
  * dpkg-deb and dpkg-shlibdeps (Debian: apt install dpkg-dev).
  *
- * What the program can write itself it writes: the unit, completions, the manual page. The rest are the templates in `debian/`,
- * where `@name@` stands for what is known only here.
+ * What the program can write itself it writes: the unit, completions, the manual page. The rest are the templates
+ * in `debian/`, where `@name@` stands for what is known only here.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,6 @@ process.umask(0o022);
 try {
   const architecture = run('dpkg', ['--print-architecture']).trim();
   addProgram();
-  addConfiguration();
   addDocumentation();
   addControl(architecture);
   const file = join(options.out, `latchkey_${options.version}_${architecture}.deb`);
@@ -63,14 +62,11 @@ function addProgram(): void {
     'usr/share/fish/vendor_completions.d/latchkey.fish': ['completion', 'fish'],
   };
   for (const [path, argv] of Object.entries(written)) add(path, run(program, argv));
-}
-
-function addConfiguration(): void {
+  add('usr/share/man/man1/latchkey.1.gz', packed(run(program, ['man'])));
   add('etc/latchkey/config.yaml', template('config.yaml'));
 }
 
 function addDocumentation(): void {
-  add('usr/share/man/man1/latchkey.1.gz', packed(run(join(tree, 'usr/bin/latchkey'), ['man'])));
   const folder = 'usr/share/doc/latchkey';
   const license = read('LICENSE').trim().split('\n').slice(1).join('\n').trim();
   const [copyright = '', ...terms] = license.split('\n\n');
@@ -118,7 +114,7 @@ function neededLibraries(): string {
     join(workshop, 'debian/control'),
     'Source: latchkey\n\nPackage: latchkey\nArchitecture: any\n',
   );
-  const found = run('dpkg-shlibdeps', ['-O', '-etree/usr/bin/latchkey'], { cwd: workshop });
+  const found = run('dpkg-shlibdeps', ['-O', '--warnings=0', '-etree/usr/bin/latchkey'], { cwd: workshop });
   return found.trim().replace('shlibs:Depends=', '');
 }
 
