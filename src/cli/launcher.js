@@ -3,17 +3,19 @@
 // Node that is installed beside it where this one is too old. `npm run build` copies it as it is.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { constants } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import * as module from 'node:module';
+import { constants, homedir } from 'node:os';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const here = dirname(fileURLToPath(import.meta.url));
+const launcher = fileURLToPath(import.meta.url);
+const here = dirname(launcher);
 const root = join(here, '../..');
 const main = ['main.ts', 'main.js'].map((name) => join(here, name)).find((file) => existsSync(file));
 const needed = /\d+\.\d+/.exec(readJson(join(root, 'package.json')).engines.node)[0];
 
 if (isEnough(process.versions.node)) {
+  cacheCompiledCode();
   await import(main.endsWith('.ts') ? './main.ts' : './main.js');
 } else {
   const node = nodeBeside();
@@ -27,10 +29,20 @@ if (isEnough(process.versions.node)) {
   }
 }
 
+/** Keeps compiled code in the user's cache directory: anybody could put code into one in /tmp. */
+function cacheCompiledCode() {
+  try {
+    const given = process.env.XDG_CACHE_HOME || '';
+    module.enableCompileCache(join(isAbsolute(given) ? given : join(homedir(), '.cache'), 'latchkey'));
+  } catch {
+    // Without a home directory it starts a little slower.
+  }
+}
+
 /** The program of the npm package `node` that this package finds as it finds any other; null: none that is enough. */
 function nodeBeside() {
   try {
-    const file = createRequire(import.meta.url).resolve('node/package.json');
+    const file = module.createRequire(import.meta.url).resolve('node/package.json');
     const { version, bin } = readJson(file);
     const program = join(dirname(file), bin.node);
     return isEnough(version) && existsSync(program) ? program : null;
@@ -41,7 +53,7 @@ function nodeBeside() {
 
 /** Passes everything on: arguments, standard streams, signals, and how it ended. */
 function startWith(node) {
-  const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [launcher, ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
     process.on(signal, () => child.kill(signal));
   }

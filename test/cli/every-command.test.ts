@@ -1,25 +1,17 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { readChapter, readChapters } from '../../src/cli/syntax/chapter.ts';
-import { followWords } from '../../src/cli/syntax/place.ts';
+import { readChapters } from '../../src/cli/syntax/chapter.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { openCliShop } from '../support/cli-shop.ts';
+import { completeLine, linesOf } from '../support/every-command.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-function linesOf(entries: readonly CommandEntry[], before: readonly string[] = []): readonly string[] {
-  return entries.flatMap((entry) => {
-    const words = [...before, nameOf(entry)];
-    return 'members' in entry ? linesOf(entry.members, words) : [words.join(' ')];
-  });
-}
-
-const lines = linesOf(commands);
+const lines = linesOf();
 
 describe('the help', () => {
   test.each(lines)('of %s tells what it is for, what it takes, and an example', async (line) => {
@@ -228,19 +220,3 @@ describe('with --json', () => {
 
 /** Takes no configuration, and would not end. */
 const runsOnItsOwn = new Set(['demo', 'sandbox']);
-
-/** A command line with something in the place of all that must be given. */
-async function completeLine(line: string, folder: string): Promise<readonly string[]> {
-  const place = followWords(line.split(' '), commands);
-  const { usage } = await readChapter(place, commands);
-  const given = usage
-    .replaceAll(/ \[[^\]]*\]/g, '')
-    .split(' ')
-    .slice(1)
-    .map((word) => {
-      if (/^(?:FILE|FOLDER|<file>)$/.test(word)) return join(folder, 'made');
-      if (word.startsWith('<items')) return 'K=1';
-      return /^<|^[A-Z]+$/.test(word) ? 'made' : (word.split('|', 1)[0] ?? word);
-    });
-  return line.startsWith('service ') ? [...given, '--root', folder] : given;
-}
