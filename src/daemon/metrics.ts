@@ -134,6 +134,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     for (const { gauge, read } of this.#gauges) {
       // What is no more, such as a product that is not configured any longer, has no series.
       gauge.reset();
+      // Nor has one without labels, which a reset makes 0.
       gauge.remove({});
       for (const { labels = {}, value } of read(standing)) gauge.set(labels, value);
     }

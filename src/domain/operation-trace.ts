@@ -32,13 +32,16 @@ export function traced(point: TracePoint, operation: Operation): Traced {
   return { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError };
 }
 
-/** The point that an event brings an operation to; null: what became of the attempt is told with its reason. */
+/** The point that an event brings an operation to; null: it waits to be sent again, as the loops tell with the reason. */
 export function tracePointOf(event: OperationEvent, after: OperationProgress): TracePoint | null {
   switch (event.type) {
     case 'send':
       return 'sent';
     case 'applied':
       return 'delivered';
+    case 'ambiguous':
+    case 'repeat':
+    case 'suspect':
     case 'doubt':
       return 'in_doubt';
     case 'needless':
@@ -64,9 +67,6 @@ export function tracePointOf(event: OperationEvent, after: OperationProgress): T
     case 'confirm':
       return 'confirmed';
     case 'not_applied':
-    case 'ambiguous':
-    case 'repeat':
-    case 'suspect':
       return null;
     default:
       return event satisfies never;

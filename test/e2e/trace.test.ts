@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { tracePoints } from '../../src/domain/operation-trace.ts';
 import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
 import type { LogLine } from '../support/daemon-process.ts';
-import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';
+import { every, firstFew, hang, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 
@@ -59,7 +59,7 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   stage.upstream.fault = firstFew(1, loseAnswer, movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'lost' });
   await eventually(() => pointsOf(before, 'lost').includes('settled'));
-  expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'settled']);
+  expect(pointsOf(before, 'lost')).toEqual(['queued', 'sent', 'in_doubt', 'settled']);
   expect(before.process.lines).toContainEqual(
     expect.objectContaining({ msg: 'an operation was not delivered', level: 'warn', request_id: 'lost' }),
   );
@@ -70,6 +70,23 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   await stage.proxy.become({ kind: 'pass' });
   await eventually(() => pointsOf(after, 'kept').includes('delivered'));
   expect(stage.upstream.ledger.at(-1)).toMatchObject({ headers: { 'x-request-id': 'kept' } });
+}, 60_000);
+
+test('a use that was under way when the process was killed is told to be in doubt at the next start', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  // Long enough for the kill to come first.
+  const before = await stage.startAgent({ upstream: { timeout: '20s' } });
+  await before.learn(['KEY']);
+  stage.upstream.fault = every(hang(true), movesCounter);
+  await before.change('usage', 'KEY', { 'x-request-id': 'cut' });
+  await eventually(() => stage.upstream.countsOf('KEY').net === 1);
+  const after = await stage.startAgent({ upstream: { timeout: '200ms' } });
+  await eventually(() => pointsOf(after, 'cut').includes('settled'));
+  expect(pointsOf(after, 'cut')).toEqual(['in_doubt', 'settled']);
+  expect(linesOf(after, 'cut')[0]).toMatchObject({
+    state: 'uncertain',
+    license: linesOf(before, 'cut')[0]?.['license'],
+  });
 }, 60_000);
 
 test('what a person decides is told under the id of the request that had asked', async () => {

@@ -28,7 +28,7 @@ export class OperationLog {
 
   #fieldsOf({ point, ...operation }: Traced): Record<string, unknown> {
     const { id, kind, subject, productKey, state, attempts, credential, requestId, lastError } = operation;
-    const label = credentialLabel(this.#reader, credential);
+    const label = this.#labelOf(credential);
     const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
     return {
       operation: id,
@@ -42,5 +42,14 @@ export class OperationLog {
       ...(label !== null && { label }),
       requestId,
     };
+  }
+
+  /** A store that cannot be read must not keep a write from being answered. */
+  #labelOf(credential: string | null): string | null {
+    try {
+      return credentialLabel(this.#reader, credential);
+    } catch {
+      return null;
+    }
   }
 }

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { OperationLog } from '../../src/daemon/log/operation-log.ts';
+import { traced } from '../../src/domain/operation-trace.ts';
+import type { Log } from '../../src/service/ports.ts';
+import { givenOperation } from '../support/store-given.ts';
+
+const told: [string, Record<string, unknown>][] = [];
+const nothing = (): void => undefined;
+const log: Log = {
+  debug: nothing,
+  info: (fields, message) => void told.push([message, fields]),
+  warn: nothing,
+  error: nothing,
+};
+
+test('what a start does is told once the log can hash keys, in order, though no label can be read', () => {
+  const tokens = {
+    get: () => {
+      throw new Error('the database is damaged');
+    },
+  };
+  const operationLog = new OperationLog({ tokens } as unknown as ConstructorParameters<
+    typeof OperationLog
+  >[0]);
+  const operation = { seq: 1, ...givenOperation({ id: 'a', credential: 'token:t', requestId: 'r' }) };
+  operationLog.add([traced('in_doubt', operation)]);
+  expect(told).toEqual([]);
+  operationLog.begin(log);
+  operationLog.add([traced('held', { ...operation, lastError: 'why' })]);
+  const common = {
+    operation: 'a',
+    kind: 'usage',
+    licenseKey: 'KEY-1',
+    credential: 'token:t',
+    requestId: 'r',
+  };
+  expect(told).toEqual([
+    ['in_doubt', { ...common, state: 'pending' }],
+    ['held', { ...common, state: 'pending', error: 'why' }],
+  ]);
+});
