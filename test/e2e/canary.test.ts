@@ -147,7 +147,7 @@ async function driveCommands(directory: string, told: Told): Promise<void> {
 async function driveReloads(daemon: DaemonProcess, directory: string): Promise<void> {
   const file = join(directory, 'config.yaml');
   const good = readFileSync(file, 'utf8');
-  const isRefused = (): number => daemon.lines.filter(({ level }) => Number(level) >= 50).length;
+  const isRefused = (): number => daemon.lines.filter(({ level }) => level === 'error').length;
   for (const bad of [
     '{"upstream": {"api_key": ["Canary"], "base_url": "http://Canary:Canary@x/?Canary"}}',
     '{"products": [{"key": "P", "secret": {"Canary": "Canary"}}], "log": {"level": "Canary"}}',

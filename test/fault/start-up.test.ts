@@ -73,7 +73,7 @@ test('a start warns, in one line, of plain http to another machine and of secret
 test('a start on loopback with a file of its own user has nothing to warn of', async () => {
   await using directory = temporaryDirectory();
   await using daemon = await startDaemonProcess(directory.path, agent);
-  expect(daemon.lines.filter(({ level }) => level === 40)).toEqual([]);
+  expect(daemon.lines.filter(({ level }) => level === 'warn')).toEqual([]);
 });
 
 for (const [what, configuration, faults] of configurationFaults) {
