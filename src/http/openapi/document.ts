@@ -7,7 +7,9 @@ import type { Route } from '../route.ts';
 import { answerHeaders } from './headers.ts';
 import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';
-import { describeParameter, describeSchemas, namesWithin, type Parameter } from './schemas.ts';
+import { examples } from '../wire/examples.ts';
+import { describeOperation, type Operation } from './operation.ts';
+import { describeSchemas, namesWithin } from './schemas.ts';
 import { tags } from './tags.ts';
 
 const description = `Checks license keys and counts their uses beside your software.
@@ -25,7 +27,7 @@ export function describeRoutes(
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route, dialect) };
   }
   const used = new Set<string>(routes.map(({ tag }) => tag));
-  return withAbsence(
+  return completed(
     createDocument({
       openapi: '3.1.0',
       info: {
@@ -59,36 +61,46 @@ export function describeRoutes(
         },
       },
     }) as unknown as Document,
+    dialect,
   );
 }
 
 type Document = {
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, unknown> };
-};
-type Operation = {
-  parameters?: Parameter[];
-  requestBody?: { content: Record<string, unknown> };
+  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  components: { schemas: Readonly<Record<string, unknown>> };
 };
 
-/** Tells how absence is sent, which differs from JSON to a form and to a query. */
-function withAbsence(document: Document): object {
-  const { schemas } = document.components;
-  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
-  const bodies = operations.map(({ requestBody }) => requestBody?.content ?? {});
-  const names = {
-    json: namesWithin(
-      bodies.map((content) => content['application/json']),
+/** Tells what no schema of zod does: how absence is sent, which differs from JSON to a form and to a query; and examples. */
+function completed(document: Document, dialect: Dialect): object {
+  const { paths, components } = document;
+  const { schemas } = components;
+  const bodies = Object.values(paths)
+    .flatMap((path) => Object.values(path))
+    .map(({ requestBody }) => requestBody?.content ?? {});
+  const ofType = (type: string): Set<string> =>
+    namesWithin(
+      bodies.map((content) => content[type]),
       schemas,
+    );
+  const names = { json: ofType('application/json'), form: ofType(formType) };
+  return {
+    ...document,
+    paths: mapValues(paths, (path, operations) =>
+      mapValues(operations, (_, operation) => {
+        // The examples under /api are those of the specification.
+        const isOther = dialect !== specification && path.startsWith('/api/');
+        return describeOperation(operation, isOther ? undefined : examples[operation.operationId]);
+      }),
     ),
-    form: namesWithin(
-      bodies.map((content) => content[formType]),
-      schemas,
-    ),
+    components: { ...components, schemas: describeSchemas(schemas, names) },
   };
-  for (const operation of operations)
-    operation.parameters = operation.parameters?.map(describeParameter) ?? [];
-  return { ...document, components: { ...document.components, schemas: describeSchemas(schemas, names) } };
+}
+
+function mapValues<Value, Other>(
+  values: Readonly<Record<string, Value>>,
+  change: (name: string, value: Value) => Other,
+): Record<string, Other> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(name, value)]));
 }
 
 function describe(route: Route, dialect: Dialect): ZodOpenApiOperationObject {

@@ -16,7 +16,7 @@ type Schema = {
 type Named = Readonly<Record<string, unknown>>;
 
 /** A parameter of a path, a query or a header. */
-export type Parameter = { in: string; required?: boolean; schema: Schema };
+export type Parameter = { name: string; in: string; required?: boolean; schema: Schema };
 
 /** Stands behind the name of a body for the same as a form. */
 export const formSuffix = 'Form';

@@ -21,12 +21,17 @@ export const stateCell: z.ZodType<boolean> = kind(
     refuse(issues, 'not_a_boolean', 'must be true or false, yes or no, 1 or 0'),
 );
 
+const dated = /^\d{4}-\d\d-\d\d/;
+
 /** An RFC 3339 datetime, also without its zone, or a date, which begins: both are UTC then. As epoch ms. */
-export const instantCell: z.ZodType<number> = kind({ type: 'string' }, (given, issues) => {
-  const instant = typeof given === 'string' ? parseDatetime(completed(given)) : null;
-  if (instant !== null && isInstant(instant)) return instant;
-  return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
-});
+export const instantCell: z.ZodType<number> = kind(
+  { type: 'string', pattern: dated.source },
+  (given, issues) => {
+    const instant = typeof given === 'string' ? parseDatetime(completed(given)) : null;
+    if (instant !== null && isInstant(instant)) return instant;
+    return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
+  },
+);
 
 function completed(given: string): string {
   if (/^\d{4}-\d{2}-\d{2}$/.test(given)) return `${given}T00:00:00Z`;

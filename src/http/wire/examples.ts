@@ -1,0 +1,160 @@
+/** One request that is answered so; of what every run makes anew, the answer shows one. */
+export type Example = {
+  path?: Readonly<Record<string, string | number>>;
+  query?: Readonly<Record<string, string | number>>;
+  body?: object;
+  status: number;
+  answer: object;
+};
+
+const licenseKey = 'WTKP4-66NL5-9G2QH-MZ3XD';
+const at = '2026-02-22T11:23:05+00:00';
+const accountId = 'default';
+
+const license = {
+  license_key: licenseKey,
+  enabled: true,
+  product_link: 'RGsF',
+  buyer_email: 'buyer@example.com',
+  uses: 0,
+  date: at,
+};
+const coupon = {
+  id: 1,
+  coupon_type: 'single',
+  percent_off: 20,
+  amount_off: null,
+  code: 'SPRING20',
+  start_date: null,
+  end_date: '2124-06-01T00:00:00+00:00',
+  product_key: 'RGsF',
+  collection_id: null,
+  minimum_purchase_amount: null,
+  usage_limit: 100,
+  notes: null,
+};
+const cart = { code: 'SPRING20', items: [{ product_key: 'RGsF', amount: 2500, quantity: 2 }] };
+const quote = {
+  code: 'SPRING20',
+  coupon_id: 1,
+  redeemable: true,
+  reasons: [],
+  subtotal: 5000,
+  eligible_subtotal: 5000,
+  discount: 1000,
+  total: 4000,
+  lines: [{ product_key: 'RGsF', amount: 2500, quantity: 2, discount: 1000 }],
+};
+const redemption = { order: '2026-0042', ...quote, redeemed_at: at, over_limit: false };
+const product = {
+  product_key: 'RGsF',
+  account_id: accountId,
+  name: 'Editor',
+  recurring: false,
+  archived: false,
+};
+const collection = {
+  collection_id: 'tools',
+  account_id: accountId,
+  name: 'Tools',
+  product_keys: ['RGsF'],
+};
+const purchase = {
+  purchase_id: '01a1fff5-b1c9-7133-8eee-da1984c85a6e',
+  date: at,
+  refunded: false,
+  refunded_at: null,
+  license,
+};
+const token = {
+  token_id: '01a1fff5-acc5-7692-8824-3f99c9cf8b16',
+  scopes: ['verify', 'use'],
+  product_key: 'RGsF',
+  account_id: accountId,
+  label: 'checkout',
+  created_at: at,
+  last_used_at: null,
+  expires_at: null,
+};
+const byKey = { license_key: licenseKey };
+
+/** By the name of an operation; sent one after another, each is answered as it says. */
+export const examples: Readonly<Record<string, Example>> = {
+  getLiveness: { status: 200, answer: { status: 'ok', reasons: [] } },
+  getReadiness: { status: 200, answer: { status: 'ok', reasons: [] } },
+  addProduct: {
+    body: { name: 'Editor', product_key: 'RGsF', secret: 'lk_prod_5cbd0f6a' },
+    status: 201,
+    answer: { data: { ...product, secret: 'lk_prod_5cbd0f6a' } },
+  },
+  getProduct: { path: { id: 'RGsF' }, status: 200, answer: { data: product } },
+  listProducts: { query: { limit: 10 }, status: 200, answer: { data: { products: [product] } } },
+  addCollection: {
+    body: { name: 'Tools', collection_id: 'tools', product_keys: ['RGsF'] },
+    status: 201,
+    answer: { data: collection },
+  },
+  getCollection: { path: { id: 'tools' }, status: 200, answer: { data: collection } },
+  addPurchase: {
+    body: { product_key: 'RGsF', buyer_email: 'buyer@example.com', license_key: licenseKey },
+    status: 201,
+    answer: { data: purchase },
+  },
+  listPurchases: {
+    query: { license_key: licenseKey },
+    status: 200,
+    answer: { data: { purchases: [purchase] } },
+  },
+  listLicenses: {
+    query: { product_key: 'RGsF' },
+    status: 200,
+    answer: {
+      data: { licenses: [{ ...license, purchase_id: purchase.purchase_id, refunded_at: null }] },
+    },
+  },
+  verifyLicense: { query: byKey, status: 200, answer: { data: license } },
+  recordUse: { body: byKey, status: 200, answer: { data: { ...license, uses: 1 } } },
+  undoUse: { body: byKey, status: 200, answer: { data: license } },
+  disableLicense: { body: byKey, status: 200, answer: { data: { ...license, enabled: false } } },
+  enableLicense: { body: byKey, status: 200, answer: { data: license } },
+  createCoupon: {
+    body: {
+      coupon_type: 'single',
+      product_key: 'RGsF',
+      percent_off: 20,
+      code: 'SPRING20',
+      end_date: '2124-06-01T00:00:00Z',
+      usage_limit: 100,
+    },
+    status: 201,
+    answer: { data: coupon },
+  },
+  listCoupons: { query: { limit: 10, offset: 0 }, status: 200, answer: { data: { coupons: [coupon] } } },
+  getCoupon: { path: { id: 1 }, status: 200, answer: { data: coupon } },
+  quoteCoupon: { body: cart, status: 200, answer: { data: quote } },
+  redeemCoupon: { body: { order: '2026-0042', ...cart }, status: 201, answer: { data: redemption } },
+  getRedemption: { path: { order: '2026-0042' }, status: 200, answer: { data: redemption } },
+  listRedemptions: {
+    query: { coupon_id: 1 },
+    status: 200,
+    answer: { data: { redemptions: [redemption] } },
+  },
+  getCheckoutCoupon: {
+    path: { id: 1 },
+    status: 200,
+    answer: { data: { ...coupon, redemptions: 1, state: 'active', orders: ['2026-0042'] } },
+  },
+  importLicenses: {
+    body: {
+      product_key: 'RGsF',
+      licenses: [{ license_key: 'OLD-1', buyer_email: 'b@example.com', uses: 3 }],
+    },
+    status: 200,
+    answer: { data: { imported: 1, unchanged: 0, rejected: [] } },
+  },
+  issueToken: {
+    body: { scopes: ['verify', 'use'], product_key: 'RGsF', label: 'checkout' },
+    status: 201,
+    answer: { data: { ...token, token: 'lk_tok_0d2f' } },
+  },
+};

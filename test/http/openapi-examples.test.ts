@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { examples, type Example } from '../../src/http/wire/examples.ts';
+import { describeRoutes } from '../../src/http/openapi/document.ts';
+import { specification } from '../../src/http/dialects/specification.ts';
+import { routes } from '../../src/http/routes/all.ts';
+import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+
+/** What every run makes anew: as what it is known. */
+const madeAnew = [
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/,
+  /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  /^lk_tok_[0-9a-f]+$/,
+].map((pattern) => ({ pattern, like: expect.stringMatching(pattern) as unknown }));
+
+/** The answer of an example with what is made anew left open. */
+function answerLike(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(answerLike);
+  if (typeof node === 'object' && node !== null) {
+    return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, answerLike(value)]));
+  }
+  const found = madeAnew.find(({ pattern }) => typeof node === 'string' && pattern.test(node));
+  return found === undefined ? node : found.like;
+}
+
+function urlOf(path: string, { path: named = {}, query = {} }: Example): string {
+  const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(named[name])));
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]);
+  return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs).toString()}`;
+}
+
+test('each example, sent after those before it, is answered as it says', async () => {
+  await using opened = await openApp();
+  await using server = serverOf(opened.app);
+  for (const [operationId, example] of Object.entries(examples)) {
+    const { method, path } = routes.find((route) => route.operationId === operationId) ?? {};
+    if (method === undefined || path === undefined) throw new Error(`there is no ${operationId}`);
+    const { body } = example;
+    const answer = await server.inject({
+      method,
+      url: urlOf(path, example),
+      headers: { authorization: `Bearer ${adminToken}` },
+      ...(body !== undefined && { payload: body }),
+    });
+    expect([operationId, answer.statusCode, answer.json()]).toEqual([
+      operationId,
+      example.status,
+      answerLike(example.answer),
+    ]);
+  }
+});
+
+test('the description shows what is sent and what is answered', () => {
+  const text = JSON.stringify(describeRoutes(routes, { version: '1.2.3', dialect: specification }));
+  for (const { body, answer } of Object.values(examples)) {
+    expect(text).toContain(`"example":${JSON.stringify(answer)}`);
+    expect(text).toContain(body === undefined ? '' : `"example":${JSON.stringify(body)}`);
+  }
+});
