@@ -155,7 +155,8 @@ test('every other command of the README is run by a test or by CI', () => {
     /--state-dir \.\/store$/,
     // test/e2e/existing-software/readme.test.ts
     /-- certificate make /,
-    // test/e2e/npm-package.test.ts, test/e2e/executable.test.ts
+    // test/e2e/npm-package.test.ts, test/e2e/executable.test.ts, test/e2e/image.test.ts
+    /^docker build --file examples\/Dockerfile /,
     /^npm pack && npm install --global /,
     /^npm run build:executable && sudo install dist\/executable\/latchkey /,
   ];

@@ -14,11 +14,15 @@ export const machinePath: string = (process.env['PATH'] ?? '')
 /** What is downloaded once need not be downloaded again. */
 const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim();
 
+/** The environment of somebody who runs npm with an empty home; what npm set for this process is left out. */
+export function machineEnvironment(home: string): NodeJS.ProcessEnv {
+  const given = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
+  return { ...Object.fromEntries(given), PATH: machinePath, HOME: home, npm_config_cache: cache };
+}
+
 /** Runs npm as somebody does who has an empty home; gives what it printed. */
 export async function npm(home: string, ...argv: string[]): Promise<string> {
-  const given = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
-  const env = { ...Object.fromEntries(given), PATH: machinePath, HOME: home, npm_config_cache: cache };
-  const { stdout } = await promisify(execFile)('npm', argv, { env, cwd: home });
+  const { stdout } = await promisify(execFile)('npm', argv, { env: machineEnvironment(home), cwd: home });
   return stdout;
 }
 
