@@ -48,6 +48,7 @@ test.each([
   ['outbox show X L', 'Unexpected argument: L', 'outbox show'],
   ['outbox show -- K -L', 'Unexpected argument: -L', 'outbox show'],
   ['verify K --frob', 'Unknown option: --frob', 'verify'],
+  ['verify -KEY-hvh', 'Unknown option: -KEY-hvh. An argument', 'verify'],
   ['verify -KEY', 'An argument that begins with a dash is written after --', 'verify'],
   ['outbox list --sate dead', 'Unknown option: --sate. Did you mean --state?', 'outbox list'],
   ['verify K --config', '--config needs a value', 'verify'],

@@ -56,27 +56,20 @@ const maximumBytes = 64 * 1024 ** 2;
 /** Sends one request to one endpoint. Rejects only with a `SinkError`. */
 export async function call(endpoint: Endpoint, request: Call, token: string | null): Promise<CallResult> {
   const { sink, timeoutMs = usualTimeoutMs } = request;
-  let sent = false;
+  const signal = sink?.signal ?? endOf(request.signal, timeoutMs);
   let outgoing: ClientRequest | undefined;
   try {
     const { headers, body } = encode(request, token);
-    outgoing = await open(endpoint, {
+    const begin = await requesterOf(endpoint);
+    outgoing = begin({
       method: request.method ?? 'GET',
       path: `${request.path}${toQuery(request.query)}`,
       headers,
-      signal: sink?.signal ?? endOf(request.signal, timeoutMs),
+      signal,
       agent: false,
     });
-    // Whoever is not connected has sent nothing.
-    outgoing.once('socket', (socket) => {
-      socket.once(
-        endpoint.kind === 'tcp' && endpoint.certificate !== null ? 'secureConnect' : 'connect',
-        () => {
-          sent = true;
-        },
-      );
-    });
     outgoing.end(body);
+    // An error may come before anything else that is awaited.
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     const { statusCode: status = 0 } = response;
     const isForSink = sink !== undefined && status < 300;
@@ -84,24 +77,26 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
     return { ok: true, answer: { status, headers: response.headers, body: read } };
   } catch (error) {
     if (error instanceof SinkError) throw error;
-    return { ok: false, sent, reason: explain(error, timeoutMs) };
+    const cause: unknown = signal.aborted ? signal.reason : error;
+    return { ok: false, sent: !isConnectFailure(cause), reason: explain(cause, timeoutMs) };
   } finally {
     outgoing?.destroy();
   }
 }
 
-/** Begins a request; TLS is loaded only where it is spoken. */
+/** Ends the wait when its time is over, or when whoever waits gives it up. */
 function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal {
   const timeout = AbortSignal.timeout(timeoutMs);
   return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
 }
 
-async function open(endpoint: Endpoint, options: RequestOptions): Promise<ClientRequest> {
-  if (endpoint.kind === 'socket') return ask({ ...options, socketPath: endpoint.path });
+/** What begins a request to an endpoint; TLS is loaded only where it is spoken. */
+async function requesterOf(endpoint: Endpoint): Promise<(options: RequestOptions) => ClientRequest> {
+  if (endpoint.kind === 'socket') return (options) => ask({ ...options, socketPath: endpoint.path });
   const { url, certificate } = endpoint;
-  if (certificate === null) return ask(url.origin, options);
+  if (certificate === null) return (options) => ask(url.origin, options);
   const { request: askSecurely } = await import('node:https');
-  return askSecurely(url.origin, { ...options, ...trustOnly(certificate) });
+  return (options) => askSecurely(url.origin, { ...options, ...trustOnly(certificate) });
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
@@ -170,9 +165,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** Says why there is no answer; for a name with several addresses Node collects the errors of all. */
-function explain(error: unknown, timeoutMs: number): string {
-  const cause = error instanceof Error && error.name === 'AbortError' ? error.cause : error;
+/** Whether connecting failed; for a name with several addresses Node collects the errors of all. */
+function isConnectFailure(cause: unknown): boolean {
+  if (cause instanceof AggregateError) return true;
+  return cause instanceof Error && (cause as NodeJS.ErrnoException).syscall === 'connect';
+}
+
+function explain(cause: unknown, timeoutMs: number): string {
   if (cause instanceof DOMException && cause.name === 'TimeoutError') {
     return `no answer within ${timeoutMs / 1000} seconds`;
   }

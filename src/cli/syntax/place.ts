@@ -43,9 +43,11 @@ export function tokenize(argv: readonly string[], known: ReadonlyMap<string, Val
   });
   return tokens.flatMap((token, index): Token[] => {
     const text = argv[token.index] ?? '';
-    // A number below 0 is an operand, though each of its digits came as an option.
-    if (token.kind === 'option' && /^-\d/.test(text)) {
-      return tokens[index - 1]?.index === token.index ? [] : [{ kind: 'operand', text }];
+    // parseArgs takes each letter behind one dash for an option; here it is a number below 0, or a mistake.
+    if (token.kind === 'option' && /^-(?:\d|[^-].)/.test(text)) {
+      if (tokens[index - 1]?.index === token.index) return [];
+      if (/^-\d/.test(text)) return [{ kind: 'operand', text }];
+      return [{ kind: 'option', name: text.slice(1), written: text, value: undefined, isJoined: false }];
     }
     if (token.kind === 'positional') return [{ kind: 'operand', text: token.value }];
     if (token.kind === 'option-terminator') return [];

@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { call } from '../../src/cli/client/call.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+test('a request whose answer stops in the middle may have been done', async () => {
+  await using server = createServer((request, response) => {
+    response.writeHead(200).write('{');
+    if (request.url === '/cut') setImmediate(() => request.socket.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const endpoint = { kind: 'tcp', url, certificate: null } as const;
+  expect(await call(endpoint, { path: '/', timeoutMs: 50 }, null)).toEqual({
+    ok: false,
+    sent: true,
+    reason: 'no answer within 0.05 seconds',
+  });
+  expect(await call(endpoint, { path: '/cut' }, null)).toMatchObject({ ok: false, sent: true });
+  server.closeAllConnections();
+});
+
+test('a request that could not even be sent was not done', async () => {
+  await using directory = temporaryDirectory();
+  const socket = { kind: 'socket', path: join(directory.path, 'none.sock') } as const;
+  expect(await call(socket, { path: '/' }, null)).toMatchObject({ ok: false, sent: false });
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await new Promise((done) => server.close(done));
+  const refused = await call({ kind: 'tcp', url, certificate: null }, { path: '/' }, null);
+  expect(refused).toMatchObject({ ok: false, sent: false });
+});
