@@ -37,13 +37,25 @@ test('a clone in a home that is closed to others is refused, and the folder name
 test.each([
   [{ program: ['/usr/bin/missing'] }, '/usr/bin/missing is not there'],
   [{ config: '/tmp/latchkey.yaml' }, '/tmp/latchkey.yaml is hidden from the service'],
-  [{ config: '/etc/secret.yaml' }, 'the user latchkey cannot read /etc/secret.yaml'],
+  [
+    { config: '/srv/ada/latchkey.yaml' },
+    'the user latchkey cannot read /srv/ada/latchkey.yaml: /srv/ada does',
+  ],
+  [{ program: ['/opt/private'] }, 'the user latchkey cannot read /opt/private: its mode does not let it'],
   [{ stateDir: '/tmp/state' }, 'the state directory /tmp/state would be lost'],
   [{ stateDir: '/root/state' }, 'the state directory /root/state is in a home'],
   [{ stateDir: '/srv/ada/state' }, 'the user latchkey cannot enter /srv/ada/state: /srv/ada does not let it'],
 ])('what it cannot reach is refused: %o', (with_, refusal) => {
-  const files = { '/usr/bin/missing': null, '/etc/secret.yaml': ofAda, '/srv/ada': ofAda };
+  const files = { '/usr/bin/missing': null, '/opt/private': ofAda, '/srv/ada': ofAda };
   expect(look(with_, files).refusals).toEqual([expect.stringContaining(refusal)]);
+});
+
+test('what is only to be given to the user after it is installed is no obstacle', () => {
+  const files = { '/etc/secret.yaml': ofAda, '/srv/state': ofAda };
+  expect(look({ config: '/etc/secret.yaml', stateDir: '/srv/state' }, files)).toEqual({
+    refusals: [],
+    warnings: ['the user latchkey cannot read /etc/secret.yaml yet'],
+  });
 });
 
 test('a socket outside of what it may write is warned of', () => {

@@ -84,15 +84,20 @@ const privatePlaces = ['/tmp', '/var/tmp'];
 export function examineReach(needs: UnitNeeds, machine: UnitMachine): Reach {
   const { program, config, stateDir } = needs;
   const files = config === null ? program : [...program, config];
-  const refusals = [...files.flatMap((path) => refuseFile(path, machine)), ...refuseState(stateDir, machine)];
-  return { refusals, warnings: warnOfSocket(needs) };
+  const unreadable = program.filter((path) => !canRead(path, machine));
+  const refusals = [
+    ...files.flatMap((path) => refuseFile(path, machine)),
+    ...unreadable.map((path) => `the user latchkey cannot read ${path}: its mode does not let it`),
+    ...refuseState(stateDir, machine),
+  ];
+  return { refusals, warnings: [...warnOfConfig(config, machine), ...warnOfSocket(needs)] };
 }
 
 function refuseFile(path: string, machine: UnitMachine): string[] {
   if (isWithin(path, privatePlaces))
     return [`${path} is hidden from the service, which has a /tmp of its own`];
   if (machine.statusOf(path) === null) return [`${path} is not there`];
-  const closed = findClosed(path, machine);
+  const closed = findClosedFolder(path, machine);
   return closed === null ? [] : [`the user latchkey cannot read ${path}: ${closed} does not let it`];
 }
 
@@ -106,8 +111,14 @@ function refuseState(stateDir: string, machine: UnitMachine): string[] {
     return [`the state directory ${stateDir} is in a home, where a service of the machine cannot write`];
   }
   if (isWithin(stateDir, [stateRoot])) return [];
-  const closed = findClosed(stateDir, machine);
+  const closed = findClosedFolder(stateDir, machine);
   return closed === null ? [] : [`the user latchkey cannot enter ${stateDir}: ${closed} does not let it`];
+}
+
+/** A file that is closed by itself alone is given to the user after it is installed. */
+function warnOfConfig(config: string | null, machine: UnitMachine): string[] {
+  if (config === null || canRead(config, machine)) return [];
+  return [`the user latchkey cannot read ${config} yet`];
 }
 
 function warnOfSocket({ socket, stateDir }: UnitNeeds): string[] {
@@ -119,12 +130,13 @@ function warnOfSocket({ socket, stateDir }: UnitNeeds): string[] {
 
 const [read, enter] = [4, 1];
 
-/** The first file or folder on the way to a path, which may be missing at its end, that keeps the user out. */
-function findClosed(path: string, { user, statusOf }: UnitMachine): string | null {
-  const above = foldersAbove(path);
-  const closed = above.find((folder) => !permits(statusOf(folder), user, enter));
-  if (closed !== undefined) return closed;
-  return permits(statusOf(path), user, read) ? null : path;
+/** The first folder on the way to a path that keeps the user out. */
+function findClosedFolder(path: string, { user, statusOf }: UnitMachine): string | null {
+  return foldersAbove(path).find((folder) => !permits(statusOf(folder), user, enter)) ?? null;
+}
+
+function canRead(path: string, { user, statusOf }: UnitMachine): boolean {
+  return permits(statusOf(path), user, read);
 }
 
 function foldersAbove(path: string): readonly string[] {
