@@ -92,7 +92,9 @@ test.each(acts)('sync %s is done in the name of who asks, and tells how the way 
       },
     },
   ]);
-  expect(asked).toEqual([[act, { actor: 'token:admin', idempotency: null }]]);
+  expect(asked).toEqual([
+    [act, { actor: 'token:admin', idempotency: null, requestId: answer.headers['x-request-id'] }],
+  ]);
 });
 
 test.each(acts)('an authority has nothing to sync %s', async (act) => {
