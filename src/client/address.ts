@@ -7,8 +7,14 @@ import { member } from './license.ts';
 /** Where an agent may be reached. */
 export type Address =
   | { readonly kind: 'socket'; readonly path: string }
-  /** `certificate` (PEM): the only one that is trusted there; null: whatever Node trusts. */
-  | { readonly kind: 'tcp'; readonly url: URL; readonly certificate: string | null };
+  | {
+      readonly kind: 'tcp';
+      readonly url: URL;
+      /** PEM: the only one that is trusted there; null: whatever Node trusts. */
+      readonly certificate: string | null;
+      /** The socket of the same agent; null: it is not known to have one. */
+      readonly socket: string | null;
+    };
 
 /** Where to look for the agent; without any of these it is found by the environment and its default places. */
 export interface AddressOptions {
@@ -36,12 +42,12 @@ export function findAddresses(options: AddressOptions, environment: Environment)
 const socketName = 'latchkey.sock';
 
 function parseAddress(text: string): Address {
-  if (text.startsWith('unix:')) return { kind: 'socket', path: text.slice('unix:'.length) };
+  if (/^unix:./.test(text)) return { kind: 'socket', path: text.slice('unix:'.length) };
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new ConfigurationError(`The url of the agent must be http://…, https://… or unix:/…, not ${text}`);
   }
-  return { kind: 'tcp', url, certificate: null };
+  return { kind: 'tcp', url, certificate: null, socket: null };
 }
 
 /** What a running agent wrote into its state directory; a file that others could have written says nothing. */
@@ -52,10 +58,10 @@ function readListenFile(stateDir: string): Address[] {
     const listen: unknown = JSON.parse(readFileSync(file, 'utf8'));
     const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
     const found: Address[] = [];
-    if (typeof socket === 'string') found.push({ kind: 'socket', path: socket });
+    const path = textOrNull(socket);
+    if (path !== null) found.push({ kind: 'socket', path });
     if (typeof tcp === 'string' && URL.canParse(tcp)) {
-      const pinned = typeof certificate === 'string' ? certificate : null;
-      found.push({ kind: 'tcp', url: new URL(tcp), certificate: pinned });
+      found.push({ kind: 'tcp', url: new URL(tcp), certificate: textOrNull(certificate), socket: path });
     }
     return found;
   } catch {
@@ -79,6 +85,10 @@ function defaultSockets(environment: Environment, stateDirs: readonly string[]):
     '/run/latchkey',
   ];
   return directories.map((directory) => ({ kind: 'socket', path: join(directory, socketName) }));
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
 }
 
 function absolute(path: string | undefined): string | undefined {

@@ -3,7 +3,7 @@ import type { AddressOptions } from './address.ts';
 import { readQuote, readRedemption, writeCart, type Cart, type Quote, type Redemption } from './checkout.ts';
 import { credentialHeader, type CredentialKind, type CredentialOptions } from './credential.ts';
 import { AgentAwayError, ConfigurationError, isProblem, ProblemError } from './error.ts';
-import { Exchange, type CallOptions } from './exchange.ts';
+import { Exchange, type CallOptions, type Exchanging } from './exchange.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
 import { readAnsweredLicense, readProvenance, type ChangedLicense } from './license.ts';
 import type { Reply, Request } from './transport.ts';
@@ -79,13 +79,13 @@ export class LatchkeyClient {
   async quote(cart: Cart, options: CallOptions = {}): Promise<Quote> {
     const request = this.#request('POST', '/agent/v1/quote', 'apiKey', writeCart(cart));
     const asking = { deadlineMs: askingMs, ...filledIn(options), idempotencyKey: null, persists: true };
-    return understood(await this.#exchange.make(request, asking), readQuote, null);
+    return (await this.#make(request, asking, readQuote)).value;
   }
 
   /** Redeems a coupon for an order, once; needs an API key, or a token of scope `coupons:write`. */
   async redeem(order: string, cart: Cart, options: ChangeOptions = {}): Promise<Redemption> {
     const request = this.#request('POST', '/agent/v1/redemptions', 'apiKey', { order, ...writeCart(cart) });
-    return understood(await this.#make(request, options), readRedemption, options.idempotencyKey ?? null);
+    return (await this.#make(...changing(request, options), readRedemption)).value;
   }
 
   /** Closes the kept connections; without it they keep no program alive. */
@@ -97,10 +97,10 @@ export class LatchkeyClient {
     const path = `/api/v2/license/verify?${new URLSearchParams({ license_key: licenseKey }).toString()}`;
     const asking = { deadlineMs: askingMs, ...filledIn(options), idempotencyKey: null, persists: false };
     try {
-      const reply = await this.#exchange.make(this.#request('GET', path, 'productSecret'), asking);
-      const license = understood(reply, readAnsweredLicense, null);
+      const request = this.#request('GET', path, 'productSecret');
+      const { value: license, headers } = await this.#make(request, asking, readAnsweredLicense);
       if (!license.enabled) return { verdict: 'refused', reason: 'disabled', license, source: 'agent' };
-      return { verdict: 'valid', license, source: 'agent', ...readProvenance(reply.headers) };
+      return { verdict: 'valid', license, source: 'agent', ...readProvenance(headers) };
     } catch (error) {
       if (isProblem(error, 'license_not_found')) {
         return { verdict: 'refused', reason: 'not_found', license: null, source: 'agent' };
@@ -114,21 +114,21 @@ export class LatchkeyClient {
   async #change(what: string, licenseKey: string, options: ChangeOptions): Promise<ChangedLicense> {
     const form = new URLSearchParams({ license_key: licenseKey }).toString();
     const request = this.#request('PUT', `/api/v2/license/${what}`, 'productSecret', form);
-    const reply = await this.#make(request, options);
-    const license = understood(reply, readAnsweredLicense, options.idempotencyKey ?? null);
-    return { license, ...readProvenance(reply.headers) };
+    const { value: license, headers } = await this.#make(...changing(request, options), readAnsweredLicense);
+    return { license, ...readProvenance(headers) };
   }
 
-  async #make(request: Request, options: ChangeOptions): Promise<Reply> {
-    const { waitMs = 0, idempotencyKey = randomUUID(), ...calling } = options;
-    if (!(waitMs >= 0 && waitMs <= 30_000)) throw new ConfigurationError('waitMs is 0 to 30,000.');
-    const headers = {
-      ...request.headers,
-      'idempotency-key': quoted(idempotencyKey),
-      ...(waitMs > 0 && { prefer: `wait=${Math.ceil(waitMs / 1_000)}` }),
-    };
-    const asked = { deadlineMs: changingMs + waitMs, ...filledIn(calling), idempotencyKey, persists: true };
-    return await this.#exchange.make({ ...request, headers }, asked);
+  async #make<Value>(
+    request: Request,
+    asking: Exchanging,
+    read: (body: unknown) => Value | null,
+  ): Promise<{ value: Value; headers: Reply['headers'] }> {
+    const { body, headers } = await this.#exchange.make(request, asking);
+    const value = read(body);
+    if (value !== null) return { value, headers };
+    const { idempotencyKey } = asking;
+    const details = { idempotencyKey, mayHaveCounted: idempotencyKey !== null };
+    throw new AgentAwayError('The answer is not understood: is it a Latchkey agent?', details);
   }
 
   /** `body`: a form as text, or what becomes JSON. */
@@ -148,6 +148,19 @@ export class LatchkeyClient {
     const text = typeof body === 'string' || body === null ? body : JSON.stringify(body);
     return { method, path, headers, body: text };
   }
+}
+
+/** A request under its idempotency key, and how it is asked. */
+function changing(request: Request, options: ChangeOptions): [Request, Exchanging] {
+  const { waitMs = 0, idempotencyKey = randomUUID(), ...calling } = options;
+  if (!(waitMs >= 0 && waitMs <= 30_000)) throw new ConfigurationError('waitMs is 0 to 30,000.');
+  const headers = {
+    ...request.headers,
+    'idempotency-key': quoted(idempotencyKey),
+    ...(waitMs > 0 && { prefer: `wait=${Math.ceil(waitMs / 1_000)}` }),
+  };
+  const asking = { deadlineMs: changingMs + waitMs, ...filledIn(calling), idempotencyKey, persists: true };
+  return [{ ...request, headers }, asking];
 }
 
 /** As a string of RFC 8941, in which a key may have spaces. */
@@ -170,15 +183,4 @@ function reasonOf(error: unknown): Undetermined['reason'] | null {
 /** A deadline that is given as `undefined` is the default one. */
 function filledIn({ deadlineMs, signal }: CallOptions): { deadlineMs?: number; signal?: AbortSignal } {
   return { ...(deadlineMs !== undefined && { deadlineMs }), ...(signal !== undefined && { signal }) };
-}
-
-function understood<Value>(
-  reply: Reply,
-  read: (body: unknown) => Value | null,
-  idempotencyKey: string | null,
-): Value {
-  const value = read(reply.body);
-  if (value !== null) return value;
-  const details = { idempotencyKey, mayHaveCounted: idempotencyKey !== null };
-  throw new AgentAwayError('The answer is not understood: is it a Latchkey agent?', details);
 }

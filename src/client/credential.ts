@@ -42,6 +42,11 @@ function read(file: string): string {
 /** The value itself is not told: it is a secret. */
 function checked(text: string, name: string): string {
   const value = text.trim();
-  if (!/^[!-~]+$/.test(value)) throw new ConfigurationError(`There is no credential in ${name}.`);
+  if (value === '') throw new ConfigurationError(`There is no credential in ${name}.`);
+  if (!/^[!-~]+$/.test(value)) {
+    throw new ConfigurationError(
+      `What is in ${name} is no credential: it has spaces, or is not plain ASCII.`,
+    );
+  }
   return value;
 }

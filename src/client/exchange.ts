@@ -1,11 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { findAddresses, type Address, type AddressOptions } from './address.ts';
-import { AgentAwayError, ProblemError, readProblem } from './error.ts';
+import { AgentAwayError, ConfigurationError, ProblemError, readProblem } from './error.ts';
+import { member } from './license.ts';
 import { NoReply, Transport, type Reply, type Request } from './transport.ts';
 
 /** How long a call may take, and what ends it. */
 export interface CallOptions {
-  /** Ms until the call gives up; default: 5,000 to ask, 15,000 to change. */
+  /** Ms until the call gives up, up to 2,147,483,647; default: 5,000 to ask, 15,000 to change. */
   readonly deadlineMs?: number | undefined;
   /** Ends the call: it rejects with the signal's reason. What was sent may have been recorded all the same. */
   readonly signal?: AbortSignal | undefined;
@@ -19,6 +20,8 @@ export type Exchanging = CallOptions & {
   readonly persists: boolean;
 };
 
+/** What a timer of Node can wait. */
+const longestDeadlineMs = 2 ** 31 - 1;
 const firstWaitMs = 50;
 const longestWaitMs = 2_000;
 
@@ -32,19 +35,45 @@ export class Exchange {
     this.#options = options;
   }
 
-  /** Resolves to a 2xx answer. Rejects with a `ProblemError`, an `AgentAwayError`, or the signal's reason. */
-  async make(request: Request, { deadlineMs, signal, idempotencyKey, persists }: Exchanging): Promise<Reply> {
+  /** Resolves to a 2xx answer with data. Rejects with a `ProblemError`, an `AgentAwayError`, or the signal's reason. */
+  async make(request: Request, asking: Exchanging): Promise<Reply> {
+    const { deadlineMs, signal } = asking;
+    if (!(deadlineMs >= 0 && deadlineMs <= longestDeadlineMs)) {
+      throw new ConfigurationError('deadlineMs is 0 to 2,147,483,647.');
+    }
+    // Not by AbortSignal.any(), which leaves something of each call on a signal that lives long.
+    const ending = new AbortController();
+    const end = (): void => {
+      ending.abort();
+    };
+    const timer = setTimeout(end, deadlineMs);
+    signal?.addEventListener('abort', end);
+    try {
+      return await this.#repeat(request, asking, ending.signal);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+    }
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #repeat(
+    request: Request,
+    { deadlineMs, signal, idempotencyKey, persists }: Exchanging,
+    ending: AbortSignal,
+  ): Promise<Reply> {
     const endsAt = performance.now() + deadlineMs;
-    const deadline = AbortSignal.timeout(deadlineMs);
-    const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
     let mayHaveCounted = false;
     for (let attempt = 0; ; attempt += 1) {
       signal?.throwIfAborted();
       const answer = await this.#attempt(request, ending);
       signal?.throwIfAborted();
-      if (!(answer instanceof NoReply) && answer.status >= 200 && answer.status < 300) return answer;
+      if (isDone(answer)) return answer;
       const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
-      if (answer instanceof NoReply) mayHaveCounted ||= answer.sent && idempotencyKey !== null;
+      if (problem === null) mayHaveCounted ||= idempotencyKey !== null && wasSent(answer);
       const waitMs = waitOf(attempt, problem);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
       if (!isRepeated || performance.now() + waitMs >= endsAt) {
@@ -55,17 +84,13 @@ export class Exchange {
     }
   }
 
-  close(): void {
-    this.#transport.close();
-  }
-
   async #attempt(request: Request, signal: AbortSignal): Promise<Reply | NoReply> {
     const known = this.#addresses;
     const answer = await this.#send(known ?? this.#find(), request, signal);
-    if (!(answer instanceof NoReply)) return answer;
+    if (isDone(answer) || isRefused(answer)) return answer;
+    // It may have started again elsewhere since, and another program have taken its port.
     this.#addresses = null;
-    // It may have started again elsewhere since.
-    return known === null || answer.sent ? answer : await this.#send(this.#find(), request, signal);
+    return known === null || wasSent(answer) ? answer : await this.#send(this.#find(), request, signal);
   }
 
   #find(): readonly Address[] {
@@ -84,6 +109,21 @@ export class Exchange {
       return error as NoReply;
     }
   }
+}
+
+/** Whether it is what was asked for. */
+function isDone(answer: Reply | NoReply): answer is Reply {
+  if (answer instanceof NoReply || answer.status < 200 || answer.status >= 300) return false;
+  return member(answer.body, 'data') !== undefined;
+}
+
+/** Whether it is an agent's "no". */
+function isRefused(answer: Reply | NoReply): boolean {
+  return !(answer instanceof NoReply) && problemOf(answer, null) !== null;
+}
+
+function wasSent(answer: Reply | NoReply): boolean {
+  return !(answer instanceof NoReply) || answer.sent;
 }
 
 /** Whether the same request may be answered otherwise a moment later. */

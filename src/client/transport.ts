@@ -27,6 +27,8 @@ export class NoReply extends Error {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     super(first instanceof Error ? first.message : String(first), { cause });
     this.sent = sent;
+    // A parser's error carries what it read: perhaps a license key.
+    if (cause instanceof Error) Reflect.deleteProperty(cause, 'rawPacket');
   }
 }
 
@@ -42,12 +44,16 @@ export class Transport {
   /** Sends to the first address that can be connected to. Rejects with a `NoReply`. */
   async send(addresses: readonly Address[], request: Request, signal: AbortSignal): Promise<Reply> {
     let failure = new NoReply(false, new Error('no running agent was found'));
+    const dead = new Set<string>();
     for (const address of addresses) {
+      // Who has the port of an agent that was killed is to see no secret.
+      if (address.kind === 'tcp' && address.socket !== null && dead.has(address.socket)) continue;
       try {
         return await this.#sendTo(address, request, signal);
       } catch (error) {
         failure = error as NoReply;
         if (failure.sent || signal.aborted) break;
+        if (address.kind === 'socket' && codeOf(failure.cause) === 'ECONNREFUSED') dead.add(address.path);
       }
     }
     throw failure;
@@ -59,14 +65,13 @@ export class Transport {
   }
 
   async #sendTo(address: Address, request: Request, signal: AbortSignal): Promise<Reply> {
+    const isSecure = address.kind === 'tcp' && address.url.protocol === 'https:';
+    const sending = this.#open(address, request, signal);
     return await new Promise((resolve, reject) => {
-      const { method, path, headers, body } = request;
-      const options = { method, path, headers, signal, ...this.#target(address, path) };
-      const isSecure = address.kind === 'tcp' && address.url.protocol === 'https:';
-      const sending = (isSecure ? https : http).request(options);
       let isConnected = false;
       sending.on('socket', (socket) => {
         isConnected = !socket.connecting;
+        if (isConnected) return;
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           isConnected = true;
         });
@@ -74,13 +79,27 @@ export class Transport {
       sending.on('error', (error) => {
         reject(new NoReply(isConnected, error));
       });
+      sending.on('upgrade', (_, socket) => {
+        socket.destroy();
+        reject(new NoReply(true, new Error('it speaks another protocol')));
+      });
       sending.on('response', (response) => {
         collect(response).then(resolve, (error: unknown) => {
           reject(new NoReply(true, error));
         });
       });
-      sending.end(body ?? undefined);
+      sending.end(request.body ?? undefined);
     });
+  }
+
+  /** Throws a `NoReply` where the address makes no sense. */
+  #open(address: Address, { method, path, headers }: Request, signal: AbortSignal): http.ClientRequest {
+    try {
+      const options = { method, path, headers, signal, ...this.#target(address, path) };
+      return options.agent === this.#secure ? https.request(options) : http.request(options);
+    } catch (error) {
+      throw new NoReply(false, error);
+    }
   }
 
   #target(address: Address, path: string): https.RequestOptions {
@@ -92,6 +111,10 @@ export class Transport {
     if (url.protocol === 'http:') return { ...target, agent: this.#plain };
     return { ...target, agent: this.#secure, ...(certificate === null ? {} : trustOnly(certificate)) };
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
 /** Trusts one certificate, whatever names it has: the agent wrote it where this program found the address. */

@@ -95,6 +95,8 @@ describe('a program that says nothing', () => {
     await expect(connect().verify('KEY')).rejects.toThrow('Give connect() a token or a productSecret.');
     vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'none'));
     await expect(connect().verify('KEY')).rejects.toThrow('LATCHKEY_TOKEN_FILE: ENOENT');
-    await expect(connect({ token: 'two\nlines' }).verify('KEY')).rejects.toThrow('no credential in token');
+    await expect(connect({ token: 'two\nlines' }).verify('KEY')).rejects.toThrow(
+      'What is in token is no credential',
+    );
   });
 });

@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import { linkSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it } from 'vitest';
+import {
+  AgentAwayError,
+  ConfigurationError,
+  connect,
+  type ConnectOptions,
+  type LatchkeyClient,
+} from '../../src/client/index.ts';
+import { startSandbox } from '../../src/testing.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const licenseKey = 'WTKP4-66NL5-HMKQW-GFSCZ';
+const answered = JSON.stringify({
+  data: {
+    license_key: licenseKey,
+    product_link: 'RGsF',
+    buyer_email: 'buyer@example.com',
+    enabled: true,
+    uses: 1,
+    date: '2026-01-01T00:00:00Z',
+  },
+});
+
+const servers: Server[] = [];
+const sockets = new Set<Socket>();
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+  for (const socket of sockets) socket.destroy();
+});
+
+async function listen(server: Server, path?: string): Promise<string> {
+  servers.push(server);
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  server.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
+  await once(server, 'listening');
+  return path === undefined ? `http://127.0.0.1:${(server.address() as AddressInfo).port}` : `unix:${path}`;
+}
+
+/** Something that answers whatever it is sent with these bytes. */
+async function answering(text: string): Promise<string> {
+  return await listen(createServer((socket) => socket.on('data', () => socket.write(text))));
+}
+
+function ask(options: ConnectOptions): LatchkeyClient {
+  return connect({ productSecret: 'the-secret', ...options });
+}
+
+const html = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<htm';
+const hostile = {
+  'bytes that are no HTTP': 'garbage\r\n\r\n',
+  'a page': html,
+  'a refusal of its own': 'HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno',
+  'another protocol': 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+  'headers without end': `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
+  'a body without end': `HTTP/1.1 200 OK\r\n\r\n${'a'.repeat(5 * 1024 * 1024)}`,
+  'half a body': 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"data":',
+  nothing: '',
+};
+
+describe('what is no agent', () => {
+  it.each(Object.entries(hostile))('says nothing of a key by %s', async (_, text) => {
+    const program = ask({ url: await answering(text) });
+    expect(await program.verify(licenseKey, { deadlineMs: 300 })).toMatchObject({
+      verdict: 'undetermined',
+      reason: 'agent_away',
+    });
+  });
+
+  it.each(Object.entries(hostile))('may have counted a use that it answers by %s', async (_, text) => {
+    const program = ask({ url: await answering(text) });
+    const failed = await program.use(licenseKey, { deadlineMs: 300 }).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(AgentAwayError);
+    expect(failed).toMatchObject({ mayHaveCounted: true, idempotencyKey: expect.any(String) as string });
+  });
+
+  it('leaves no license key in an error', async () => {
+    const url = await answering(`${licenseKey}\r\n\r\n`);
+    const failed = await ask({ url })
+      .use(licenseKey, { deadlineMs: 300 })
+      .catch((error: unknown) => error);
+    const told = inspect(failed, { depth: 9, showHidden: true });
+    expect(told).toContain('Parse Error');
+    expect(told).not.toContain(licenseKey);
+    expect(told).not.toContain('the-secret');
+    expect(told).not.toContain('57 54 4b 50');
+  });
+
+  it('is left when the agent has started again elsewhere', async () => {
+    await using sandbox = await startSandbox();
+    await using directory = temporaryDirectory();
+    const point = (tcp: string): void => {
+      writeFileSync(join(directory.path, 'listen.json'), JSON.stringify({ tcp }), { mode: 0o600 });
+    };
+    point(await answering(html));
+    const program = ask({ stateDir: directory.path, productSecret: sandbox.productSecret });
+    expect((await program.verify(licenseKey)).verdict).toBe('undetermined');
+    point(sandbox.agent.url);
+    expect((await program.verify(licenseKey)).verdict).toBe('valid');
+  });
+
+  it('is shown no secret on the port of an agent that was killed', async () => {
+    await using directory = temporaryDirectory();
+    const socket = join(directory.path, 'latchkey.sock');
+    const killed = createServer().listen(socket);
+    await once(killed, 'listening');
+    // A kill leaves the file, a stop removes it.
+    linkSync(socket, `${socket}.kept`);
+    killed.close();
+    linkSync(`${socket}.kept`, socket);
+    let asked = 0;
+    const stranger = createHttpServer((_, response) => {
+      asked += 1;
+      response.end();
+    });
+    const listening = { socket, tcp: await listen(stranger) };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    const said = await ask({ stateDir: directory.path }).verify(licenseKey);
+    expect(said).toMatchObject({ verdict: 'undetermined', reason: 'agent_away' });
+    expect(asked).toBe(0);
+  });
+
+  it('is no fault of the program, whatever it wrote into its state directory', async () => {
+    await using directory = temporaryDirectory();
+    const listening = { tcp: 'https://127.0.0.1:1', certificate: 'no certificate' };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    expect(await ask({ stateDir: directory.path }).verify(licenseKey)).toMatchObject({
+      reason: 'agent_away',
+    });
+  });
+});
+
+describe('a program that asks for a long time', () => {
+  it('keeps nothing of the calls that are over, on a connection or on its signal', async () => {
+    const warnings: string[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning.name);
+    process.on('warning', hear);
+    const url = await listen(createHttpServer((_, response) => response.end(answered)));
+    const program = ask({ url });
+    const { signal } = new AbortController();
+    const added: string[] = [];
+    const removed: string[] = [];
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => (added.push(args[0]), add(...args));
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => (
+      removed.push(args[0]),
+      remove(...args)
+    );
+    for (let call = 0; call < 50; call += 1) await program.verify(licenseKey, { signal });
+    await Promise.all(Array.from({ length: 50 }, () => program.verify(licenseKey, { signal })));
+    process.off('warning', hear);
+    expect(warnings).toEqual([]);
+    expect([...sockets].every((socket) => socket.listenerCount('connect') <= 1)).toBe(true);
+    expect(added.length).toBe(100);
+    expect(removed).toEqual(added);
+    program.close();
+  });
+});
+
+describe('an option that makes no sense', () => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 31])(
+    'is told: deadlineMs %s',
+    async (deadlineMs) => {
+      const program = ask({ url: await answering(html) });
+      await expect(program.verify(licenseKey, { deadlineMs })).rejects.toBeInstanceOf(ConfigurationError);
+      await expect(program.use(licenseKey, { deadlineMs })).rejects.toThrow('deadlineMs');
+    },
+  );
+
+  it.each([0, 0.5])('is not a deadline that is short: %s', async (deadlineMs) => {
+    const program = ask({ url: await answering('') });
+    expect((await program.verify(licenseKey, { deadlineMs })).verdict).toBe('undetermined');
+  });
+
+  it('is the path of no socket', async () => {
+    await expect(ask({ url: 'unix:' }).verify(licenseKey)).rejects.toBeInstanceOf(ConfigurationError);
+  });
+
+  it.each(['ä', 'two words', 'line\nbreak'])(
+    'is a secret that no header can carry, and is not told: %j',
+    async (productSecret) => {
+      const failed = await ask({ url: await answering(''), productSecret })
+        .verify(licenseKey)
+        .catch((error: unknown) => error);
+      expect(failed).toBeInstanceOf(ConfigurationError);
+      expect(String(failed)).toContain('productSecret');
+      expect(String(failed)).not.toContain(productSecret);
+    },
+  );
+});
