@@ -2,7 +2,6 @@ import type { Configuration } from '../../config/configuration.ts';
 import { examineCertificate } from './certificate.ts';
 import { examineFiles } from './files.ts';
 import { examineStore } from './store.ts';
-import { examineUpstream } from './upstream.ts';
 import type { Finding } from '../../config/finding.ts';
 
 /** What the doctor is to look at. */
@@ -35,6 +34,15 @@ export async function examine({
     ...examineFiles({ stateDir, ...files }, hint),
     ...examineCertificate(configuration, shownUntil),
     ...(isRunning ? [] : examineStore(stateDir, hint)),
-    ...(await examineUpstream(configuration, instance)).findings,
+    ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
   ];
+}
+
+/** Loaded for agents alone: the client of an upstream takes most of the time that a short command has. */
+async function examineWayUp(
+  configuration: Configuration,
+  instance: string | null,
+): Promise<readonly Finding[]> {
+  const { examineUpstream } = await import('./upstream.ts');
+  return (await examineUpstream(configuration, instance)).findings;
 }
