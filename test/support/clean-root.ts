@@ -1,9 +1,11 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Program } from './command-line.ts';
 import { serveBy, type DaemonProcess } from './daemon-process.ts';
 import { hasProgram } from './installed.ts';
+import { madeOnce } from './made-once.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 /** What a clean root needs and is not here; null: one can be made. */
@@ -39,13 +41,12 @@ const enter: Program = [
   'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"',
 ];
 
-/** Makes a Debian bookworm of the packages without which there is none. Takes a minute. */
+/** Unpacks a Debian bookworm of the packages without which there is none; the first one of a day takes a minute. */
 export function makeCleanRoot(): CleanRoot {
   const directory = temporaryDirectory();
   const path = join(directory.path, 'root');
-  const made = spawnSync('debootstrap', ['--variant=minbase', 'bookworm', path], { encoding: 'utf8' });
-  if (made.status !== 0)
-    throw new Error(`debootstrap ended with ${made.status}: ${made.stdout.slice(-2000)}`);
+  mkdirSync(path);
+  execFileSync('tar', ['--numeric-owner', '-C', path, '-xpf', cleanRootArchive()]);
   return {
     path,
     run: (...command) => {
@@ -63,4 +64,21 @@ export function makeCleanRoot(): CleanRoot {
       await directory[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Made anew each day, since what it knows of the packages that can be installed grows old. */
+function cleanRootArchive(): string {
+  return madeOnce('clean-root', new Date().toISOString().slice(0, 10), (archive) => {
+    const directory = mkdtempSync(join(tmpdir(), 'latchkey-'));
+    // Not the directory itself, which only its owner may enter.
+    const path = join(directory, 'root');
+    try {
+      const made = spawnSync('debootstrap', ['--variant=minbase', 'bookworm', path], { encoding: 'utf8' });
+      if (made.status !== 0)
+        throw new Error(`debootstrap ended with ${made.status}: ${made.stdout.slice(-2000)}`);
+      execFileSync('tar', ['--numeric-owner', '-C', path, '-cf', archive, '.']);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
 }
