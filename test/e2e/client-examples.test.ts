@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -121,6 +121,22 @@ describe('the programs of examples/clients', () => {
     }
   }, 120_000);
 
+  it.each(['<p>Welcome</p>', '{}', '{"data":null}', '[]'])(
+    'conclude nothing from a program that has the port and answers %s',
+    async (body) => {
+      await using somebody = await startServer((_, response) => response.end(body));
+      const said = await concludeAll('VALID', { url: somebody.url });
+      expect(said).toEqual(promised('agent down'));
+    },
+    120_000,
+  );
+
+  it('conclude nothing from a file of last known verdicts that is spoilt', async () => {
+    for (const { example } of programs) writeFileSync(join(directory.path, `${example.name}-remembered`), '');
+    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', remembers: true });
+    expect(said).toEqual(promised('agent down'));
+  }, 120_000);
+
   it('count a use once whose answer is lost on the way', async () => {
     await using front = await startLossyFront(sandbox.agent.url);
     for (const program of programs) {
@@ -140,7 +156,7 @@ async function startLossyFront(
   target: string,
 ): Promise<AsyncDisposable & { url: string; readonly lost: number }> {
   const seen = new Set<string>();
-  const server = createServer((incoming, outgoing) => {
+  const server = await startServer((incoming, outgoing) => {
     const { method, url, headers } = incoming;
     const name = String(headers['idempotency-key']);
     const passed = request(new URL(url ?? '', target), { method, headers }, (answer) => {
@@ -153,13 +169,20 @@ async function startLossyFront(
       answer.pipe(outgoing);
     });
     incoming.pipe(passed);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     get lost() {
       return seen.size;
     },
+  };
+}
+
+async function startServer(answer: RequestListener): Promise<AsyncDisposable & { url: string }> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await server[Symbol.asyncDispose]();

@@ -78,7 +78,8 @@ static const char *verify(const char *key) {
   const cJSON *enabled = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "enabled");
   const char *code = cJSON_GetStringValue(cJSON_GetObjectItem(answer, "code"));
   const char *verdict = "undetermined";
-  if (status == 200) verdict = cJSON_IsTrue(enabled) ? "valid" : "refused: disabled";
+  if (status == 200 && cJSON_IsTrue(enabled)) verdict = "valid";
+  if (status == 200 && cJSON_IsFalse(enabled)) verdict = "refused: disabled";
   if (status == 404 && code != NULL && strcmp(code, "license_not_found") == 0) verdict = "refused: not found";
   cJSON_Delete(answer);
   return verdict;

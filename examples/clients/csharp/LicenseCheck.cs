@@ -44,8 +44,9 @@ public static class LicenseCheck
         {
             var answer = await Http.GetAsync("/api/v2/license/verify?license_key=" + Uri.EscapeDataString(key));
             string body = await answer.Content.ReadAsStringAsync();
-            if ((int)answer.StatusCode == 200)
-                return Member(body, "enabled") == "true" ? "valid" : "refused: disabled";
+            string enabled = (int)answer.StatusCode == 200 ? Member(body, "enabled") : "";
+            if (enabled == "true") return "valid";
+            if (enabled == "false") return "refused: disabled";
             bool isUnknown = (int)answer.StatusCode == 404 && Member(body, "code") == "license_not_found";
             return isUnknown ? "refused: not found" : "undetermined";
         }
@@ -90,8 +91,9 @@ public static class LicenseCheck
             File.WriteAllText(LastKnown, DateTime.UtcNow.Ticks + " " + verdict);
         if (verdict != "undetermined" || !File.Exists(LastKnown)) return verdict;
         string[] line = File.ReadAllText(LastKnown).Split(new[] { ' ' }, 2);
-        if (line[1] == "refused: disabled") return line[1];
-        bool isRecent = new DateTime(long.Parse(line[0])) + Grace > DateTime.UtcNow;
+        if (line.Length == 2 && line[1] == "refused: disabled") return line[1];
+        long ticks;
+        bool isRecent = long.TryParse(line[0], out ticks) && DateTime.UtcNow.Ticks - ticks < Grace.Ticks;
         return isRecent ? "valid (last known)" : verdict;
     }
 

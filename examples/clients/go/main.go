@@ -23,8 +23,9 @@ const (
 type answer struct {
 	Code string `json:"code"`
 	Data struct {
-		Enabled bool `json:"enabled"`
-		Uses    int  `json:"uses"`
+		// nil where somebody else than an agent answers.
+		Enabled *bool `json:"enabled"`
+		Uses    int   `json:"uses"`
 	} `json:"data"`
 }
 
@@ -72,9 +73,10 @@ func (a agent) verify(key string) string {
 	switch {
 	case err != nil:
 		return "undetermined"
-	case status == http.StatusOK && body.Data.Enabled:
-		return "valid"
-	case status == http.StatusOK:
+	case status == http.StatusOK && body.Data.Enabled != nil:
+		if *body.Data.Enabled {
+			return "valid"
+		}
 		return "refused: disabled"
 	case status == http.StatusNotFound && body.Code == "license_not_found":
 		return "refused: not found"

@@ -30,13 +30,15 @@ local function call(method, path, form, headers)
     sink = ltn12.sink.table(body),
   })
   local answer = ok and json.decode(table.concat(body))
-  if not answer then return nil end
+  if type(answer) ~= "table" then return nil end
   return status, answer
 end
 
 local function verify(key)
   local status, answer = call("GET", "/api/v2/license/verify?license_key=" .. url.escape(key))
-  if status == 200 then return answer.data.enabled and "valid" or "refused: disabled" end
+  local license = answer and type(answer.data) == "table" and answer.data or {}
+  if status == 200 and license.enabled == true then return "valid" end
+  if status == 200 and license.enabled == false then return "refused: disabled" end
   if status == 404 and answer.code == "license_not_found" then return "refused: not found" end
   return "undetermined"
 end

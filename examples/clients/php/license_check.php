@@ -39,7 +39,8 @@ function verify(string $key): string
 {
     [$status, $answer] = call('GET', '/api/v2/license/verify?' . http_build_query(['license_key' => $key])) ?? [0, []];
     return match (true) {
-        $status === 200 => $answer['data']['enabled'] ? 'valid' : 'refused: disabled',
+        $status === 200 && ($answer['data']['enabled'] ?? null) === true => 'valid',
+        $status === 200 && ($answer['data']['enabled'] ?? null) === false => 'refused: disabled',
         $status === 404 && ($answer['code'] ?? '') === 'license_not_found' => 'refused: not found',
         default => 'undetermined',
     };

@@ -28,14 +28,22 @@ def session():
     )
 
 
+async def read(answer):
+    body = await answer.json(content_type=None)
+    if not isinstance(body, dict):
+        raise ValueError("this is no agent")
+    return body
+
+
 async def verify(http, key):
     try:
         async with http.get("/api/v2/license/verify", params={"license_key": key}) as answer:
-            body = await answer.json(content_type=None)
+            body = await read(answer)
     except NO_ANSWER:
         return "undetermined"
-    if answer.status == 200:
-        return "valid" if body["data"]["enabled"] else "refused: disabled"
+    if answer.status == 200 and isinstance(body.get("data"), dict):
+        enabled = body["data"].get("enabled")
+        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined"
     if answer.status == 404 and body.get("code") == "license_not_found":
         return "refused: not found"
     return "undetermined"
@@ -47,10 +55,10 @@ def remembered(verdict):
     if verdict in ("valid", "refused: disabled"):
         LAST_KNOWN.write_text(f"{now} {verdict}")
     if verdict == "undetermined" and LAST_KNOWN.exists():
-        at, last = LAST_KNOWN.read_text().split(" ", 1)
+        at, _, last = LAST_KNOWN.read_text().partition(" ")
         if last == "refused: disabled":
             return last
-        if now - int(at) < GRACE_S:
+        if at.isdigit() and now - int(at) < GRACE_S:
             return "valid (last known)"
     return verdict
 
@@ -63,7 +71,7 @@ async def count_use(http, key):
         try:
             headers, form = {"idempotency-key": idempotency_key}, {"license_key": key}
             async with http.put("/api/v2/license/usage", data=form, headers=headers) as answer:
-                body = await answer.json(content_type=None)
+                body = await read(answer)
             if answer.status == 200:
                 return str(body["data"]["uses"])
             if answer.status not in (408, 409, 429) and answer.status < 500:

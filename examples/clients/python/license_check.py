@@ -41,9 +41,16 @@ def call(method, path, body=None, headers=None):
     try:
         connection.request(method, path, body, sent)
         answer = connection.getresponse()
-        return answer.status, json.load(answer)
+        return answer.status, parse(answer.read())
     finally:
         connection.close()
+
+
+def parse(text):
+    body = json.loads(text)
+    if not isinstance(body, dict):
+        raise ValueError("this is no agent")
+    return body
 
 
 def verify(key):
@@ -51,8 +58,9 @@ def verify(key):
         status, body = call("GET", "/api/v2/license/verify?" + urlencode({"license_key": key}))
     except (OSError, http.client.HTTPException, ValueError):
         return "undetermined"
-    if status == 200:
-        return "valid" if body["data"]["enabled"] else "refused: disabled"
+    if status == 200 and isinstance(body.get("data"), dict):
+        enabled = body["data"].get("enabled")
+        return "valid" if enabled is True else "refused: disabled" if enabled is False else "undetermined"
     if status == 404 and body.get("code") == "license_not_found":
         return "refused: not found"
     return "undetermined"
@@ -64,10 +72,10 @@ def remembered(verdict):
     if verdict in ("valid", "refused: disabled"):
         LAST_KNOWN.write_text(f"{now} {verdict}")
     if verdict == "undetermined" and LAST_KNOWN.exists():
-        at, last = LAST_KNOWN.read_text().split(" ", 1)
+        at, _, last = LAST_KNOWN.read_text().partition(" ")
         if last == "refused: disabled":
             return last
-        if now - int(at) < GRACE_S:
+        if at.isdigit() and now - int(at) < GRACE_S:
             return "valid (last known)"
     return verdict
 

@@ -60,7 +60,7 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
 fn verify(license_key: &str) -> &'static str {
     match call(Ask::Verify, license_key) {
         Some((200, body)) if body["data"]["enabled"] == true => "valid",
-        Some((200, _)) => "refused: disabled",
+        Some((200, body)) if body["data"]["enabled"] == false => "refused: disabled",
         Some((404, body)) if body["code"] == "license_not_found" => "refused: not found",
         _ => "undetermined",
     }

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.format.DateTimeParseException;
 import java.util.UUID;
 import java.util.regex.Pattern;
 
@@ -41,8 +42,11 @@ public final class LicenseCheck {
   private String verify(String key) throws InterruptedException {
     try {
       HttpResponse<String> answer = send(request("/api/v2/license/verify?" + form(key)).GET());
-      if (answer.statusCode() == 200) {
-        return "true".equals(member(answer, "enabled")) ? "valid" : "refused: disabled";
+      if (answer.statusCode() == 200 && "true".equals(member(answer, "enabled"))) {
+        return "valid";
+      }
+      if (answer.statusCode() == 200 && "false".equals(member(answer, "enabled"))) {
+        return "refused: disabled";
       }
       boolean isUnknown = answer.statusCode() == 404 && "license_not_found".equals(member(answer, "code"));
       return isUnknown ? "refused: not found" : "undetermined";
@@ -83,6 +87,9 @@ public final class LicenseCheck {
         Files.writeString(lastKnown, Instant.now() + " " + verdict);
       } else if (verdict.equals("undetermined") && Files.exists(lastKnown)) {
         String[] line = Files.readString(lastKnown).split(" ", 2);
+        if (line.length < 2) {
+          return verdict;
+        }
         if (line[1].equals("refused: disabled")) {
           return line[1];
         }
@@ -90,7 +97,7 @@ public final class LicenseCheck {
           return "valid (last known)";
         }
       }
-    } catch (IOException unusable) {
+    } catch (IOException | DateTimeParseException unusable) {
       System.err.println(unusable.getMessage());
     }
     return verdict;
