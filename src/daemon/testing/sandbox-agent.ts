@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Daemon } from '../daemon.ts';
 import type { LocalClient } from '../trial/local-client.ts';
-import { adminOf, dataOf, start, type SandboxParts } from './sandbox-daemon.ts';
+import { adminOf, dataOf, start } from './sandbox-daemon.ts';
+import type { SandboxParts } from './sandbox-parts.ts';
 import type { SandboxStore } from './sandbox-store.ts';
 
 type AgentParts = SandboxParts & { store: SandboxStore; configuration: Readonly<Record<string, unknown>> };

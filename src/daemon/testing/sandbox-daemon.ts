@@ -2,21 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Tree } from '../../config/tree.ts';
-import type { DialectName } from '../../domain/dialect.ts';
 import { stateFiles } from '../../store/files/state-directory.ts';
 import { startDaemon, type Daemon } from '../daemon.ts';
 import { makeLog } from '../log/log.ts';
 import { embeddedConfiguration } from '../trial/embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from '../trial/local-client.ts';
 import type { AdvancingTime } from './advancing-time.ts';
-
-/** What the store and the agent of a sandbox have in common. */
-export type SandboxParts = {
-  time: AdvancingTime;
-  dialect: DialectName;
-  credentials: { productKey: string; productSecret: string; apiKey: string };
-  directory: string;
-};
 
 /** Starts a daemon whose clocks can be put forward. */
 export async function start(

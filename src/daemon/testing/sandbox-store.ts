@@ -2,7 +2,8 @@ import { credentialHeaders } from '../../domain/header-names.ts';
 import type { Daemon } from '../daemon.ts';
 import { LocalClient } from '../trial/local-client.ts';
 import { misbehave, type SandboxFaults } from '../trial/sandbox-faults.ts';
-import { adminOf, dataOf, start, type SandboxParts } from './sandbox-daemon.ts';
+import { adminOf, dataOf, start } from './sandbox-daemon.ts';
+import type { SandboxParts } from './sandbox-parts.ts';
 
 /** A license key that the store has sold; what is left out is as of a new one. */
 export interface SandboxLicense {

@@ -1,0 +1,54 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { compile } from '../support/installed-client.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Which modules a declaration leads to: files, and what is by name. */
+function walk(file: string, seen: Set<string>): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?'([^']+)'/g)) {
+    if (name.startsWith('.')) walk(join(dirname(file), name).replace(/(?:\.js|\.ts)$/, '.d.ts'), seen);
+    else seen.add(name);
+  }
+  return seen;
+}
+
+it('the types of latchkey/testing need no others than those of the language', async () => {
+  await using directory = temporaryDirectory();
+  const project = {
+    extends: join(root, 'tsconfig.json'),
+    compilerOptions: {
+      noEmit: false,
+      emitDeclarationOnly: true,
+      allowImportingTsExtensions: true,
+      rootDir: join(root, 'src'),
+      outDir: directory.path,
+      typeRoots: [join(root, 'node_modules/@types')],
+    },
+    files: [join(root, 'src/testing.ts')],
+    include: [],
+  };
+  writeFileSync(join(directory.path, 'tsconfig.json'), JSON.stringify(project));
+  await compile('--project', directory.path);
+  const entry = join(directory.path, 'testing.d.ts');
+  expect(existsSync(entry)).toBe(true);
+  const named = [...walk(entry, new Set())].filter((name) => !name.startsWith(directory.path));
+  expect(named).toEqual([]);
+});
+
+it('older ways to find types lead to the same ones', () => {
+  const { exports, typesVersions } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: { './client': { require: { types: string } }; './testing': { types: string } };
+    typesVersions: Record<string, Record<string, string[]>>;
+  };
+  expect(typesVersions).toEqual({
+    '*': {
+      client: [exports['./client'].require.types],
+      testing: [exports['./testing'].types],
+    },
+  });
+});
