@@ -1,3 +1,4 @@
+import type { Freshness } from '../domain/freshness.ts';
 import type { OperationState } from '../domain/operation.ts';
 import { problemCauses } from '../domain/problem-causes.ts';
 import { problems } from '../domain/problem-table.ts';
@@ -6,7 +7,7 @@ import { exitCode } from './exit-code.ts';
 
 /** What a word that Latchkey says means, for people; `cause` and `remedy` are null where there is nothing to tell. */
 export interface Explanation {
-  readonly kind: 'problem' | 'state' | 'exit_code';
+  readonly kind: 'problem' | Kind;
   readonly name: string;
   /** The HTTP status and the `type` of a problem. */
   readonly status: number | null;
@@ -16,9 +17,11 @@ export interface Explanation {
   readonly remedy: string | null;
 }
 
+type Kind = 'state' | 'freshness' | 'readiness' | 'exit_code';
+
 type Words = { title: string; remedy: string | null };
 
-const states: Readonly<Record<OperationState, Words>> = {
+const states: Readonly<Record<OperationState | 'held', Words>> = {
   pending: { title: 'The change waits for its turn to be sent', remedy: null },
   in_flight: { title: 'The change is being sent right now', remedy: null },
   uncertain: {
@@ -45,6 +48,51 @@ const states: Readonly<Record<OperationState, Words>> = {
     remedy: null,
   },
   dropped: { title: 'The change was given up by a person', remedy: null },
+  held: {
+    title: 'The change may have been applied, and waits for a person to decide',
+    remedy:
+      'See what each decision would do: outbox show ID. Look at the key in your store, then outbox confirm ID, outbox retry ID or outbox drop ID.',
+  },
+};
+
+const freshness: Readonly<Record<Freshness, Words>> = {
+  fresh: { title: 'The store said so within freshness.fresh (24 h by default)', remedy: null },
+  stale: {
+    title:
+      'The store said so within freshness.stale (7 days by default); the agent asks again behind the answer',
+    remedy: null,
+  },
+  grace: {
+    title:
+      'The store said so within freshness.grace (14 days by default); the agent asks again behind the answer',
+    remedy:
+      'See whether the store is away: latchkey status. After Latchkey-Grace-Until verify answers 503 verdict_expired.',
+  },
+  expired: {
+    title: 'The store said so longer ago than freshness.grace: verify answers 503 verdict_expired',
+    remedy: 'See why the store is away: latchkey status, latchkey doctor.',
+  },
+  authoritative: { title: 'This is the store itself: nothing is older than the answer', remedy: null },
+  provisional: { title: 'The store has not taken it yet: it is only recorded here', remedy: null },
+};
+
+const readiness: Readonly<Record<string, Words>> = {
+  store_damaged: {
+    title: 'The database is damaged: changes are refused, and nothing goes up',
+    remedy: 'Stop the daemon, latchkey restore FILE, and start it again.',
+  },
+  upstream_down: {
+    title: 'The store does not answer (asked for by ?require=fresh)',
+    remedy: 'See why: latchkey status, latchkey doctor. What is recorded waits, and goes up by itself.',
+  },
+  upstream_paused: {
+    title: 'What goes up was paused (asked for by ?require=fresh)',
+    remedy: 'latchkey sync resume',
+  },
+  upstream_unknown: {
+    title: 'The store was not asked yet since the start (asked for by ?require=fresh)',
+    remedy: 'Wait for the first answer, or latchkey sync now.',
+  },
 };
 
 const exitCodes: Readonly<Record<number, Words>> = {
@@ -73,7 +121,7 @@ const exitCodes: Readonly<Record<number, Words>> = {
   },
 };
 
-/** Everything that can be explained: problems, states of a change, exit codes. */
+/** Everything that can be explained: problems, states of a change, how fresh an answer is, reasons of `/readyz`, exit codes. */
 export const explanations: readonly Explanation[] = [
   ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({
     kind: 'problem',
@@ -85,10 +133,12 @@ export const explanations: readonly Explanation[] = [
     remedy,
   })),
   ...explain('state', states),
+  ...explain('freshness', freshness),
+  ...explain('readiness', readiness),
   ...explain('exit_code', exitCodes),
 ];
 
-function explain(kind: 'state' | 'exit_code', words: Readonly<Record<string, Words>>): Explanation[] {
+function explain(kind: Kind, words: Readonly<Record<string, Words>>): Explanation[] {
   return Object.entries(words).map(([name, said]) => ({
     kind,
     name,

@@ -7,7 +7,12 @@ export type Hint = (words: string) => string;
 /** Repeats the options that were given, so that what is advised is done for the same daemon. */
 export function hintFor({ config, stateDir }: GlobalOptions): Hint {
   const given = [...option('--config', config), ...option('--state-dir', stateDir)];
-  return (words) => ['latchkey', ...given, words].join(' ');
+  return (words) => [programName(), ...given, words].join(' ');
+}
+
+/** What people type before the words of a command: in a clone, where nothing is installed, its npm script. */
+export function programName(): string {
+  return process.env['npm_lifecycle_event'] === 'latchkey' ? 'npm run latchkey --' : 'latchkey';
 }
 
 /** Quotes a word where a shell would not take it as it stands. */

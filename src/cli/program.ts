@@ -1,6 +1,7 @@
 import { nameOf, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCode } from './exit-code.ts';
+import { programName } from './hint.ts';
 import { createJsonOutput } from './json-output.ts';
 import { type Output, processOutput } from './output.ts';
 import { readArguments } from './syntax/arguments.ts';
@@ -82,7 +83,7 @@ async function showHelp(place: Place, given: ReadonlySet<string>, output: Output
 function explain(error: unknown, { words }: Place, output: Output): number {
   const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
   if (error instanceof UsageError) {
-    const line = ['latchkey', ...(error.words ?? words)].join(' ');
+    const line = [programName(), ...(error.words ?? words)].join(' ');
     output.complain([`latchkey: ${message}`, `See: ${line} --help`]);
     return exitCode.usage;
   }

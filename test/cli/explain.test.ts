@@ -29,13 +29,15 @@ test('an HTTP status lists the problems that have it', async () => {
   expect(explanations.map(({ name }) => name)).toEqual(expected.map(([name]) => name));
 });
 
-test('without a word all are listed: each problem, state of a change and exit code', async () => {
+test('without a word all are listed: each problem, state, freshness, reason of /readyz and exit code', async () => {
   const { out } = await latchkey('explain', '--json');
   const { explanations } = JSON.parse(out) as { explanations: { kind: string; name: string }[] };
   const of = (kind: string): string[] =>
     explanations.filter((each) => each.kind === kind).map(({ name }) => name);
   expect(of('problem')).toEqual(Object.keys(problems));
-  expect(of('state').toSorted()).toEqual([...operationStates].toSorted());
+  expect(of('state').toSorted()).toEqual([...operationStates, 'held'].toSorted());
+  expect(of('freshness')).toEqual(['fresh', 'stale', 'grace', 'expired', 'authoritative', 'provisional']);
+  expect(of('readiness')).toEqual(['store_damaged', 'upstream_down', 'upstream_paused', 'upstream_unknown']);
   expect(of('exit_code').map(Number)).toEqual(expect.arrayContaining(Object.values(exitCode)));
   const shown = await latchkey('explain');
   expect(shown.out.split('\n').filter((line) => line !== '')).toHaveLength(explanations.length + 1);
@@ -43,6 +45,9 @@ test('without a word all are listed: each problem, state of a change and exit co
 
 test.each([
   ['uncertain', /^uncertain \(a change\): .*\n\nWhat to do: /],
+  ['held', /^held \(a change\): .*\n\nWhat to do: /],
+  ['grace', /^grace \(Latchkey-Freshness\): .*\n\nWhat to do: /],
+  ['store_damaged', /^store_damaged \(\/readyz\): .*\n\nWhat to do: /],
   ['78', /^78 \(exit code\): .*\n\nWhat to do: /],
   ['0', /^0 \(exit code\): .*\n$/],
 ])('%s is explained, too', async (word, text) => {
@@ -65,7 +70,7 @@ test('the JSON of one is that one', async () => {
 test.each([
   ['storage_ful', 'Did you mean storage_full?'],
   ['urn:latchkey:problem:licence_not_found', 'Did you mean license_not_found?'],
-  ['expired', 'Did you mean token_expired or verdict_expired?'],
+  ['key_taken', 'Did you mean license_key_taken or product_key_taken?'],
   ['xyzzy', 'All: latchkey explain'],
 ])('a mistake in %s is told with what is near', async (word, hint) => {
   const { code, out, err } = await latchkey('explain', word);

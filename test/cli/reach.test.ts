@@ -20,6 +20,16 @@ async function startLicenseDaemon(): Promise<FakeDaemon> {
   return daemon;
 }
 
+test('what is advised can be typed as it stands where Latchkey is a script of the clone', async () => {
+  await using directory = temporaryDirectory();
+  vi.stubEnv('npm_lifecycle_event', 'latchkey');
+  const { err } = await latchkey('status', '--state-dir', directory.path);
+  expect(err).toContain(`Start it: npm run latchkey -- --state-dir ${directory.path} serve\n`);
+  expect((await latchkey('status', '--jsn')).err).toContain('See: npm run latchkey -- status --help\n');
+  vi.stubEnv('npm_lifecycle_event', 'test');
+  expect((await latchkey('status', '--jsn')).err).toContain('See: latchkey status --help\n');
+});
+
 test('the port is used when the socket is gone', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: daemon.url });

@@ -6,7 +6,7 @@ import { type Explanation, explanations } from '../explanation.ts';
 import { type Cell, formatTable, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 
-/** `explain`: what a code, an HTTP status, a state of a change or an exit code means; works without a daemon. */
+/** `explain`: what a code, an HTTP status, a state, a freshness, a reason of `/readyz` or an exit code means; works without a daemon. */
 export const explainCommand: Command = defineCommand(
   (syntax) =>
     syntax
@@ -74,4 +74,9 @@ function kindOf({ kind, status }: Explanation): string {
   return kind === 'problem' ? `HTTP ${status}` : ofWhat[kind];
 }
 
-const ofWhat = { state: 'a change', exit_code: 'exit code' } as const;
+const ofWhat = {
+  state: 'a change',
+  freshness: 'Latchkey-Freshness',
+  readiness: '/readyz',
+  exit_code: 'exit code',
+} as const;
