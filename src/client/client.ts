@@ -42,7 +42,8 @@ export class LatchkeyClient {
   constructor(options: ConnectOptions) {
     this.#options = options;
     this.#exchange = new Exchange(options);
-    this.#lastKnown = options.lastKnown === undefined ? null : new LastKnown(options.lastKnown);
+    const { lastKnown, productSecret = '' } = options;
+    this.#lastKnown = lastKnown === undefined ? null : new LastKnown(lastKnown, productSecret);
   }
 
   /**

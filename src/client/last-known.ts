@@ -17,7 +17,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const notFoundMs = dayMs;
 /** A confirmation is written again only when it is so much newer. */
 const worthWritingMs = 60 * 60 * 1000;
-/** The keys of one program; those not asked for longest are forgotten first. */
+/** The keys of one program; those of which nothing was said for longest are forgotten first. */
 const maximumKeys = 100;
 const version = 1;
 const verdicts: ReadonlySet<Entry['verdict']> = new Set<Entry['verdict']>(['valid', 'disabled', 'not_found']);
@@ -30,7 +30,11 @@ interface Entry {
   confirmedAt: number;
   /** Since when the key, valid before, has been answered as unknown. */
   notFoundSince: number | null;
+  /** When the agent last said something of it: the later word counts, whichever process heard it. */
+  saidAt: number;
 }
+
+type Entries = ReadonlyMap<string, Entry>;
 
 /**
  * Remembers the last verdicts in a small file, so that a program goes on for its own grace when the agent itself is
@@ -43,29 +47,33 @@ interface Entry {
 export class LastKnown {
   readonly #file: string;
   readonly #graceMs: number;
-  #reading: Promise<Map<string, Entry>> | null = null;
+  readonly #scope: string;
+  #entries: Entries = new Map();
+  #isRead = false;
   /** The latest time that was seen: a clock that is set back lengthens no grace. */
   #latest = 0;
   #writing: Promise<void> = Promise.resolve();
+  #isWriteQueued = false;
 
-  constructor({ file, graceMs = 14 * dayMs }: LastKnownOptions) {
+  /** `scope`: what is remembered under one says nothing of the same key under another, such as another product. */
+  constructor({ file, graceMs = 14 * dayMs }: LastKnownOptions, scope = '') {
     this.#file = file;
     this.#graceMs = graceMs;
+    this.#scope = scope;
   }
 
   /** What is to be thought of a key after what the agent said of it. */
   async judge(licenseKey: string, said: Verdict): Promise<Verdict> {
-    const entries = await (this.#reading ??= this.#read());
-    const name = hash(licenseKey);
-    const before = entries.get(name) ?? null;
+    // Where the agent knows nothing, another process may have heard of the key since.
+    if (!this.#isRead || said.license === null) await this.#read();
+    const name = hash(`${this.#scope}${licenseKey.trim()}`);
+    const before = this.#entries.get(name) ?? null;
     const now = Math.max(this.#latest, Date.now());
     this.#latest = now;
     const after = remember(before, said, now);
     if (after === null) return said;
-    entries.delete(name);
-    entries.set(name, after);
-    for (const oldest of [...entries.keys()].slice(0, -maximumKeys)) entries.delete(oldest);
-    if (isWorthWriting(before, after)) await this.#write(entries);
+    this.#entries = merge(this.#entries, new Map([[name, after]]));
+    if (isWorthWriting(before, after)) await this.#write();
     return said.license === null ? this.#recall(licenseKey, after, said, now) : said;
   }
 
@@ -85,46 +93,66 @@ export class LastKnown {
     return { verdict: 'undetermined', reason: 'expired', license: null, error: null };
   }
 
-  async #read(): Promise<Map<string, Entry>> {
+  /** Learns what is in the file. */
+  async #read(): Promise<void> {
+    this.#isRead = true;
     try {
       const kept: unknown = JSON.parse(await readFile(this.#file, 'utf8'));
       const latest = member(kept, 'latest');
-      if (member(kept, 'version') !== version || typeof latest !== 'number') return new Map();
+      if (member(kept, 'version') !== version || typeof latest !== 'number') return;
       const entries = Object.entries(member(kept, 'keys') as object).map(
         ([name, entry]) => [name, readEntry(entry)] as const,
       );
-      this.#latest = latest;
-      return new Map(entries);
+      this.#latest = Math.max(this.#latest, latest);
+      this.#entries = merge(new Map(entries), this.#entries);
     } catch {
-      return new Map();
+      // What cannot be read says nothing.
     }
   }
 
-  /** Replaces the file as a whole, one write after the other: half of one is never read. */
-  async #write(entries: ReadonlyMap<string, Entry>): Promise<void> {
-    const text = JSON.stringify({
-      version,
-      latest: this.#latest,
-      keys: Object.fromEntries(
-        [...entries].map(([name, entry]) => [name, { ...entry, license: writeLicense(entry.license) }]),
-      ),
-    });
-    this.#writing = this.#writing.then(() => replace(this.#file, text)).catch(() => undefined);
+  /** One write after the other, each of all that is known when it begins. */
+  async #write(): Promise<void> {
+    if (!this.#isWriteQueued) {
+      this.#isWriteQueued = true;
+      this.#writing = this.#writing.then(() => this.#replace()).catch(() => undefined);
+    }
     await this.#writing;
   }
+
+  /** Replaces the file as a whole: half of one is never read, and what others wrote into it is kept. */
+  async #replace(): Promise<void> {
+    this.#isWriteQueued = false;
+    await this.#read();
+    const keys = [...this.#entries].map(
+      ([name, entry]) => [name, { ...entry, license: writeLicense(entry.license) }] as const,
+    );
+    const kept = { version, latest: this.#latest, keys: Object.fromEntries(keys) };
+    await replace(this.#file, JSON.stringify(kept));
+  }
+}
+
+/** The later word on each key; of two at the same time, the second one's. */
+function merge(some: Entries, others: Entries): Entries {
+  const merged = new Map(some);
+  for (const [name, entry] of others) {
+    if (entry.saidAt >= (merged.get(name)?.saidAt ?? 0)) merged.set(name, entry);
+  }
+  const bySaid = [...merged].sort(([, one], [, other]) => one.saidAt - other.saidAt);
+  return new Map(bySaid.slice(-maximumKeys));
 }
 
 /** Throws when it is none: one that is spoilt spoils the file. */
 function readEntry(entry: unknown): Entry {
-  const { verdict, confirmedAt, notFoundSince } = entry as Entry;
+  const { verdict, confirmedAt, notFoundSince, saidAt } = entry as Entry;
   const license = readLicense(member(entry, 'license'));
   const isRead =
     license !== null &&
     verdicts.has(verdict) &&
     typeof confirmedAt === 'number' &&
+    typeof saidAt === 'number' &&
     (notFoundSince === null || typeof notFoundSince === 'number');
   if (!isRead) throw new Error('no verdict');
-  return { verdict, license, confirmedAt, notFoundSince };
+  return { verdict, license, confirmedAt, notFoundSince, saidAt };
 }
 
 /** What is remembered after a verdict; null: nothing, as it was never valid. */
@@ -134,15 +162,16 @@ function remember(before: Entry | null, said: Verdict, now: number): Entry | nul
     const license = { ...said.license, licenseKey: '' };
     const notFoundSince = null;
     if (said.verdict === 'refused') {
-      return { verdict: 'disabled', license, confirmedAt: before?.confirmedAt ?? 0, notFoundSince };
+      const confirmedAt = before?.confirmedAt ?? 0;
+      return { verdict: 'disabled', license, confirmedAt, notFoundSince, saidAt: now };
     }
     const confirmedAt = Math.min(said.confirmedAt?.getTime() ?? now, now);
-    return { verdict: 'valid', license, confirmedAt, notFoundSince };
+    return { verdict: 'valid', license, confirmedAt, notFoundSince, saidAt: now };
   }
   if (before === null || said.verdict === 'undetermined') return before;
   const since = before.notFoundSince ?? now;
   const isRefused = now - since >= notFoundMs;
-  return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since };
+  return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since, saidAt: now };
 }
 
 function isWorthWriting(before: Entry | null, after: Entry): boolean {
@@ -151,8 +180,8 @@ function isWorthWriting(before: Entry | null, after: Entry): boolean {
   return after.confirmedAt - before.confirmedAt >= worthWritingMs;
 }
 
-function hash(licenseKey: string): string {
-  return createHash('sha256').update(licenseKey.trim()).digest('hex');
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 async function replace(file: string, text: string): Promise<void> {

@@ -70,12 +70,10 @@ describe('while the agent is down', () => {
 
   it('a clock that is set back lengthens no grace', async () => {
     await judge(valid());
-    pass(13 * day);
-    await judge(valid());
-    pass(-13 * day);
-    await judge(disabled);
-    pass(13 * day);
-    expect(await judge(away)).toBe('disabled');
+    pass(14.5 * day);
+    expect(await judge(notFound)).toBe('expired');
+    pass(-10 * day);
+    expect(await judge(away)).toBe('agent_away');
   });
 
   it('the license is answered as it was', async () => {
@@ -177,6 +175,33 @@ describe('the file', () => {
     pass(day / 24);
     await lastKnown.judge(key, valid());
     expect(statSync(file, { bigint: true }).ino).not.toBe(ino);
+  });
+
+  it('that several processes write has what each heard, and the later word of a key', async () => {
+    const [one, other] = [new LastKnown({ file }), new LastKnown({ file })];
+    await one.judge('shared', valid());
+    await other.judge('shared', valid());
+    pass(1);
+    await one.judge('shared', disabled);
+    expect(await other.judge('shared', away)).toMatchObject({ reason: 'disabled' });
+    pass(1);
+    await Promise.all([one.judge('first', valid()), one.judge('second', valid())]);
+    await other.judge('third', valid());
+    const again = new LastKnown({ file });
+    for (const name of ['first', 'second', 'third']) {
+      expect(await again.judge(name, away)).toMatchObject({ verdict: 'valid' });
+    }
+    expect(await again.judge('shared', away)).toMatchObject({ reason: 'disabled' });
+    pass(1);
+    await other.judge('shared', valid());
+    expect(await one.judge('shared', away)).toMatchObject({ verdict: 'valid' });
+  });
+
+  it('says nothing of the same key of another product', async () => {
+    await new LastKnown({ file }, 'one secret').judge(key, valid());
+    expect(await new LastKnown({ file }, 'another secret').judge(key, notFound)).toBe(notFound);
+    expect((await new LastKnown({ file }, 'one secret').judge(key, away)).verdict).toBe('valid');
+    expect(readFileSync(file, 'utf8')).not.toContain('secret');
   });
 
   it('keeps the last hundred keys', async () => {
