@@ -65,13 +65,17 @@ function startWith(node) {
   child.on('exit', (code, signal) => process.exit(code === null ? 128 + constants.signals[signal] : code));
 }
 
-/** What puts such a Node beside this package, which lies in a clone, in a project, or among the global ones. */
+/**
+ * What puts such a Node beside this package, which lies in a clone, in a project, or among the global ones.
+ * A script of the package `node` brings its program, also where npm is told to run none.
+ */
 function advice() {
-  if (existsSync(join(root, 'package-lock.json'))) return `Run in ${root}: npm ci`;
+  const flag = '--ignore-scripts=false';
+  if (existsSync(join(root, 'package-lock.json'))) return `Run in ${root}: npm ci ${flag}`;
   const prefix = dirname(dirname(root));
-  if (existsSync(join(prefix, 'package.json'))) return `Run in ${prefix}: npm install node@26`;
+  if (existsSync(join(prefix, 'package.json'))) return `Run in ${prefix}: npm install ${flag} node@26`;
   const where = basename(prefix) === 'lib' ? `--prefix ${dirname(prefix)} ` : '';
-  return `Run: npm install --global ${where}node@26`;
+  return `Run: npm install --global ${where}${flag} node@26`;
 }
 
 function isEnough(version) {
