@@ -207,6 +207,7 @@ const status: Status = {
     oldestAgeMs: 1,
   },
   preload: null,
+  storage: 'ok',
   records: { fresh: 1, stale: 1, grace: 1, expired: 1, disabled: 1 },
   clock: { now: 0, suspect: false, highWater: 0 },
   totals: { verifies: 0, uses: 0 },
@@ -216,7 +217,7 @@ test('the alerts and the scrape name metrics, labels and a route that exist', as
   using metrics = new Metrics({ role: 'agent', isSecure: true });
   const text = await metrics.expose({
     status,
-    storage: { isFull: false, isDamaged: false, freeBytes: 1 },
+    freeBytes: 1,
     productKeys: ['p'],
   });
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];

@@ -71,11 +71,7 @@ export function appOf(parts: AppParts): App {
       expose: async () =>
         await metrics.expose({
           status: await parts.measuredStatus(),
-          storage: {
-            isFull: writer.isFull,
-            isDamaged: parts.readiness().state === 'store_damaged',
-            freeBytes: await freeBytesIn(current.configuration.stateDir),
-          },
+          freeBytes: await freeBytesIn(current.configuration.stateDir),
           productKeys: role === 'agent' ? current.productKeys() : [],
         }),
       countUnrouted: (status) => metrics.countUnrouted(status),

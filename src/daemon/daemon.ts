@@ -275,7 +275,8 @@ export class Daemon {
   #statusParts(): Omit<StatusParts, 'records'> {
     const notAfter = this.#listeners?.certificateEnd() ?? null;
     const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
-    return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt };
+    const isDamaged = this.#readiness.state === 'store_damaged';
+    return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, isDamaged };
   }
 
   #liveness(): readonly string[] {

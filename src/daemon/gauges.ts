@@ -7,12 +7,8 @@ const breakerStates = { closed: 0, half_open: 1, open: 2 } as const;
 /** How a process stands at a scrape. */
 export type Standing = {
   status: Status;
-  storage: {
-    isFull: boolean;
-    isDamaged: boolean;
-    /** Bytes on the disk of the state directory that this user may still write; null: it cannot be told. */
-    freeBytes: number | null;
-  };
+  /** Bytes on the disk of the state directory that this user may still write; null: it cannot be told. */
+  freeBytes: number | null;
   /** The products that an agent is configured with; empty on an authority. */
   productKeys: readonly string[];
 };
@@ -55,17 +51,17 @@ export const processGauges: readonly GaugeDescription[] = [
   {
     name: 'storage_full',
     help: '1: the disk is full, and changes are refused.',
-    read: ({ storage }) => one(storage.isFull),
+    read: ({ status }) => one(status.storage === 'full'),
   },
   {
     name: 'storage_damaged',
     help: '1: the database is damaged, and nothing is changed or sent any more.',
-    read: ({ storage }) => one(storage.isDamaged),
+    read: ({ status }) => one(status.storage === 'damaged'),
   },
   {
     name: 'storage_free_bytes',
     help: 'What is free on the disk of the state directory.',
-    read: ({ storage: { freeBytes } }) => (freeBytes === null ? [] : one(freeBytes)),
+    read: ({ freeBytes }) => (freeBytes === null ? [] : one(freeBytes)),
   },
 ];
 

@@ -16,6 +16,8 @@ export type StatusParts = {
   clock: KeptClock;
   role: Role;
   metrics: Pick<Metrics, 'totals'>;
+  writer: { readonly isFull: boolean };
+  isDamaged: boolean;
   /** To count them looks at every record. */
   records: RecordCounts;
 };
@@ -40,10 +42,16 @@ export function statusOf(parts: StatusParts): Status {
             oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
           },
     preload: role.upstream === null ? null : reader.preload.progress(),
+    storage: storageOf(parts),
     records,
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };
+}
+
+function storageOf({ writer, isDamaged }: StatusParts): Status['storage'] {
+  if (isDamaged) return 'damaged';
+  return writer.isFull ? 'full' : 'ok';
 }
 
 /** What this process has not seen of the upstream yet, an earlier one may have. */

@@ -48,6 +48,8 @@ export type Status = {
   outbox: OutboxStatus | null;
   /** Null on an authority. */
   preload: PreloadProgress | null;
+  /** `full`: changes are refused, and reading goes on. `damaged`: nothing is changed or sent any more. */
+  storage: 'ok' | 'full' | 'damaged';
   records: RecordCounts;
   clock: { now: number; suspect: boolean; highWater: number };
   /** Answered since the start. */

@@ -53,6 +53,7 @@ const status = {
     oldest_age_s: 61,
   },
   preload: { done: 2, failed: 1, left: 0 },
+  storage: 'ok',
   records: { fresh: 3, stale: 0, grace: 1, expired: 0, disabled: 0 },
   clock: {
     now: '2024-02-22T13:24:05+00:00',
@@ -89,6 +90,36 @@ test('status tells an error that is over apart from one that is not', async () =
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(/^last error +connection refused, 1 min ago; recovered 30 sec ago$/m);
   expect(out).not.toContain('wrong now');
+});
+
+test.each([
+  ['full', /^storage +FULL: changes are refused until there is room on the disk; verify goes on$/m],
+  [
+    'damaged',
+    /^storage +DAMAGED: nothing is changed or sent; stop it, and put a backup back: latchkey .+ restore FILE$/m,
+  ],
+])('status of a daemon whose storage is %s says so, and what to do', async (storage, told) => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { ...status, storage } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(told);
+});
+
+test('doctor finds a full disk, on which the daemon refuses changes', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { ...status, storage: 'full', status: 'ok', reasons: [] } });
+  const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^fail +the disk of the state is full: changes are refused/m);
+});
+
+test('doctor says of a damaged store only what to do about it', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 503, body: { status: 'unavailable', reasons: ['store_damaged'] } });
+  const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
+  expect(code).toBe(1);
+  expect(out).toMatch(/^fail +the daemon is not ready: store_damaged .+ restore FILE, and start it again$/m);
+  expect(out).not.toContain('its status is not understood');
 });
 
 test('status of an authority has no upstream to tell of', async () => {

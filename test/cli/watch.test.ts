@@ -41,6 +41,7 @@ const status = {
     oldest_age_s: 9,
   },
   preload: null,
+  storage: 'ok',
   records: { fresh: 1 },
   clock: { now: '2026-03-01T12:00:00+00:00', suspect: false },
   totals: { verifies: 0, uses: 0 },

@@ -60,8 +60,10 @@ test('a damaged store is noticed behind the start: it is not written to, and the
   expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reasons: ['store_damaged'] }]);
   expect((await client.get('/livez')).status).toBe(200);
   const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-  const metrics = await client.get('/metrics', { headers: { authorization: `Bearer ${token}` } });
+  const headers = { authorization: `Bearer ${token}` };
+  const metrics = await client.get('/metrics', { headers });
   expect(String(metrics.body)).toMatch(/^latchkey_storage_damaged 1$/m);
+  expect((await client.get('/statusz', { headers })).body).toMatchObject({ storage: 'damaged' });
   const refused = await use(client, 'KEY-0');
   expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
   daemon.signal('SIGTERM');

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Agent, productKey, secret } from '../support/agent-stage.ts';
@@ -38,6 +38,13 @@ async function isStorageFull(agent: Agent): Promise<string | undefined> {
   return /^latchkey_storage_full (\d)$/m.exec(String(body))?.[1];
 }
 
+/** How `/statusz` says that the storage is. */
+async function storageOf(agent: Agent, disk: SmallDisk): Promise<unknown> {
+  const token = readFileSync(join(disk.path, 'state', 'admin.token'), 'utf8').trim();
+  const { body } = await agent.client.get('/statusz', { headers: { authorization: `Bearer ${token}` } });
+  return (body as { storage: unknown }).storage;
+}
+
 /** Uses the key until the agent says 507; how many uses it took before. */
 async function useUntilFull(agent: Agent, licenseKey: string): Promise<number> {
   for (let taken = 0; taken < 10_000; taken += 1) {
@@ -68,6 +75,7 @@ test.runIf(canMount)(
     expect(taken).toBeGreaterThan(0);
     expect(existsSync(ballast)).toBe(false);
     expect(await isStorageFull(agent)).toBe('1');
+    expect(await storageOf(agent, disk)).toBe('full');
     const verified = await agent.verify('KEY');
     expect([verified.status, (verified.body as { data: { uses: number } }).data.uses]).toEqual([200, taken]);
     expect((await agent.client.get('/readyz')).status).toBe(200);
@@ -83,6 +91,7 @@ test.runIf(canMount)(
     taken += 1;
     expect(existsSync(ballast)).toBe(true);
     expect(await isStorageFull(agent)).toBe('0');
+    expect(await storageOf(agent, disk)).toBe('ok');
     await agent.atRest();
     expect(upstream.countsOf('KEY').net).toBe(taken);
     agent.process.signal('SIGTERM');

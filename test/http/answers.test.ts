@@ -345,6 +345,7 @@ test('statusz tells of the upstream and of the outbox in its own shape', async (
       oldest_age_s: 1,
     },
     preload: null,
+    storage: 'ok',
     records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
     clock: {
       now: '2026-02-22T11:24:00+00:00',

@@ -144,6 +144,7 @@ export const authorityStatus: Status = {
   upstream: null,
   outbox: null,
   preload: null,
+  storage: 'ok',
   records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
   clock: {
     now: Date.parse('2026-02-22T11:24:00Z'),
@@ -182,6 +183,6 @@ export function serverOf(app: App, settings: Partial<ServerSettings> = {}): Fast
 /** What a scrape finds on an authority at rest. */
 export const authorityStanding: Standing = {
   status: authorityStatus,
-  storage: { isFull: false, isDamaged: false, freeBytes: 1_000_000 },
+  freeBytes: 1_000_000,
   productKeys: [],
 };

@@ -67,6 +67,7 @@ export interface Status {
   readonly upstream: UpstreamStatus | null;
   readonly outbox: OutboxStatus | null;
   readonly preload: Readonly<Record<'done' | 'failed' | 'left', number>> | null;
+  readonly storage: string;
   readonly records: Readonly<Record<string, number>>;
   readonly clock: { readonly now: string; readonly suspect: boolean };
   readonly totals: { readonly verifies: number; readonly uses: number };
@@ -85,6 +86,7 @@ export const status: z.ZodType<Status> = z.object({
   upstream: upstreamStatus.nullable(),
   outbox: outboxStatus.nullable(),
   preload: z.object({ done: z.int(), failed: z.int(), left: z.int() }).nullable(),
+  storage: z.string(),
   records: z.record(z.string(), z.int()),
   clock: z.object({ now: z.string(), suspect: z.boolean() }),
   totals: z.object({ verifies: z.int(), uses: z.int() }),
@@ -103,11 +105,12 @@ export const readiness: z.ZodType<{ readonly status: string; readonly reasons: r
 
 /** The parts of the status by their names. */
 export function statusFields(shown: Status, hint: Hint): Readonly<Record<string, Cell>> {
-  const { role, version, uptime_s, listeners, upstream, outbox, preload, records, clock } = shown;
+  const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = shown;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
     certificate: listeners.tls === null ? null : ['until ', instant(listeners.tls.not_after)],
+    storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),
     ...(upstream === null ? {} : formatError(upstream)),
     refused: upstream === null ? null : formatRefused(upstream, hint),
@@ -117,8 +120,24 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
     preload: preload === null ? null : formatPreload(preload),
     records: formatCounts(records),
-    clock: clock.suspect ? toned('SUSPECT: it went back', 'bad') : null,
+    clock: clock.suspect
+      ? toned('SUSPECT: it may be wrong by more than 10 minutes; let NTP set it', 'bad')
+      : null,
   };
+}
+
+function formatStorage(storage: string, hint: Hint): Cell {
+  switch (storage) {
+    case 'full':
+      return [toned('FULL', 'bad'), ': changes are refused until there is room on the disk; verify goes on'];
+    case 'damaged':
+      return [
+        toned('DAMAGED', 'bad'),
+        `: nothing is changed or sent; stop it, and put a backup back: ${hint('restore FILE')}`,
+      ];
+    default:
+      return null;
+  }
 }
 
 export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamStatus): Cell {

@@ -61,6 +61,8 @@ async function examineDaemon(options: GlobalOptions): Promise<DaemonFindings & {
     word === 'ok'
       ? ok('the daemon is ready')
       : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hintFor(options)));
+  // The status is read from the very store that is damaged.
+  if (reasons.includes('store_damaged')) return { isRunning: true, findings: [how], shownUntil: null };
   const { findings, shownUntil } = await examineStatus(options);
   return { isRunning: true, findings: [how, ...findings], shownUntil };
 }
@@ -92,9 +94,12 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   if (!asked.ok) return unknown(joinLines(asked.lines), 'run this as its user, or as root');
   const read = status.safeParse(asked.answer.body);
   if (!read.success) return unknown('its status is not understood', 'is the daemon of another version?');
-  const { listeners, upstream, outbox, clock } = read.data;
+  const { listeners, upstream, outbox, clock, storage } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   const findings = [
+    ...(storage === 'full'
+      ? [fail('the disk of the state is full: changes are refused', 'make room on it')]
+      : []),
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
     ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, `see: ${hint('outbox list')}`)] : []),
     ...(upstream?.state === 'down'

@@ -62,6 +62,8 @@ export const statusObject: z.ZodType = z
     outbox: outboxObject.nullable(),
     // License keys that an operator wants fetched: those that the upstream does not know have failed.
     preload: z.object({ done: count, failed: count, left: count }).meta({ id: 'PreloadProgress' }).nullable(),
+    // full: changes are refused, and reading goes on. damaged: nothing is changed or sent any more.
+    storage: z.enum(['ok', 'full', 'damaged']),
     records: z
       .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
       .meta({ id: 'Records' }),
@@ -81,6 +83,7 @@ export function presentStatus(status: Status): Record<string, unknown> {
     listeners: presentListeners(status.listeners),
     ...presentSync(status),
     preload: status.preload,
+    storage: status.storage,
     records: status.records,
     clock: {
       now: formatDatetime(status.clock.now),
