@@ -193,8 +193,8 @@ export class Push implements Deliveries {
     const { unexpected, operation: after } = recorded.value;
     const { id, subject: licenseKey, requestId } = operation;
     if (unexpected !== null) uplink.observeUnexpected({ operation: id, licenseKey, ...unexpected });
-    if (after.progress.state !== 'delivered') {
-      const { state } = after.progress;
+    const { state } = after.progress;
+    if (state !== 'delivered' && state !== 'inferred') {
       const about = { operation: id, licenseKey, state, error: after.lastError, requestId };
       log.warn(about, 'an operation was not delivered');
     }

@@ -122,6 +122,18 @@ describe('what waits in the outbox', () => {
     }
   });
 
+  it('is not called undelivered once it is taken as applied, though without proof', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.policy = { ...stage.policy, writers: 'many' };
+    const use = await stage.record('usage');
+    await stage.answer(await stage.send('counter'), lost);
+    run(stage);
+    await stage.passes(minute);
+    await (await stage.request()).answer(stage.says(5));
+    await (await stage.request()).answer(stage.says(6));
+    expect([stage.stateOf(use), stage.warnings]).toEqual(['inferred', []]);
+  });
+
   it('is read back after its fence, for which a plan that sends nothing costs no turn', async () => {
     await using stage = await givenManual({ uses: 5 });
     stage.options = { ...stage.options, rate: 0.5 };
