@@ -43,8 +43,10 @@ function work(port: Port, databasePath: string): void {
       port.close();
     } else {
       const { batch, isClosed } = gather(port, message);
-      port.postMessage(await commit(committer, batch));
+      const committed = await commit(committer, batch);
+      // Told before those who are refused for it can ask.
       room.look();
+      port.postMessage(committed);
       if (isClosed) await receive('close');
     }
   };
