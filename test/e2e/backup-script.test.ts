@@ -48,6 +48,8 @@ test('a copy is made, proven and kept to its owner, and those that are too many 
 
   const { status, said } = backUp(directory.path, { keep: '2' });
   expect([status, said]).toEqual([0, expect.stringContaining('can be restored')]);
+  // What is thrown away again must not be started.
+  expect(said).not.toContain('serve');
   const [kept, made = '', other, ...more] = copiesIn(directory.path);
   expect([kept, other, more]).toEqual([older[1], 'something-else', []]);
   expect(made).toMatch(/^latchkey-20\d{6}T\d{6}Z\.db$/);
