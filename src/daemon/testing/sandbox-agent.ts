@@ -4,12 +4,14 @@ import type { LocalClient } from '../trial/local-client.ts';
 import { adminOf, dataOf, start } from './sandbox-daemon.ts';
 import type { SandboxParts } from './sandbox-parts.ts';
 import type { SandboxStore } from './sandbox-store.ts';
+import { Turns } from './turns.ts';
 
 type AgentParts = SandboxParts & { store: SandboxStore; configuration: Readonly<Record<string, unknown>> };
 
 /** The agent beside the software, which can be stopped and started again. */
 export class SandboxAgent {
   readonly #parts: AgentParts;
+  readonly #turns = new Turns();
   #daemon: Daemon | null = null;
   #port = 0;
 
@@ -32,12 +34,18 @@ export class SandboxAgent {
   }
 
   async stop(): Promise<void> {
-    const daemon = this.#daemon;
-    this.#daemon = null;
-    await daemon?.stop();
+    await this.#turns.take(async () => {
+      const daemon = this.#daemon;
+      this.#daemon = null;
+      await daemon?.stop();
+    });
   }
 
   async start(): Promise<void> {
+    await this.#turns.take(() => this.#start());
+  }
+
+  async #start(): Promise<void> {
     if (this.#daemon !== null) return;
     const { configuration, credentials, dialect, directory, store, time } = this.#parts;
     const { listen, upstream, ...rest } = configuration as { listen?: object; upstream?: object };

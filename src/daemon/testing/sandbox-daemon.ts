@@ -9,6 +9,9 @@ import { embeddedConfiguration } from '../trial/embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from '../trial/local-client.ts';
 import type { AdvancingTime } from './advancing-time.ts';
 
+/** One for all: each listens for the end of the process. */
+const log = makeLog({ level: 'fatal', format: 'json' });
+
 /** Starts a daemon whose clocks can be put forward. */
 export async function start(
   tree: Tree,
@@ -16,7 +19,7 @@ export async function start(
   prepare: (server: FastifyInstance) => void = () => undefined,
 ): Promise<Daemon> {
   return await startDaemon(embeddedConfiguration(tree), {
-    log: makeLog({ level: 'fatal', format: 'json' }),
+    log,
     time,
     prepare: (server) => {
       // An agent believes the store's clock.

@@ -4,6 +4,7 @@ import { LocalClient } from '../trial/local-client.ts';
 import { misbehave, type SandboxFaults } from '../trial/sandbox-faults.ts';
 import { adminOf, dataOf, start } from './sandbox-daemon.ts';
 import type { SandboxParts } from './sandbox-parts.ts';
+import { Turns } from './turns.ts';
 
 /** A license key that the store has sold; what is left out is as of a new one. */
 export interface SandboxLicense {
@@ -32,6 +33,7 @@ export class SandboxStore {
   readonly #parts: SandboxParts;
   readonly #faults: SandboxFaults = { latencyMs: 0, errorRate: 0, lostReplies: 0, seed: null };
   readonly #products: Set<string> = new Set();
+  readonly #turns = new Turns();
   #account = '';
   #daemon: Daemon | null = null;
   #port = 0;
@@ -47,13 +49,19 @@ export class SandboxStore {
 
   /** Nothing listens any more: whoever connects is refused. */
   async goAway(): Promise<void> {
-    const daemon = this.#daemon;
-    this.#daemon = null;
-    await daemon?.stop();
+    await this.#turns.take(async () => {
+      const daemon = this.#daemon;
+      this.#daemon = null;
+      await daemon?.stop();
+    });
   }
 
   /** It listens again, and the agent delivers what waits. */
   async comeBack(): Promise<void> {
+    await this.#turns.take(() => this.#start());
+  }
+
+  async #start(): Promise<void> {
     if (this.#daemon !== null) return;
     const { directory, dialect, time } = this.#parts;
     const isFirst = this.#port === 0;

@@ -19,6 +19,7 @@ export interface SandboxOptions {
 
 const patienceMs = 30_000;
 const lookMs = 20;
+const longestAdvanceMs = 1_000 * 365 * 24 * 60 * 60 * 1000;
 
 /**
  * Starts a store and an agent in front of it in this process, on free ports of this machine: what a program meets
@@ -62,9 +63,11 @@ export class Sandbox implements AsyncDisposable {
     this.store.onReturn = () => this.agent.syncNow();
   }
 
-  /** Puts the clocks of the store and the agent forward; `ms` is 0 or more. */
+  /** Puts the clocks of the store and the agent forward, by up to 1,000 years. */
   advance(ms: number): void {
-    if (!(ms >= 0)) throw new RangeError('A clock is put forward only.');
+    if (!(ms >= 0 && ms <= longestAdvanceMs)) {
+      throw new RangeError('A clock is put forward only, by up to 1,000 years.');
+    }
     this.#time.advance(ms);
   }
 

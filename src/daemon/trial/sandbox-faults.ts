@@ -17,7 +17,7 @@ export function misbehave(server: FastifyInstance, faults: SandboxFaults): void 
   const draw = drawsFrom(faults.seed);
   server.addHook('onRequest', async (request, reply) => {
     if (!isOfSpecification(request)) return;
-    if (faults.latencyMs > 0) await sleep(faults.latencyMs);
+    if (faults.latencyMs > 0) await sleep(faults.latencyMs, undefined, { ref: false });
     if (draw() < faults.errorRate) await reply.code(503).send({ error: 'a bad day, on purpose' });
   });
   server.addHook('onSend', async (request) => {

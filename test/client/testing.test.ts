@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { connect } from '../../src/client/index.ts';
+import { startSandbox } from '../../src/testing.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const run = promisify(execFile);
+const year = 365 * 24 * 60 * 60 * 1000;
+
+it('both sides of a sandbox are stopped and started in the order in which it is asked for', async () => {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
+  const { agent, store } = sandbox;
+  await Promise.all([
+    agent.stop(),
+    agent.start(),
+    agent.start(),
+    store.goAway(),
+    store.comeBack(),
+    store.comeBack(),
+  ]);
+  const program = connect({ url: agent.url, productSecret: sandbox.productSecret });
+  expect((await program.use('KEY', { waitMs: 5_000 })).pending).toBe(0);
+  await Promise.all([store.comeBack(), store.goAway()]);
+  await expect(store.license('KEY')).rejects.toThrow('fetch failed');
+});
+
+it('the clocks of a sandbox are put forward by years, and not beyond what dates can tell', async () => {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
+  for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY, 10_000 * year]) {
+    expect(() => {
+      sandbox.advance(ms);
+    }).toThrow(RangeError);
+  }
+  sandbox.advance(50 * year);
+  const program = connect({ url: sandbox.agent.url, productSecret: sandbox.productSecret });
+  expect(await program.verify('KEY')).toMatchObject({ verdict: 'valid', freshness: 'fresh' });
+});
+
+it('many sandboxes leave nothing behind that keeps a process, or warns', async () => {
+  const root = join(import.meta.dirname, '../..');
+  const program = `
+    const { startSandbox } = await import(${JSON.stringify(join(root, 'src/testing.ts'))});
+    const { connect } = await import(${JSON.stringify(join(root, 'src/client/index.ts'))});
+    for (let times = 0; times < 6; times += 1) {
+      await using sandbox = await startSandbox();
+      sandbox.store.setLatency(3_600_000);
+      const asking = { url: sandbox.agent.url, productSecret: sandbox.productSecret };
+      await connect(asking).verify('NEW', { deadlineMs: 100 });
+    }`;
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'program.mjs');
+  writeFileSync(file, program);
+  const { stderr } = await run(process.execPath, [file], { timeout: 55_000 });
+  expect(stderr).toBe('');
+}, 60_000);
