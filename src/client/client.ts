@@ -6,6 +6,7 @@ import { AgentAwayError, ConfigurationError, isProblem, ProblemError } from './e
 import { Exchange, type CallOptions, type Exchanging } from './exchange.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
 import { readAnsweredLicense, readProvenance, type ChangedLicense } from './license.ts';
+import type { ProblemCode } from './problem-code.ts';
 import type { Reply, Request } from './transport.ts';
 import type { Undetermined, Verdict } from './verdict.ts';
 
@@ -25,6 +26,8 @@ export interface ChangeOptions extends CallOptions {
   readonly waitMs?: number | undefined;
 }
 
+/** What is said of a key that nobody sold, and of what can be none: empty, or longer than any. */
+const noKey: readonly ProblemCode[] = ['license_not_found', 'parameters_invalid', 'headers_too_large'];
 const askingMs = 5_000;
 const changingMs = 15_000;
 
@@ -103,7 +106,7 @@ export class LatchkeyClient {
       if (!license.enabled) return { verdict: 'refused', reason: 'disabled', license, source: 'agent' };
       return { verdict: 'valid', license, source: 'agent', ...readProvenance(headers) };
     } catch (error) {
-      if (isProblem(error, 'license_not_found')) {
+      if (noKey.some((code) => isProblem(error, code))) {
         return { verdict: 'refused', reason: 'not_found', license: null, source: 'agent' };
       }
       const reason = reasonOf(error);

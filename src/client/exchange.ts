@@ -47,12 +47,12 @@ export class Exchange {
       ending.abort();
     };
     const timer = setTimeout(end, deadlineMs);
-    signal?.addEventListener('abort', end);
+    const forget = signal === undefined ? null : endWith(signal, end);
     try {
       return await this.#repeat(request, asking, ending.signal);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
+      forget?.();
     }
   }
 
@@ -109,6 +109,22 @@ export class Exchange {
       return error as NoReply;
     }
   }
+}
+
+/** What each signal ends. It has one listener for all calls, since Node 20 warns of more than ten. */
+const endings = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Gives what forgets it again. */
+function endWith(signal: AbortSignal, end: () => void): () => void {
+  const ends = endings.get(signal) ?? new Set();
+  if (!endings.has(signal)) {
+    endings.set(signal, ends);
+    signal.addEventListener('abort', () => {
+      for (const each of ends) each();
+    });
+  }
+  ends.add(end);
+  return () => ends.delete(end);
 }
 
 /** Whether it is what was asked for. */

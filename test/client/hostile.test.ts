@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   AgentAwayError,
   ConfigurationError,
@@ -146,22 +146,13 @@ describe('a program that asks for a long time', () => {
     const url = await listen(createHttpServer((_, response) => response.end(answered)));
     const program = ask({ url });
     const { signal } = new AbortController();
-    const added: string[] = [];
-    const removed: string[] = [];
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>) => (added.push(args[0]), add(...args));
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => (
-      removed.push(args[0]),
-      remove(...args)
-    );
+    const listening = vi.spyOn(signal, 'addEventListener');
     for (let call = 0; call < 50; call += 1) await program.verify(licenseKey, { signal });
     await Promise.all(Array.from({ length: 50 }, () => program.verify(licenseKey, { signal })));
     process.off('warning', hear);
     expect(warnings).toEqual([]);
     expect([...sockets].every((socket) => socket.listenerCount('connect') <= 1)).toBe(true);
-    expect(added.length).toBe(100);
-    expect(removed).toEqual(added);
+    expect(listening.mock.calls.length).toBeLessThanOrEqual(1);
     program.close();
   });
 });

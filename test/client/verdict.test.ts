@@ -100,6 +100,10 @@ describe('a program concludes', () => {
     expect(await verify('UNSEEN', program)).toBe('undetermined: unknown');
   });
 
+  it.each(['', ' ', '\0', 'x'.repeat(100_000)])('that what can be no key is none', async (typed) => {
+    expect(await verify(typed)).toBe('refused: not_found');
+  });
+
   it('nothing from a server that is no agent', async () => {
     const somebody = await startPlainServer((_, response) => response.writeHead(404).end('Not found'));
     await using _ = somebody;
