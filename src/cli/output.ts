@@ -94,16 +94,13 @@ export const processOutput: Output = createOutput(
   (text) => void process.stderr.write(text),
   {
     screen: () => ({
-      columns: process.stdout.isTTY ? process.stdout.columns || widthOfOldTerminals : null,
+      columns: process.stdout.isTTY ? process.stdout.columns : null,
       // Knows NO_COLOR, FORCE_COLOR, TERM and whether it is a terminal at all.
       hasColour: styleText('bold', '.', { stream: process.stdout }) !== '.',
     }),
     openRewrite: async () => (await import('log-update')).createLogUpdate(process.stdout),
   },
 );
-
-/** A terminal that does not tell its width has this one. */
-const widthOfOldTerminals = 80;
 
 const styles = {
   heading: 'bold',

@@ -64,3 +64,23 @@ test('a hostile e-mail address reaches a terminal as text, and the table fits it
   await plain.ended;
   expect(plain.written()).not.toContain(escape);
 }, 60_000);
+
+test.each([[['outbox', '--help']], [['init']]])(
+  'a terminal that does not tell its width has 80 columns: %j',
+  async (words) => {
+    const [unknown, usual] = await Promise.all(
+      [0, 80].map(async (columns) => {
+        await using terminal = openPseudoTerminal([...fromSource, ...words], { columns });
+        if (words[0] === 'init') {
+          await eventually(() => Promise.resolve(terminal.written().includes('└')));
+          terminal.type('\u0003');
+        }
+        await terminal.ended;
+        return terminal.written();
+      }),
+    );
+    expect(unknown).toBe(usual);
+    expect(unknown).toMatch(/.{40}/);
+  },
+  60_000,
+);
