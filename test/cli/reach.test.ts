@@ -26,6 +26,8 @@ test('what is advised can be typed as it stands where Latchkey is a script of th
   const { err } = await latchkey('status', '--state-dir', directory.path);
   expect(err).toContain(`Start it: npm run latchkey -- --state-dir ${directory.path} serve\n`);
   expect((await latchkey('status', '--jsn')).err).toContain('See: npm run latchkey -- status --help\n');
+  for (const name of ['HOME', 'XDG_CONFIG_HOME', 'XDG_STATE_HOME']) vi.stubEnv(name, directory.path);
+  expect((await latchkey('status')).err).toContain('Write a configuration: npm run latchkey -- init\n');
   vi.stubEnv('npm_lifecycle_event', 'test');
   expect((await latchkey('status', '--jsn')).err).toContain('See: latchkey status --help\n');
 });

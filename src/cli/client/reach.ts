@@ -5,7 +5,7 @@ import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFaults, toLoadOptions } from '../configuration.ts';
-import { formatPath, type Hint, hintFor } from '../hint.ts';
+import { formatPath, type Hint, hintFor, programName } from '../hint.ts';
 import { type Answer, type Call, call, type CallResult } from './call.ts';
 import { readToken } from './admin-token.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
@@ -100,8 +100,8 @@ function nothingHere({ places, stateDir }: Location): Failure {
     'latchkey: there is no configuration, and no daemon runs here; looked at',
     ...places.map((path) => `  ${formatPath(path)}`),
     `  ${stateDir} (where a daemon without a configuration keeps its state)`,
-    'Write a configuration: latchkey init',
-    'Or see first what it does: latchkey demo',
+    `Write a configuration: ${programName()} init`,
+    `Or see first what it does: ${programName()} demo`,
     'Or say where a daemon is: --state-dir DIR or --config FILE',
   ]);
 }
