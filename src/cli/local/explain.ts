@@ -1,3 +1,4 @@
+import { provenanceHeaderNames } from '../../domain/header-names.ts';
 import { problemTypePrefix } from '../../domain/problem.ts';
 import { suggest } from '../../config/suggestion.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
@@ -76,7 +77,7 @@ function kindOf({ kind, status }: Explanation): string {
 
 const ofWhat = {
   state: 'a change',
-  freshness: 'Latchkey-Freshness',
+  freshness: provenanceHeaderNames.freshness,
   readiness: '/readyz',
   exit_code: 'exit code',
 } as const;
