@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type LatchkeyClient, type Verdict } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
+import { listen } from '../support/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const day = 24 * 60 * 60 * 1000;
@@ -105,7 +104,7 @@ describe('a program concludes', () => {
   });
 
   it('nothing from a server that is no agent', async () => {
-    const somebody = await startPlainServer((_, response) => response.writeHead(404).end('Not found'));
+    const somebody = await listen(createServer((_, response) => response.writeHead(404).end('Not found')));
     await using _ = somebody;
     expect(await verify('VALID', connect({ url: somebody.url, productSecret: 'secret' }))).toBe(
       'undetermined: agent_away',
@@ -123,16 +122,4 @@ describe('a program concludes', () => {
 
 function programOf(sandbox: Sandbox): LatchkeyClient {
   return connect({ url: sandbox.agent.url, productSecret: sandbox.productSecret });
-}
-
-async function startPlainServer(answer: RequestListener): Promise<AsyncDisposable & { url: string }> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await server[Symbol.asyncDispose]();
-    },
-  };
 }

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, request, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
@@ -12,6 +10,7 @@ import {
   runExample,
   type ClientExample,
 } from '../support/client-examples.ts';
+import { listen } from '../support/listener.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../examples/clients/README.md'), 'utf8');
@@ -124,7 +123,7 @@ describe('the programs of examples/clients', () => {
   it.each(['<p>Welcome</p>', '{}', '{"data":null}', '[]'])(
     'conclude nothing from a program that has the port and answers %s',
     async (body) => {
-      await using somebody = await startServer((_, response) => response.end(body));
+      await using somebody = await listen(createServer((_, response) => response.end(body)));
       const said = await concludeAll('VALID', { url: somebody.url });
       expect(said).toEqual(promised('agent down'));
     },
@@ -156,36 +155,26 @@ async function startLossyFront(
   target: string,
 ): Promise<AsyncDisposable & { url: string; readonly lost: number }> {
   const seen = new Set<string>();
-  const server = await startServer((incoming, outgoing) => {
-    const { method, url, headers } = incoming;
-    const name = String(headers['idempotency-key']);
-    const passed = request(new URL(url ?? '', target), { method, headers }, (answer) => {
-      if (method === 'PUT' && !seen.has(name)) {
-        seen.add(name);
-        answer.resume().once('end', () => incoming.socket.destroy());
-        return;
-      }
-      outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
-      answer.pipe(outgoing);
-    });
-    incoming.pipe(passed);
-  });
+  const server = await listen(
+    createServer((incoming, outgoing) => {
+      const { method, url, headers } = incoming;
+      const name = String(headers['idempotency-key']);
+      const passed = request(new URL(url ?? '', target), { method, headers }, (answer) => {
+        if (method === 'PUT' && !seen.has(name)) {
+          seen.add(name);
+          answer.resume().once('end', () => incoming.socket.destroy());
+          return;
+        }
+        outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(outgoing);
+      });
+      incoming.pipe(passed);
+    }),
+  );
   return {
     ...server,
     get lost() {
       return seen.size;
-    },
-  };
-}
-
-async function startServer(answer: RequestListener): Promise<AsyncDisposable & { url: string }> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await server[Symbol.asyncDispose]();
     },
   };
 }

@@ -5,6 +5,8 @@ import { certificate, privateKey } from './certificate.ts';
 
 export interface Listener extends AsyncDisposable {
   readonly port: number;
+  /** For one that speaks plain HTTP. */
+  readonly url: string;
 }
 
 /** Opens a server of any kind on 127.0.0.1; disposing it ends its connections too. */
@@ -18,8 +20,10 @@ export async function listen(server: Server): Promise<Listener> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
+  const port = address !== null && typeof address === 'object' ? address.port : 0;
   return {
-    port: address !== null && typeof address === 'object' ? address.port : 0,
+    port,
+    url: `http://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();
