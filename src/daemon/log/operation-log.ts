@@ -1,17 +1,24 @@
+import { LRUCache } from 'lru-cache';
 import type { Traced } from '../../domain/operation-trace.ts';
 import { credentialLabel } from '../../service/access/credential.ts';
 import type { Log } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';
 
+const rememberedLabels = 1_000;
+
 /** Logs what happens to operations, so that a use is followed by one id (src/sync/README.md, The log of an operation). */
 export class OperationLog {
-  readonly #reader: Pick<Reader, 'tokens'>;
+  /** By credential; a token's label never changes, and a use is told some times. Empty: it has none. */
+  readonly #labels: LRUCache<string, string>;
   #log: Log | null = null;
   /** What the start did, before it was known under which secret license keys are hashed. */
   #early: readonly Traced[] = [];
 
   constructor(reader: Pick<Reader, 'tokens'>) {
-    this.#reader = reader;
+    this.#labels = new LRUCache<string, string>({
+      max: rememberedLabels,
+      memoMethod: (credential) => credentialLabel(reader, credential) ?? '',
+    });
   }
 
   /** Logs from now on, and what came before. */
@@ -39,17 +46,18 @@ export class OperationLog {
       ...(point === 'sent' && { attempt: attempts }),
       ...(isStuck && { error: lastError }),
       credential,
-      ...(label !== null && { label }),
+      ...(label !== '' && { label }),
       requestId,
     };
   }
 
   /** A store that cannot be read must not keep a write from being answered. */
-  #labelOf(credential: string | null): string | null {
+  #labelOf(credential: string | null): string {
+    if (credential === null) return '';
     try {
-      return credentialLabel(this.#reader, credential);
+      return this.#labels.memo(credential);
     } catch {
-      return null;
+      return '';
     }
   }
 }
