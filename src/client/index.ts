@@ -1,6 +1,7 @@
 /**
  * A client for software that asks a Latchkey agent: license keys and coupons, over TCP or the socket. It has no
- * dependencies, and runs on Node 20 and later and in Electron's main process.
+ * dependencies, and runs on Node 20 and later. It is made for
+ * Electron's main process too, where it was never tried.
  */
 export { connect, LatchkeyClient, type ChangeOptions, type ConnectOptions } from './client.ts';
 export { type AddressOptions } from './address.ts';
