@@ -12,7 +12,6 @@ const config: ViteUserConfig = defineConfig({
           name: 'in process',
           include: ['test/**/*.test.ts'],
           exclude: real,
-          benchmark: { include: ['test/bench/**/*.bench.ts'] },
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
@@ -23,7 +22,6 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: 'real processes',
           include: real,
-          benchmark: { include: [] },
           testTimeout: 120_000,
           hookTimeout: 60_000,
           // Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once

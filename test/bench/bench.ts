@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { load, type Measured } from './load/load.ts';
+import type { Job } from './load/job.ts';
+import type { Argv, Started } from './process.ts';
+import { programs, root, type Form } from './program.ts';
+
+/** How long and how often is measured. */
+export type Effort = {
+  readonly rounds: number;
+  /** Of one round of one contestant. */
+  readonly seconds: number;
+  /** Sizes of stores and counts of requests are multiplied by it. */
+  readonly scale: number;
+};
+
+export const fullEffort: Effort = { rounds: 5, seconds: 1, scale: 1 };
+/** To see that everything works; its figures say nothing. */
+export const quickEffort: Effort = { rounds: 1, seconds: 0.1, scale: 0.002 };
+
+/** What every theme measures with: the program, a directory, and the servers that it has started. */
+export class Bench implements AsyncDisposable {
+  readonly effort: Effort;
+  readonly form: Form;
+  readonly program: Argv;
+  /** For stores: on the disk of this repository, since /tmp may be kept in memory. */
+  readonly directory: string;
+  readonly environment: NodeJS.ProcessEnv;
+  /** The directories of stores that were made, by their contents. */
+  readonly stores: Map<string, Promise<string>> = new Map();
+  readonly #sockets: string = mkdtempSync(join(tmpdir(), 'latchkey-bench-'));
+  readonly #servers: Started[] = [];
+  #socketCount = 0;
+
+  constructor(form: Form, effort: Effort) {
+    this.form = form;
+    this.effort = effort;
+    this.program = programs[form];
+    mkdirSync(join(root, 'dist/bench'), { recursive: true });
+    this.directory = mkdtempSync(join(root, 'dist/bench/run-'));
+    const { PATH } = process.env;
+    this.environment = { PATH, HOME: this.directory };
+  }
+
+  /** So many in a full run, fewer in a quick one, at least 100. */
+  count(full: number): number {
+    return Math.max(100, Math.round(full * this.effort.scale));
+  }
+
+  /** A new path, short enough for a Unix socket. */
+  socketPath(): string {
+    this.#socketCount += 1;
+    return join(this.#sockets, `${this.#socketCount}.sock`);
+  }
+
+  /** Ends a server with the theme that has started it, at the latest. */
+  keep<Kept extends Started>(server: Kept): Kept {
+    this.#servers.push(server);
+    return server;
+  }
+
+  async stopServers(): Promise<void> {
+    await Promise.all(this.#servers.splice(0).map((server) => server.stop()));
+  }
+
+  /** Puts a server under load for a round. */
+  async load(
+    server: Pick<Started, 'pid'>,
+    job: Omit<Job, 'ending' | 'rate'> & Partial<Job>,
+  ): Promise<Measured> {
+    return await load(server.pid, { ending: { seconds: this.effort.seconds }, rate: null, ...job });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopServers();
+    await rm(this.directory, { recursive: true, force: true });
+    await rm(this.#sockets, { recursive: true, force: true });
+  }
+}

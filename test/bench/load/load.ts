@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import { output, processorTime } from '../process.ts';
+import type { Job, LoadResult } from './job.ts';
+import { runWrk } from './wrk.ts';
+
+const ownGenerator = join(import.meta.dirname, 'generator.ts');
+
+/** A load, and what it cost the server. */
+export type Measured = LoadResult & {
+  readonly connections: number;
+  readonly perSecond: number;
+  /** Processor time of the server for each request, all its threads together, in µs; null where it is not told. */
+  readonly processorMicros: number | null;
+  /** How many processors the server used or waited for: below 1 it was not the limit; null where it is not told. */
+  readonly busy: number | null;
+  readonly generator: 'wrk' | 'own';
+};
+
+/** Puts a server under load from a process of its own. Throws when a request failed. */
+export async function load(pid: number, job: Job): Promise<Measured> {
+  const before = processorTime(pid);
+  const { generator, ...result } = await run(job);
+  const after = processorTime(pid);
+  if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
+  if (result.requests === 0) throw new Error('no request was answered');
+  const used = before === null || after === null ? null : after.used - before.used;
+  const waited = before === null || after === null ? 0 : after.waited - before.waited;
+  return {
+    ...result,
+    connections: job.connections,
+    generator,
+    perSecond: result.requests / result.seconds,
+    processorMicros: used === null ? null : (used * 1000) / result.requests,
+    busy: used === null ? null : (used + waited) / 1000 / result.seconds,
+  };
+}
+
+async function run(job: Job): Promise<LoadResult & { generator: 'wrk' | 'own' }> {
+  const wrk = await runWrk(job);
+  if (wrk !== null) return { ...wrk, generator: 'wrk' };
+  const text = await output([process.execPath, ownGenerator, JSON.stringify(job)]);
+  return { ...(JSON.parse(text) as LoadResult), generator: 'own' };
+}

@@ -1,0 +1,98 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** A process that was started for the measurement. */
+export interface Started extends AsyncDisposable {
+  readonly pid: number;
+  /** Its first line that `isReady` accepted. */
+  readonly line: string;
+  /** When that line came, in ms since the process was started. */
+  readonly readyMs: number;
+  readonly signal: (name: NodeJS.Signals) => void;
+  /** Asks it to end, and waits until it has. */
+  readonly stop: () => Promise<void>;
+}
+
+export type Argv = readonly [file: string, ...argv: string[]];
+
+/** Those that run: none outlives the measurement, however it ends. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Starts a process and waits for its line that says that it is ready. */
+export async function start(
+  [file, ...argv]: Argv,
+  isReady: (line: string) => boolean,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Started> {
+  const before = performance.now();
+  const child = spawn(file, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let complaints = '';
+  child.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()));
+  const ended = once(child, 'close').then(() => running.delete(child));
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  void ended.then(() => reject(new Error(`${[file, ...argv].join(' ')} ended: ${complaints}`)));
+  // It goes on reading: a pipe that is full would stop the process.
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (isReady(line)) resolve(line);
+  });
+  const line = await promise;
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  return {
+    pid: child.pid ?? -1,
+    line,
+    readyMs: performance.now() - before,
+    signal: (name) => void child.kill(name),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** Runs a process to its end and gives what it printed. */
+export async function output([file, ...argv]: Argv, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const child = spawn(file, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let text = '';
+  let complaints = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (complaints += chunk.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  running.delete(child);
+  if (code !== 0) throw new Error(`${[file, ...argv].join(' ')} ended with ${code}: ${complaints}`);
+  return text;
+}
+
+/** What the threads of a process have had so far, in ms: of processors, and of waiting for one that others had. */
+export type ProcessorTime = { readonly used: number; readonly waited: number };
+
+/** All threads together; null where /proc is not there. */
+export function processorTime(pid: number): ProcessorTime | null {
+  try {
+    const times = readdirSync(`/proc/${pid}/task`).map((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ').map(Number),
+    );
+    const sum = (column: number): number =>
+      times.reduce((total, each) => total + (each[column] ?? 0), 0) / 1e6;
+    return { used: sum(0), waited: sum(1) };
+  } catch {
+    return null;
+  }
+}
+
+/** The resident memory of a process in MiB; null where /proc is not there. */
+export function residentMib(pid: number): number | null {
+  try {
+    const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    return line === null ? null : Number(line[1]) / 1024;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Argv } from './process.ts';
+
+export const root: string = join(import.meta.dirname, '../..');
+
+/** In which form the program is measured. */
+export type Form = 'build' | 'executable' | 'source';
+
+/** The program in one of its forms, as people start it. */
+export const programs: Readonly<Record<Form, Argv>> = {
+  build: [process.execPath, join(root, 'dist/cli/launcher.js')],
+  executable: [join(root, 'dist/executable/latchkey')],
+  source: [process.execPath, join(root, 'src/cli/launcher.js')],
+};
+
+export function isThere(form: Form): boolean {
+  return existsSync(programs[form].at(-1) ?? '');
+}
+
+/** Builds what npm would install where it is missing, or older than a source. */
+export function buildWhereStale(): void {
+  const built = programs.build.at(-1) ?? '';
+  if (existsSync(built) && statSync(built).mtimeMs > latestChange()) return;
+  process.stderr.write('npm run build …\n');
+  const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm run build ended with ${status}: ${stderr}`);
+}
+
+/** Of the sources, in epoch ms. */
+function latestChange(): number {
+  const entries = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const times = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).mtimeMs);
+  return Math.max(...times, statSync(join(root, 'package.json')).mtimeMs);
+}

@@ -1,0 +1,117 @@
+/**
+ * The server to compare with: `node:http`, and the least that verify and use can do. It checks the secret, looks
+ * into a Map, and writes JSON. A use adds one in the Map, or in a transaction of its own of SQLite, as durable as
+ * Latchkey's. It also serves as the upstream of agents, and tells when it was asked for uses.
+ * `node bare.ts OPTIONS` prints where it listens as JSON.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { licenseKeyOf } from '../license-keys.ts';
+import { secret } from '../sample.ts';
+
+export type BareOptions = {
+  /** How many license keys it knows, from number 0. */
+  readonly licenses: number;
+  /** A Unix socket to listen on besides TCP. */
+  readonly socket: string | null;
+  /** A new database file for uses; null: they are kept in memory. */
+  readonly database: string | null;
+  /** Takes requests and never answers. */
+  readonly hangs: boolean;
+};
+
+/** What `GET /uses` tells: how many there were, and when the first and the last, in ms. */
+export type UsesSeen = { count: number; firstAt: number; lastAt: number };
+
+type License = { license_key: string; uses: number } & Record<string, unknown>;
+
+const options = JSON.parse(process.argv[2] ?? '') as BareOptions;
+const licenses = new Map<string, License>();
+for (let number = 0; number < options.licenses; number += 1) {
+  const license_key = licenseKeyOf(number);
+  licenses.set(license_key, {
+    license_key,
+    enabled: true,
+    product_link: 'bench',
+    buyer_email: 'buyer@example.com',
+    uses: 0,
+    date: '2026-01-01T00:00:00+00:00',
+  });
+}
+const addUse = options.database === null ? addUseInMemory : transactionEach(options.database);
+const seen: UsesSeen = { count: 0, firstAt: 0, lastAt: 0 };
+
+const serve = (request: IncomingMessage, response: ServerResponse): void => {
+  if (options.hangs) return;
+  if (request.url === '/uses') {
+    answer(response, 200, seen);
+    return;
+  }
+  if (request.headers['product-secret-key'] !== secret) {
+    answer(response, 401, { error: 'Unauthorized' });
+    return;
+  }
+  if (request.method === 'GET') {
+    const url = request.url ?? '';
+    answerLicense(response, licenses.get(url.slice(url.indexOf('license_key=') + 12)));
+    return;
+  }
+  let body = '';
+  request.setEncoding('latin1');
+  request.on('data', (chunk: string) => (body += chunk));
+  request.on('end', () => {
+    const key = new URLSearchParams(body).get('license_key') ?? '';
+    seen.count += 1;
+    seen.lastAt = performance.now();
+    if (seen.count === 1) seen.firstAt = seen.lastAt;
+    answerLicense(response, addUse(key));
+  });
+};
+
+const tcp = createServer(serve).listen(0, '127.0.0.1');
+const servers = [tcp];
+if (options.socket !== null) servers.push(createServer(serve).listen(options.socket));
+for (const server of servers) server.keepAliveTimeout = 60_000;
+await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
+process.stdout.write(`${JSON.stringify({ port: (tcp.address() as AddressInfo).port })}\n`);
+
+function answerLicense(response: ServerResponse, license: License | undefined): void {
+  if (license === undefined) answer(response, 404, { error: 'Not Found' });
+  else answer(response, 200, { data: license });
+}
+
+function answer(response: ServerResponse, status: number, value: unknown): void {
+  const text = JSON.stringify(value);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+function addUseInMemory(key: string): License | undefined {
+  const license = licenses.get(key);
+  if (license !== undefined) license.uses += 1;
+  return license;
+}
+
+function transactionEach(file: string): (key: string) => License | undefined {
+  const database = new DatabaseSync(file);
+  database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    CREATE TABLE license (license_key TEXT PRIMARY KEY NOT NULL, uses INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    BEGIN`);
+  const add = database.prepare('INSERT INTO license (license_key, uses) VALUES (?, 0)');
+  for (const key of licenses.keys()) add.run(key);
+  database.exec('COMMIT');
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  const update = database.prepare('UPDATE license SET uses = uses + 1 WHERE license_key = ? RETURNING uses');
+  const commit = database.prepare('COMMIT');
+  return (key) => {
+    begin.run();
+    const row = update.get(key);
+    commit.run();
+    const license = licenses.get(key);
+    return license === undefined ? undefined : { ...license, uses: Number(row?.['uses']) };
+  };
+}

@@ -1,0 +1,69 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Bench } from './bench.ts';
+import type { Target } from './load/job.ts';
+import { start, type Argv, type Started } from './process.ts';
+import type { BareOptions } from './reference/bare.ts';
+import { productKey, secret } from './sample.ts';
+
+/** A server to put under load. */
+export type Server = Started & {
+  readonly tcp: { readonly port: number };
+  readonly socket: { readonly socket: string };
+};
+
+const bare = join(import.meta.dirname, 'reference/bare.ts');
+
+/** Starts the reference server; without options it keeps uses in memory. */
+export async function startBare(bench: Bench, options: Partial<BareOptions> = {}): Promise<Server> {
+  const socket = bench.socketPath();
+  const all: BareOptions = { licenses: 1000, database: null, hangs: false, ...options, socket };
+  const started = await start([process.execPath, bare, JSON.stringify(all)], () => true);
+  const { port } = JSON.parse(started.line) as { port: number };
+  return bench.keep({ ...started, tcp: { port }, socket: { socket } });
+}
+
+/** How a Latchkey is started. */
+export type LatchkeyOptions = {
+  /** A state directory of `stores.ts`. */
+  readonly state: string;
+  /** Of an agent: its upstream. An authority has none. */
+  readonly upstream?: Target & { port: number };
+  /** Further settings, as in the configuration file. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** What runs it, such as strace. */
+  readonly under?: readonly string[];
+};
+
+/** Starts Latchkey as people run it, and waits until it is ready. */
+export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Promise<Server> {
+  const socket = bench.socketPath();
+  const [file, ...first] = bench.program;
+  const serve = [file, ...first, 'serve', '--config', writeConfiguration(bench, options, socket)];
+  const started = await start(
+    [...(options.under ?? []), ...serve] as unknown as Argv,
+    isReady,
+    bench.environment,
+  );
+  const ready = JSON.parse(started.line) as { tcp: string };
+  return bench.keep({ ...started, tcp: { port: Number(new URL(ready.tcp).port) }, socket: { socket } });
+}
+
+function writeConfiguration(
+  bench: Bench,
+  { state, upstream, settings }: LatchkeyOptions,
+  socket: string,
+): string {
+  const agent = upstream && {
+    upstream: { base_url: `http://127.0.0.1:${upstream.port}` },
+    products: [{ key: productKey, secret }],
+  };
+  const listen = { tcp: '127.0.0.1:0', socket };
+  const file = join(mkdtempSync(join(bench.directory, 'config-')), 'config.yaml');
+  writeFileSync(file, JSON.stringify({ state_dir: state, listen, ...agent, ...settings }), { mode: 0o600 });
+  return file;
+}
+
+function isReady(line: string): boolean {
+  return line.startsWith('{') && (JSON.parse(line) as { msg?: string }).msg === 'ready';
+}

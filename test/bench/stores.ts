@@ -1,0 +1,141 @@
+import { hash } from 'node:crypto';
+import { cp, mkdtemp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { v7 } from 'uuid';
+import type { Bench } from './bench.ts';
+import { LocalClient } from '../../src/daemon/trial/local-client.ts';
+import { currentBoot } from '../../src/service/lifecycle/boot.ts';
+import type { Transaction } from '../../src/service/tables.ts';
+import { checkpoint, openWriting } from '../../src/store/connection.ts';
+import { openStore } from '../../src/store/files/open.ts';
+import { licenseKeyOf } from './license-keys.ts';
+import { productKey, secret } from './sample.ts';
+import { startBare, startLatchkey } from './server.ts';
+
+/** What lies in a store. */
+export type StoreContents = {
+  readonly role: 'authority' | 'agent';
+  /** License keys that it knows, from number 0. */
+  readonly licenses: number;
+  /** Of an agent: uses that wait for its upstream, each of another key, from number 0. */
+  readonly waiting?: number;
+};
+
+const refreshMs = 6 * 3_600_000;
+
+/** A copy of a store, which is made once a run for the same contents. Gives its state directory. */
+export async function copyOfStore(bench: Bench, contents: StoreContents): Promise<string> {
+  const key = JSON.stringify(contents);
+  const made = bench.stores.get(key) ?? makeStore(bench, contents);
+  bench.stores.set(key, made);
+  const directory = await mkdtemp(join(bench.directory, 'state-'));
+  await cp(await made, directory, { recursive: true });
+  return directory;
+}
+
+/** Makes a store: the program itself makes it and the product, its tables are filled in one transaction. */
+export async function makeStore(bench: Bench, contents: StoreContents): Promise<string> {
+  const directory = await mkdtemp(join(bench.directory, 'store-'));
+  await takeIntoUse(bench, directory, contents.role);
+  using store = openStore({ directory });
+  using writing = openWriting(store.databasePath);
+  writing.database.exec('BEGIN');
+  if (contents.role === 'authority') fillAuthority(writing.transaction, contents);
+  else fillAgent(writing.transaction, contents);
+  writing.database.exec('COMMIT');
+  checkpoint(writing);
+  return directory;
+}
+
+async function takeIntoUse(bench: Bench, state: string, role: StoreContents['role']): Promise<void> {
+  if (role === 'agent') {
+    await using upstream = await startBare(bench);
+    await using agent = await startLatchkey(bench, { state, upstream: upstream.tcp });
+    void agent;
+    return;
+  }
+  await using authority = await startLatchkey(bench, { state });
+  const token = (await readFile(join(state, 'admin.token'), 'utf8')).trim();
+  const admin = new LocalClient(`http://127.0.0.1:${authority.tcp.port}`, {
+    authorization: `Bearer ${token}`,
+  });
+  const product = { name: 'Measured product', product_key: productKey, secret };
+  const { status, body } = await admin.postJson('/admin/v1/products', product);
+  if (status >= 300) throw new Error(`the product was refused: ${JSON.stringify(body)}`);
+}
+
+function fillAuthority({ licenses }: Transaction, contents: StoreContents): void {
+  const createdAt = Date.now();
+  for (const licenseKey of sortedKeys(contents.licenses)) {
+    licenses.put({
+      licenseKey,
+      productKey,
+      buyerEmail: buyerOf(licenseKey),
+      uses: 0,
+      enabled: true,
+      createdAt,
+    });
+  }
+}
+
+/** Every key was just observed, as by the start that follows: what waits can be sent without reading it first. */
+function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreContents): void {
+  const now = Date.now();
+  const boot = currentBoot(transaction) + 1;
+  const changed = new Set(Array.from({ length: waiting }, (_, number) => licenseKeyOf(number)));
+  for (const licenseKey of sortedKeys(licenses)) {
+    const pending = changed.has(licenseKey) ? 1 : 0;
+    transaction.observations.put({
+      license: {
+        licenseKey,
+        productKey: 'bench',
+        buyerEmail: buyerOf(licenseKey),
+        uses: 0,
+        enabled: true,
+        createdAt: now,
+      },
+      local: { uses: pending, enabled: true, pending },
+      productKey,
+      confirmedAt: now,
+      boot,
+      manyWriters: false,
+      missingSince: null,
+      gone: false,
+      readFirst: false,
+      askedAt: now,
+      refreshAt: now + refreshMs,
+    });
+  }
+  for (const subject of changed) addUse(transaction, subject, now);
+}
+
+function addUse({ operations }: Transaction, subject: string, now: number): void {
+  operations.add({
+    id: v7(),
+    kind: 'usage',
+    subject,
+    productKey,
+    createdAt: now,
+    credential: `product:${productKey}`,
+    requestId: null,
+    attempts: 0,
+    failures: 0,
+    nextAt: now,
+    outage: false,
+    lastError: null,
+    fencedUntil: null,
+    upstream: null,
+    seenEnabled: null,
+    payload: null,
+    progress: { state: 'pending', doubtful: false },
+  });
+}
+
+/** In the order of the table, in which they are written fastest. */
+function sortedKeys(count: number): string[] {
+  return Array.from({ length: count }, (_, number) => licenseKeyOf(number)).sort();
+}
+
+function buyerOf(licenseKey: string): string {
+  return `buyer-${hash('sha256', licenseKey).slice(0, 12)}@example.com`;
+}

@@ -1,0 +1,60 @@
+import type { Figure } from './figure.ts';
+import { isReached, type Goal, type Row, type Source, type Unit } from './theme.ts';
+
+const headings = ['', 'median', 'spread', 'goal', '', 'of'];
+
+/** The cells of a row: what, median, lowest and highest round, goal, whether it is reached, what it comes from. */
+export function cellsOf({ what, unit, figure, goal, from, note }: Row): string[] {
+  const sources = Object.entries(from).map(([name, source]) => `${name} ${showSource(source)}`);
+  const last = [sources.join(', '), note ?? ''].filter((text) => text !== '').join('; ');
+  if (figure === null) return [what, '–', '', showGoal(goal, unit), '', last];
+  const verdict = goal === null ? '' : isReached(goal, figure) ? 'reached' : 'missed';
+  return [what, show(figure.median, unit), showSpread(figure, unit), showGoal(goal, unit), verdict, last];
+}
+
+/** One row as it is measured, for a terminal. */
+export function textLine(row: Row): string {
+  const [what = '', median = '', spread = '', goal = '', verdict = '', last = ''] = cellsOf(row);
+  const cells = [
+    what.padEnd(62),
+    median.padStart(11),
+    spread.padEnd(19),
+    goal.padEnd(9),
+    verdict.padEnd(8),
+    last,
+  ];
+  return cells.join(' ').trimEnd();
+}
+
+/** The whole table, for README.md; prettier would write it the same. */
+export function markdownTable(rows: readonly Row[]): string {
+  const lines = [headings, ...rows.map(cellsOf)];
+  const widths = headings.map((_, column) =>
+    Math.max(3, ...lines.map((cells) => (cells[column] ?? '').length)),
+  );
+  const join = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const padded = lines.map((cells) => join(cells.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
+  const rule = join(widths.map((width) => '-'.repeat(width)));
+  return [padded[0], rule, ...padded.slice(1)].join('\n');
+}
+
+function showSource({ figure, unit, processorMicros }: Source): string {
+  const reached = show(figure.median, unit);
+  return processorMicros === null || unit !== '/s' ? reached : `${reached} at ${show(processorMicros, 'µs')}`;
+}
+
+function showGoal(goal: Goal | null, unit: Unit): string {
+  if (goal === null) return '';
+  return 'atLeast' in goal ? `≥ ${show(goal.atLeast, unit)}` : `≤ ${show(goal.atMost, unit)}`;
+}
+
+function showSpread({ low, high }: Figure, unit: Unit): string {
+  return low === high ? '' : `${show(low, unit, false)}–${show(high, unit, false)}`;
+}
+
+function show(value: number, unit: Unit, withUnit = true): string {
+  const digits = unit === '×' || (Math.abs(value) < 10 && unit === 'ms') ? 2 : 0;
+  const text = value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  if (!withUnit) return text;
+  return unit === '/s' ? `${text}/s` : `${text} ${unit}`;
+}
