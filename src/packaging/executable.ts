@@ -11,20 +11,17 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { build } from 'rolldown';
 import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
+import { bundle, workers, workerSource } from './bundle.ts';
 
 const root = join(import.meta.dirname, '../..');
 const output = join(root, 'dist/executable/latchkey');
 
-/** The entry points of threads; each becomes an asset. */
-const workers = ['backup-worker', 'integrity-worker', 'writer-worker'];
-
 const workshop = mkdtempSync(join(tmpdir(), 'latchkey-executable-'));
 try {
-  const main = await bundle('src/cli/main.ts');
+  const main = await bundleOne('src/cli/main.ts');
   const assets: Record<string, string> = { 'package.json': join(root, 'package.json') };
-  for (const worker of workers) assets[`${worker}.js`] = await bundle(`src/daemon/threads/${worker}.ts`);
+  for (const worker of workers) assets[`${worker}.js`] = await bundleOne(workerSource(worker));
   for (const name of viewerFiles) assets[name] = viewerPath(name);
   mkdirSync(dirname(output), { recursive: true });
   combine({ main, assets, executable: strippedNode() });
@@ -32,18 +29,10 @@ try {
   rmSync(workshop, { recursive: true });
 }
 
-/** Puts an entry point and all that it imports into one file; gives its path. Names stay, for stack traces. */
-async function bundle(entry: string): Promise<string> {
+/** Puts an entry point and all that it imports into one file; gives its path. */
+async function bundleOne(entry: string): Promise<string> {
   const file = join(workshop, basename(entry).replace('.ts', '.js'));
-  await build({
-    input: join(root, entry),
-    platform: 'node',
-    // A warning would be of something that is missing at run time.
-    onLog: (_level, { message }) => {
-      throw new Error(message);
-    },
-    output: { file, format: 'esm', codeSplitting: false, comments: false },
-  });
+  await bundle(entry, { file, codeSplitting: false });
   return file;
 }
 

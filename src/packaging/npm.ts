@@ -1,10 +1,12 @@
 /**
- * Builds in `dist` what the npm package holds: the compiled program, its launcher as it is, and its man page.
- * `npm run build` calls it, and so does `npm pack`.
+ * Builds in `dist` what the npm package holds: the program, with all that it imports in few files, its launcher as
+ * it is, its types, and its man page. `npm run build` calls it, and so does `npm pack`.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundle, workers, workerSource } from './bundle.ts';
+import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
 const inRoot = (path: string): string => join(root, path);
@@ -12,7 +14,23 @@ const inRoot = (path: string): string => join(root, path);
 // Of files that are no longer in src nothing stays.
 for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
-execFileSync(process.execPath, compiler, { stdio: 'inherit' });
+execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 'inherit' });
+// All in one folder, as deep as in src: what is looked for beside a module is found from whichever file holds it.
+const threads = workers.map((worker) => [`cli/${worker}`, workerSource(worker)]);
+await bundle(
+  {
+    index: 'src/index.ts',
+    testing: 'src/testing.ts',
+    'cli/main': 'src/cli/main.ts',
+    ...Object.fromEntries(threads),
+  },
+  {
+    dir: inRoot('dist'),
+    chunkFileNames: 'cli/[name]-[hash].js',
+    codeSplitting: { groups: [{ name: 'builtins', test: /^\0node:/ }] },
+  },
+);
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
+writeFileSync(inRoot('dist/third-party.txt'), thirdPartyNotices(root));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);
 writeFileSync(inRoot('dist/latchkey.1'), manual);

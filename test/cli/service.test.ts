@@ -25,7 +25,7 @@ test('print shows the whole unit and touches nothing', async () => {
   const { code, out } = await latchkey('service', 'print', '--root', root.path);
   expect(code).toBe(0);
   expect(out).toContain(`ExecStart=${process.execPath} `);
-  expect(out).toContain('src/cli/main.ts serve\n');
+  expect(out).toContain('src/cli/launcher.js serve\n');
   for (const line of [
     'Type=notify',
     'NotifyAccess=all',

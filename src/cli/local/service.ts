@@ -184,10 +184,9 @@ function refusePlan(output: Output, refusals: readonly string[]): number {
 /** The full path of this program, since a service does not have this user's PATH. */
 function thisProgram(): readonly string[] {
   if (isSea()) return [process.execPath];
-  return [
-    process.execPath,
-    join(import.meta.dirname, `../main${import.meta.filename.endsWith('.ts') ? '.ts' : '.js'}`),
-  ];
+  // The build has all of the program in the folder of the launcher.
+  const launcher = import.meta.filename.endsWith('.ts') ? '../launcher.js' : 'launcher.js';
+  return [process.execPath, join(import.meta.dirname, launcher)];
 }
 
 function pathOf({ user, root = '/' }: Args): string {

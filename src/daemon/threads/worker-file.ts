@@ -7,6 +7,6 @@ export type WorkerName = 'backup-worker' | 'integrity-worker' | 'writer-worker';
 export function workerFile(name: WorkerName): URL {
   // Only data: tells a worker that its text is a module.
   if (isSea()) return new URL(`data:text/javascript,${encodeURIComponent(getAsset(`${name}.js`, 'utf8'))}`);
-  // The build has the same names with another extension.
+  // The build has all of the program in one folder, and the same names there with another extension.
   return new URL(`./${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 }

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { build, type OutputOptions, type Plugin } from 'rolldown';
+
+const root = join(import.meta.dirname, '../..');
+
+/** The entry points of threads, by the names that `daemon/threads/worker-file.ts` looks for. */
+export const workers: readonly string[] = ['backup-worker', 'integrity-worker', 'writer-worker'];
+
+/** Where the source of a thread is, from the root of the repository. */
+export function workerSource(worker: string): string {
+  return `src/daemon/threads/${worker}.ts`;
+}
+
+/**
+ * Puts entry points (paths from the root of the repository) and all that they import, also from packages, into few
+ * files: a module is found, read and linked in far less time when it is not a file of its own. Names stay, for
+ * stack traces.
+ */
+export async function bundle(input: string | Record<string, string>, output: OutputOptions): Promise<void> {
+  await build({
+    input,
+    cwd: root,
+    platform: 'node',
+    plugins: [builtinsOnUse],
+    // A warning would be of something that is missing at run time.
+    onLog: (_level, { message }) => {
+      throw new Error(message);
+    },
+    output: { format: 'esm', comments: false, ...output },
+  });
+}
+
+/**
+ * An import statement reads every export of a module of Node, and so loads what lies behind each: behind `node:http`
+ * a whole `fetch`, which nothing here uses. Here an export is read where it is used.
+ */
+const builtinsOnUse: Plugin = {
+  name: 'builtins-on-use',
+  resolveId: {
+    filter: { id: /^node:/ },
+    // The bundler's own runtime, by which the module of an import is made, comes before it.
+    handler: (id, importer, { kind }) =>
+      kind === 'import-statement' && importer?.startsWith('\0') !== true ? `\0${id}` : null,
+  },
+  load: {
+    filter: { id: /^\0node:/ },
+    handler: (id) => `module.exports = process.getBuiltinModule('${id.slice(1)}');`,
+  },
+};
