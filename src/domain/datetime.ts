@@ -10,9 +10,11 @@ export function parseDatetime(text: string): number | null {
   const match = rfc3339.exec(text);
   if (match === null) return null;
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = match;
-  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
-  const asUtc = Date.parse(`${local}Z`);
-  if (Number.isNaN(asUtc) || !new Date(asUtc).toISOString().startsWith(local)) return null;
-  const epochMs = Date.parse(`${local}${fraction}${zone.toUpperCase()}`);
+  const asUtc = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  // The 31st of a shorter month, and 24:00, count as the next day.
+  const date = new Date(asUtc);
+  if (date.getUTCDate() !== Number(day) || date.getUTCHours() !== Number(hour)) return null;
+  if (fraction === '' && (zone === 'Z' || zone === '+00:00')) return asUtc;
+  const epochMs = Date.parse(text.toUpperCase().replace(' ', 'T'));
   return Number.isNaN(epochMs) ? null : epochMs;
 }

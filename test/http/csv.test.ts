@@ -10,11 +10,10 @@ async function read(text: string | Uint8Array, chunk = 7): Promise<CsvRow[]> {
     bytes.subarray(index * chunk, (index + 1) * chunk),
   );
   const rows: CsvRow[] = [];
-  for await (const row of readCsv(Readable.from(chunks))) rows.push(row);
+  for await (const more of readCsv(Readable.from(chunks))) rows.push(...more);
   return rows;
 }
-const cellsOf = (row: CsvRow | undefined): object =>
-  row !== undefined && 'cells' in row ? Object.fromEntries(row.cells) : {};
+const cellsOf = (row: CsvRow | undefined): object => (row !== undefined && 'cells' in row ? row.cells : {});
 
 test.for(['\n', '\r\n', '\r'])('a row is named by its line, whatever ends it: %j', async (end) => {
   const rows = await read(['\uFEFFa,b', '1,ü', '', '"two', 'lines",""""', '3', '4,'].join(end));
@@ -39,7 +38,7 @@ test('what is before a quote that is never closed is read, and then it is told w
     [`a,b\n1,2\n3,4\n5,"6\n${'7,8\n'.repeat(20_000)}`].map((text) => Buffer.from(text)),
   );
   const reading = (async () => {
-    for await (const row of readCsv(source)) rows.push(row);
+    for await (const more of readCsv(source)) rows.push(...more);
   })();
   await expect(reading).rejects.toThrow('Behind line 3 a quote is not closed');
   expect(rows.map(cellsOf)).toEqual([
@@ -61,6 +60,18 @@ test('what is written as CSV is read again, in pieces of any length', async () =
       const rows = await read(stringify([['a', 'b'], ...filled], { record_delimiter: '\r\n' }), chunk);
       const expected = filled.map(([a, b]) => (b === '' ? { a } : { a, b }));
       expect(rows.map(cellsOf)).toEqual(expected);
+    }),
+  );
+});
+
+test('lines without a quote are read as those behind one are, whatever ends them, in pieces of any length', async () => {
+  const line = fc.string({ unit: fc.constantFrom('a', 'ü', ',', ' '), maxLength: 6 });
+  const end = fc.constantFrom('\n', '\r\n', '\r', '\n\n');
+  const file = fc.array(fc.tuple(line, end), { maxLength: 12 });
+  await fc.assert(
+    fc.asyncProperty(file, fc.integer({ min: 1, max: 20 }), async (lines, chunk) => {
+      const rest = lines.flat().join('');
+      expect(await read(`one,two\n${rest}`, chunk)).toEqual(await read(`"one",two\n${rest}`, chunk));
     }),
   );
 });

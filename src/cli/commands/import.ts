@@ -75,7 +75,7 @@ export const importCoupons: Command = importCommand({
 });
 
 /** Small enough that the daemon goes on answering others while it reads one. */
-const rowsOfRequest = 8000;
+const rowsOfRequest = 4000;
 /** While the daemon commits one, it reads the next; more would be committed together, which writes more. */
 const requestsAtOnce = 2;
 const charactersOfRequest = 1_000_000;
@@ -180,17 +180,19 @@ function splitAt(text: string, separator: string): [string, string] {
 }
 
 /** Gathers rows for a request each; also those before a fault of the file, which then follows. */
-async function* batches(rows: AsyncIterable<CsvRow>): AsyncGenerator<readonly CsvRow[]> {
+async function* batches(file: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
   let batch: CsvRow[] = [];
   let characters = 0;
   try {
-    for await (const row of rows) {
-      batch.push(row);
-      characters += lengthOf(row);
-      if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
-      yield batch;
-      batch = [];
-      characters = 0;
+    for await (const rows of file) {
+      for (const row of rows) {
+        batch.push(row);
+        characters += lengthOf(row);
+        if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
+        yield batch;
+        batch = [];
+        characters = 0;
+      }
     }
   } catch (error) {
     if (batch.length > 0) yield batch;
@@ -202,7 +204,7 @@ async function* batches(rows: AsyncIterable<CsvRow>): AsyncGenerator<readonly Cs
 function lengthOf(row: CsvRow): number {
   if (!('cells' in row)) return 0;
   let characters = 0;
-  for (const text of row.cells.values()) characters += text.length;
+  for (const text of Object.values(row.cells)) characters += text.length;
   return characters;
 }
 
@@ -244,7 +246,7 @@ async function send(
       method: 'POST' as const,
       path,
       query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
-      json: { [member]: readable.map(({ cells }) => toJson(cells)) },
+      json: { [member]: readable.map(({ cells }) => cells) },
     };
     const asked = await inquire(args, request, answer);
     if (!asked.ok) return asked.complain(output);
@@ -262,10 +264,6 @@ async function send(
 function toRejected(row: CsvRow): Rejected {
   const detail = 'detail' in row ? `The row ${row.detail}.` : '';
   return { line: row.line, code: 'malformed', detail };
-}
-
-function toJson(cells: ReadonlyMap<string, string>): object {
-  return Object.fromEntries([...cells].filter(([name]) => name !== ''));
 }
 
 function show(report: Report, { json, dryRun }: ImportOptions, output: Output): void {

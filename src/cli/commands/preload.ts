@@ -55,11 +55,13 @@ async function* licenseKeys(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<st
     first.push(...header);
     return [column];
   };
-  for await (const row of readCsv(bytes, toColumns)) {
+  for await (const rows of readCsv(bytes, toColumns)) {
     yield* first.splice(0);
-    const key = 'cells' in row ? row.cells.get(column) : undefined;
-    if (key === undefined) throw new CsvUnreadable(`Line ${row.line} has no license key.`);
-    yield key;
+    for (const row of rows) {
+      const key = 'cells' in row ? row.cells[column] : undefined;
+      if (key === undefined) throw new CsvUnreadable(`Line ${row.line} has no license key.`);
+      yield key;
+    }
   }
   yield* first;
 }

@@ -48,7 +48,9 @@ function acceptCsv(server: FastifyInstance): void {
     refuseForeignCharset(request.headers['content-type'] ?? '');
     try {
       const rows: CsvRow[] = [];
-      for await (const row of readCsv(Readable.from([body]))) rows.push(row);
+      for await (const more of readCsv(Readable.from([body]))) {
+        for (const row of more) rows.push(row);
+      }
       return new Map([[csvMember, new CsvRows(rows)]]);
     } catch (error) {
       throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
@@ -76,7 +78,9 @@ export function readJson(text: string, maximum: number): RawParameters {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ProblemError('malformed_body', 'The body must be a JSON object.');
   }
-  refuseDuplicateMembers(text, maximum);
+  if (countMembers(value) !== countNames(text) || Object.keys(value).length > maximum) {
+    refuseDuplicateMembers(text, maximum);
+  }
   return new Map(Object.entries(value).filter(([, member]) => member !== null));
 }
 
@@ -86,6 +90,33 @@ function parseJson(text: string): unknown {
   } catch {
     throw new ProblemError('malformed_body', 'The body is not JSON.');
   }
+}
+
+/** How many members all objects in a parsed JSON value have: less than there are names in its text if one is repeated. */
+function countMembers(value: object): number {
+  let count = 0;
+  const left: object[] = [value];
+  for (let each = left.pop(); each !== undefined; each = left.pop()) {
+    const members: unknown[] = Object.values(each);
+    if (!Array.isArray(each)) count += members.length;
+    for (const member of members) if (typeof member === 'object' && member !== null) left.push(member);
+  }
+  return count;
+}
+
+const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
+
+/** How many names of members a JSON text has. */
+function countNames(text: string): number {
+  let count = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === quote) isInString = !isInString;
+    else if (code === backslash) at += 1;
+    else if (code === colon && !isInString) count += 1;
+  }
+  return count;
 }
 
 /** Refuses a repeated member, of which JSON.parse silently keeps the last; `text` must be valid JSON. */

@@ -2,10 +2,13 @@ import { Readable } from 'node:stream';
 import type { Options } from 'csv-parse';
 
 /** A record of a CSV file by the names of its columns, or what is wrong with it; `line` is the one it ends on. */
-export type CsvRow = { line: number } & ({ cells: ReadonlyMap<string, string> } | { detail: string });
+export type CsvRow = { line: number } & ({ cells: Readonly<Record<string, string>> } | { detail: string });
 
 /** Why a file cannot be read, or not any further; the message is for people. */
 export class CsvUnreadable extends Error {}
+
+/** How a file's columns are called from here on; a column without a name is not read. */
+export type ToColumns = (header: readonly string[]) => readonly string[];
 
 type Parsed = { record: string[]; info: { empty_lines: number } };
 
@@ -14,6 +17,9 @@ type Parsed = { record: string[]; info: { empty_lines: number } };
  * closed must not take a whole file for one cell.
  */
 const maximumRecordLength = 65_536;
+
+/** Rows that are handed on together. */
+const rowsAtOnce = 500;
 
 const options: Options = {
   record_delimiter: ['\r\n', '\n', '\r'],
@@ -25,20 +31,55 @@ const options: Options = {
 };
 
 /**
- * Reads CSV (RFC 4180) in UTF-8 as a stream: with or without byte order mark, any line ends, quoted cells,
- * empty lines passed over, a quote within a cell taken as it is. An empty cell counts as not given. Throws
- * `CsvUnreadable` when it is not UTF-8, has no header or one that names a column twice, and behind the
+ * Reads CSV (RFC 4180) in UTF-8 as a stream, some rows at a time: with or without byte order mark, any line ends,
+ * quoted cells, empty lines passed over, a quote within a cell taken as it is. An empty cell counts as not given.
+ * Throws `CsvUnreadable` when it is not UTF-8, has no header or one that names a column twice, and behind the
  * last row before a quote that is never closed, or a row that is too long.
  */
 export async function* readCsv(
   source: AsyncIterable<Uint8Array>,
-  toColumns: (header: readonly string[]) => readonly string[] = (header) => header,
-): AsyncGenerator<CsvRow> {
-  let header: readonly string[] | null = null;
-  let lines = 0;
-  let line = 0;
+  toColumns: ToColumns = (header) => header,
+): AsyncGenerator<readonly CsvRow[]> {
+  const table = new Table(toColumns);
+  const pieces = decode(source)[Symbol.asyncIterator]();
+  let text = '';
+  for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
+    text += piece.value;
+    const { lines, rest } = splitLines(text);
+    if (!isPlain(text, [...lines, rest])) {
+      yield* readQuoted(text, pieces, table);
+      return;
+    }
+    yield table.readLines(lines);
+    text = rest;
+  }
+  yield table.readLines([text.replace(/\r$/, '')]);
+  table.end();
+}
+
+/** The lines that are whole, and what follows them. */
+function splitLines(text: string): { lines: string[]; rest: string } {
+  // A carriage return at the end may be half of a line end.
+  const sure = text.endsWith('\r') ? text.slice(0, -1) : text;
+  const end = Math.max(sure.lastIndexOf('\n'), sure.lastIndexOf('\r')) + 1;
+  const lines = text.slice(0, end).split(/\r\n|\n|\r/);
+  lines.pop();
+  return { lines, rest: text.slice(end) };
+}
+
+/** Whether lines are rows and commas part cells, as in most files: they need no parser, which takes longer. */
+function isPlain(text: string, lines: readonly string[]): boolean {
+  return !text.includes('"') && lines.every((line) => line.length <= maximumRecordLength);
+}
+
+/** Reads the rest of a file, from the first piece that has a quote in it. */
+async function* readQuoted(
+  first: string,
+  others: AsyncIterator<string>,
+  table: Table,
+): AsyncGenerator<readonly CsvRow[]> {
   let isCutOff = false;
-  // Loaded where a file is read: commands that read none start without it.
+  // Loaded where a file needs it: commands that read none start without it.
   const { parse } = await import('csv-parse');
   const parser = parse({
     ...options,
@@ -48,19 +89,71 @@ export async function* readCsv(
       isCutOff = true;
     },
   });
-  const text = Readable.from(decode(source)).once('error', (error) => parser.destroy(error));
+  const text = Readable.from(joined(first, others)).once('error', (error) => parser.destroy(error));
+  let rows: CsvRow[] = [];
+  let emptyLines = 0;
   for await (const { record, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
     // The parser's own count takes the two characters of a line end within quotes for two lines.
-    lines += 1 + lineEndsIn(record);
-    line = lines + info.empty_lines;
-    if (header === null) header = toColumns(readHeader(record));
-    else yield readRow(header, record, line);
+    table.pass(info.empty_lines - emptyLines);
+    emptyLines = info.empty_lines;
+    table.readInto(rows, record, 1 + lineEndsIn(record));
+    if (rows.length < rowsAtOnce) continue;
+    yield rows;
+    rows = [];
   }
-  if (isCutOff) {
-    const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;
-    throw new CsvUnreadable(`Behind line ${line} ${fault}.`);
+  yield rows;
+  table.end(isCutOff);
+}
+
+async function* joined(first: string, others: AsyncIterator<string>): AsyncGenerator<string> {
+  yield first;
+  for (let piece = await others.next(); piece.done !== true; piece = await others.next()) yield piece.value;
+}
+
+/** Makes rows of the records of a file, of which the first is its header. */
+class Table {
+  readonly #toColumns: ToColumns;
+  #columns: readonly string[] | null = null;
+  #lines = 0;
+  /** The line of the last record. */
+  #line = 0;
+
+  constructor(toColumns: ToColumns) {
+    this.#toColumns = toColumns;
   }
-  if (header === null) throw new CsvUnreadable('There is no header: the first line must name the columns.');
+
+  /** Counts lines that are no records. */
+  pass(emptyLines: number): void {
+    this.#lines += emptyLines;
+  }
+
+  /** Reads lines without a quote in them. */
+  readLines(lines: readonly string[]): CsvRow[] {
+    const rows: CsvRow[] = [];
+    for (const line of lines) {
+      if (line === '') this.pass(1);
+      else this.readInto(rows, line.split(','), 1);
+    }
+    return rows;
+  }
+
+  /** Reads a record of so many lines. */
+  readInto(rows: CsvRow[], record: readonly string[], lines: number): void {
+    this.#lines += lines;
+    this.#line = this.#lines;
+    if (this.#columns === null) this.#columns = this.#toColumns(readHeader(record));
+    else rows.push(readRow(this.#columns, record, this.#line));
+  }
+
+  /** Throws where the file had no header, or is not read to its end. */
+  end(isCutOff = false): void {
+    if (isCutOff) {
+      const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;
+      throw new CsvUnreadable(`Behind line ${this.#line} ${fault}.`);
+    }
+    if (this.#columns === null)
+      throw new CsvUnreadable('There is no header: the first line must name the columns.');
+  }
 }
 
 async function* decode(source: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -90,6 +183,10 @@ function readRow(header: readonly string[], record: readonly string[], line: num
   if (record.length !== header.length) {
     return { line, detail: `has ${record.length} cells, and the header ${header.length}` };
   }
-  const cells = header.map((name, index): [string, string] => [name, record[index] ?? '']);
-  return { line, cells: new Map(cells.filter(([, text]) => text !== '')) };
+  const cells: Record<string, string> = {};
+  header.forEach((name, index) => {
+    const text = record[index] ?? '';
+    if (name !== '' && text !== '') cells[name] = text;
+  });
+  return { line, cells };
 }

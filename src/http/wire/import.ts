@@ -43,9 +43,9 @@ export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
 
 /** Other columns of a file are passed over: stores export many. */
 function fromCsv({ rows }: CsvRows, columns: ReadonlySet<string>): RawRow[] {
-  return rows.map((row) => {
-    if ('detail' in row) return { row: row.line, detail: row.detail };
-    return { row: row.line, cells: new Map([...row.cells].filter(([name]) => columns.has(name))) };
+  return rows.map((given) => {
+    if ('detail' in given) return { row: given.line, detail: given.detail };
+    return { row: given.line, cells: cellsOf(given.cells, (name) => columns.has(name)) };
   });
 }
 
@@ -55,11 +55,16 @@ function fromJson(given: unknown): RawRow[] | null {
     const row = index + 1;
     if (typeof item !== 'object' || item === null || Array.isArray(item))
       return { row, detail: 'is no object' };
-    return {
-      row,
-      cells: new Map(Object.entries(item).filter(([, value]) => value !== null && value !== '')),
-    };
+    return { row, cells: cellsOf(item) };
   });
+}
+
+function cellsOf(given: object, isRead: (name: string) => boolean = () => true): RawParameters {
+  const cells = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== null && value !== '' && isRead(name)) cells.set(name, value);
+  }
+  return cells;
 }
 
 function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>): ReadRows<Values> {

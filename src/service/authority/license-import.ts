@@ -1,4 +1,5 @@
 import type { License } from '../../domain/license.ts';
+import type { Product } from '../../domain/product.ts';
 import type { Reach } from '../../domain/principal.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
@@ -21,8 +22,9 @@ export type LicenseImport = ImportRows<LicenseRow> & {
   accountId: Reach['accountId'] | null;
 };
 
-type Tables = Pick<AuthorityTransaction, 'products'> & {
-  licenses: Pick<AuthorityTransaction['licenses'], 'get' | 'put'>;
+type Tables = {
+  products: Pick<AuthorityTransaction['products'], 'get'>;
+  licenses: Pick<AuthorityTransaction['licenses'], 'get' | 'add'>;
 };
 
 /**
@@ -38,18 +40,39 @@ export async function importLicenses(
   return await importEach(command, (row) => importLicense(tables, row, command.accountId, now));
 }
 
-/** The tables that an import writes to; a dry run only remembers, so that a key given twice is found. */
+/** The tables of an import; a dry run only remembers, so that a key given twice is found. */
 export function importTables(
   { products, licenses }: Pick<AuthorityTransaction, 'products' | 'licenses'>,
   { isDryRun }: { isDryRun: boolean },
 ): Tables {
-  if (!isDryRun) return { products, licenses };
-  const put = new Map<string, License>();
+  const tables = { products: readOnce(products), licenses };
+  if (!isDryRun) return tables;
+  const added = new Map<string, License>();
   return {
-    products,
+    ...tables,
     licenses: {
-      get: (licenseKey) => put.get(licenseKey) ?? licenses.get(licenseKey),
-      put: (license) => void put.set(license.licenseKey, license),
+      get: (licenseKey) => added.get(licenseKey) ?? licenses.get(licenseKey),
+      add: async (license) => {
+        const { licenseKey } = license;
+        if (added.has(licenseKey) || (await licenses.get(licenseKey)) !== null) return false;
+        added.set(licenseKey, license);
+        return true;
+      },
+    },
+  };
+}
+
+/** Thousands of rows are of the same few products. */
+function readOnce(products: Tables['products']): Tables['products'] {
+  const known = new Map<string, Product | null>();
+  return {
+    get: async (productKey) => {
+      let product = known.get(productKey);
+      if (product === undefined) {
+        product = await products.get(productKey);
+        known.set(productKey, product);
+      }
+      return product;
     },
   };
 }
@@ -65,12 +88,9 @@ export async function importLicense(
   if (product === null || (accountId !== null && product.accountId !== accountId)) {
     return { code: 'product_not_found', detail: 'There is no such product.' };
   }
+  if (await licenses.add(licenseOf(row, now))) return 'imported';
   const stored = await licenses.get(row.licenseKey);
-  if (stored === null) {
-    await licenses.put(licenseOf(row, now));
-    return 'imported';
-  }
-  if (agrees(row, stored)) return 'unchanged';
+  if (stored !== null && agrees(row, stored)) return 'unchanged';
   return { code: 'license_key_taken', detail: 'There already is another license with this key.' };
 }
 

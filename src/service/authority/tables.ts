@@ -83,6 +83,8 @@ export interface LicenseReads {
   count(filter: LicenseFilter): number;
 }
 export interface LicenseTable extends LicenseReads {
+  /** Adds a license unless its key is taken; says whether it did. */
+  add(license: License): boolean;
   put(license: License): void;
 }
 

@@ -100,6 +100,11 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
 
 /** Prepares the table of licenses. */
 export function licenseTable(database: DatabaseSync): LicenseTable {
+  // An import adds a million: parameters that are bound by name take half as long again.
+  const add = database.prepare(
+    `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`,
+  );
   const put = prepareChange(
     database,
     `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
@@ -110,6 +115,10 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
   );
   return {
     ...licenseReads(database),
+    add({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
+      const added = add.run(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt);
+      return added.changes === 1;
+    },
     put({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
       put({ licenseKey, productKey, buyerEmail, uses, enabled: bit(enabled), createdAt });
     },
