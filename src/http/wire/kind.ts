@@ -10,17 +10,65 @@ import { shortestSecret } from '../../service/access/secret.ts';
 export type Issues = { issues: z.core.$ZodRawIssue[] };
 type Schema = Readonly<Record<string, unknown>>;
 
+type Read<Given, Value> = (given: Given, issues: Issues) => Value;
+
+/** How each kind reads, without a schema around it: that takes a tenth of the time, and imports read a million cells. */
+const readers = new WeakMap<z.ZodType, Read<unknown, unknown>>();
+
 /** One parameter: what is sent in, what the value is inside. Missing is refused unless made optional. */
-export function kind<Value>(
+export function kind<Value>(schema: Schema, read: Read<unknown, Value>): z.ZodType<Value> {
+  const readGiven: Read<unknown, Value> = (given, issues) =>
+    given === undefined ? refuse(issues, 'required', 'is required') : read(given, issues);
+  const made = z.unknown().transform(readGiven).meta({ override: schema });
+  readers.set(made, readGiven);
+  return made;
+}
+
+/** A kind whose value is read further; `schema` says what that adds to the first. */
+export function refined<First, Value>(
+  first: z.ZodType<First>,
   schema: Schema,
-  read: (given: unknown, issues: Issues) => Value,
+  read: Read<First, Value>,
 ): z.ZodType<Value> {
-  return z
-    .unknown()
-    .transform((given, issues): Value =>
-      given === undefined ? refuse(issues, 'required', 'is required') : read(given, issues),
-    )
-    .meta({ override: schema });
+  const made = first.transform(read).meta({ override: schema });
+  const readFirst = readers.get(first) as Read<unknown, First> | undefined;
+  if (readFirst !== undefined) {
+    readers.set(made, (given, issues) => {
+      const value = readFirst(given, issues);
+      return issues.issues.length > 0 ? z.NEVER : read(value, issues);
+    });
+  }
+  return made;
+}
+
+/** What is wrong with a parameter; `code` `custom`: as `params.code` says. */
+export type Issue = {
+  code?: string | undefined;
+  message?: string | undefined;
+  params?: Record<string, unknown> | undefined;
+};
+
+/** What a parameter was read as, or what is wrong with it. */
+export type ReadParameter = { ok: true; value: unknown } | { ok: false; issues: readonly Issue[] };
+
+/** Prepares the reading of one parameter. */
+export function readerOf(schema: z.ZodType): (given: unknown) => ReadParameter {
+  const read = readers.get(schema);
+  if (read !== undefined) {
+    return (given) => {
+      const found: Issues = { issues: [] };
+      const value = read(given, found);
+      return found.issues.length === 0 ? { ok: true, value } : { ok: false, ...found };
+    };
+  }
+  if (schema instanceof z.ZodOptional) {
+    const readGiven = readerOf(schema.unwrap() as z.ZodType);
+    return (given) => (given === undefined ? { ok: true, value: undefined } : readGiven(given));
+  }
+  return (given) => {
+    const parsed = schema.safeParse(given);
+    return parsed.success ? { ok: true, value: parsed.data } : { ok: false, issues: parsed.error.issues };
+  };
 }
 
 /** Refuses what was sent, with a code and a sentence that goes on after the parameter's name. */
@@ -56,13 +104,12 @@ export const name: z.ZodType<string> = text(200);
 export const identifier: z.ZodType<string> = text(100);
 
 /** An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address). */
-export const email: z.ZodType<string> = text(320)
-  .transform((given) => given.trim())
-  .refine((given) => z.regexes.html5Email.test(given), {
-    message: 'must be an e-mail address',
-    params: { code: 'not_an_email' },
-  })
-  .meta({ override: { format: 'email' } });
+export const email: z.ZodType<string> = refined(text(320), { format: 'email' }, (given, issues) => {
+  const address = given.trim();
+  return z.regexes.html5Email.test(address)
+    ? address
+    : refuse(issues, 'not_an_email', 'must be an e-mail address');
+});
 
 const secretPattern = /^[!-~]([ -~]*[!-~])?$/;
 

@@ -4,7 +4,7 @@ import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-k
 import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
 import type { LicenseFilter } from '../../service/authority/tables.ts';
-import { boolean, identifier, text } from './kind.ts';
+import { boolean, identifier, refined, refuse, text } from './kind.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet } from './parameters.ts';
 
@@ -79,10 +79,10 @@ export function presentNamedLicense(license: License, productName: string | null
 
 /** A license key in its stored form; null when no key can look like this. White space alone counts as missing. */
 export function licenseKeyText(maximum?: number): z.ZodType<string | null> {
-  return text(maximum)
-    .refine((given) => given.trim() !== '', { message: 'is required', params: { code: 'required' } })
-    .transform(parseLicenseKey)
-    .meta({ override: { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` } });
+  const schema = { maxLength: maximumLicenseKeyLength, pattern: String.raw`\S` };
+  return refined(text(maximum), schema, (given, issues) =>
+    given.trim() === '' ? refuse(issues, 'required', 'is required') : parseLicenseKey(given),
+  );
 }
 
 /** The one parameter of every license operation (specification 4.4). */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem.ts';
+import { readerOf, type Issue } from './kind.ts';
 
 /** Parameters as they were sent, by name; those sent empty are not among them. */
 export type RawParameters = ReadonlyMap<string, unknown>;
@@ -33,7 +34,11 @@ export function parameters<S extends Shape>(
   shape: S,
   { unknown = 'ignored', id }: { unknown?: 'ignored' | 'refused'; id?: string } = {},
 ): ParameterSet<ValuesOf<S>> {
-  const fields = Object.entries(shape).map(([name, kind]) => ({ name, inside: camelCase(name), kind }));
+  const fields = Object.entries(shape).map(([name, kind]) => ({
+    name,
+    inside: camelCase(name),
+    read: readerOf(kind),
+  }));
   const known = new Set(Object.keys(shape));
   return {
     schema: (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
@@ -42,10 +47,10 @@ export function parameters<S extends Shape>(
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];
-      for (const { name, inside, kind } of fields) {
-        const parsed = kind.safeParse(raw.get(name));
-        if (parsed.success) values[inside] = parsed.data;
-        else faults.push(...parsed.error.issues.map((issue) => parameterFault(`${within}${name}`, issue)));
+      for (const { name, inside, read } of fields) {
+        const parsed = read(raw.get(name));
+        if (parsed.ok) values[inside] = parsed.value;
+        else faults.push(...parsed.issues.map((issue) => parameterFault(`${within}${name}`, issue)));
       }
       if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
       // Each value is the output of its own schema, which the compiler cannot follow through the loop.
@@ -55,12 +60,12 @@ export function parameters<S extends Shape>(
   };
 }
 
-function parameterFault(parameter: string, issue: z.core.$ZodIssue): ParameterFault {
-  const code: unknown = issue.code === 'custom' ? issue.params?.['code'] : null;
+function parameterFault(parameter: string, { code, message, params }: Issue): ParameterFault {
+  const own = code === 'custom' ? params?.['code'] : null;
   return {
     parameter,
-    code: typeof code === 'string' ? code : 'malformed',
-    detail: `${parameter} ${issue.message}.`,
+    code: typeof own === 'string' ? own : 'malformed',
+    detail: `${parameter} ${message}.`,
   };
 }
 
