@@ -61,11 +61,10 @@ async function refuseOtherRole(
   const kept = roleOf(reader);
   if (kept === null || kept === role) return;
   if (kept === 'authority' && (await isUnusedAuthority(reader))) return;
-  const { pending, in_flight: inFlight, uncertain } = reader.operations.depth();
   const reasons = {
     agent:
       "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
-      `state_dir for an authority. To begin anew here, move the files away first; ${pending + inFlight + uncertain} changes in ` +
+      `state_dir for an authority. To begin anew here, move the files away first; ${reader.operations.unfinished()} changes in ` +
       'them have not reached the upstream, and never would.',
     authority:
       "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +

@@ -1,7 +1,7 @@
 import type { Page } from '../domain/page.ts';
 import type { PreloadKey, PreloadProgress } from '../domain/preload.ts';
 import type { Coupon, CouponFilter } from '../domain/coupon.ts';
-import type { Backlog, Observation } from '../domain/observation.ts';
+import type { Backlog, LocalState, Observation } from '../domain/observation.ts';
 import type { RecordCounts } from './status.ts';
 import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
 import type { Traced } from '../domain/operation-trace.ts';
@@ -65,6 +65,8 @@ export interface ObservationReads {
 }
 export interface ObservationTable extends ObservationReads {
   put(observation: Observation): void;
+  /** Writes what callers here see of a key that is known. */
+  setLocal(licenseKey: string, local: LocalState): void;
   /** Notes that a key was asked for; one that was no longer refreshed is from `refreshAt` on. */
   touch(licenseKey: string, askedAt: number, refreshAt: number): void;
   /** From now on `alias` means the key that the upstream spells `licenseKey`. */
@@ -124,6 +126,8 @@ export interface OperationReads extends LaneReads {
   list(state: OperationState | null, page: Page): Operation[];
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
+  /** How many are still to be delivered, or wait for a person in doubt. */
+  unfinished(): number;
   /** How many are held for a person to decide. */
   heldCount(): number;
   /** How many of a product are unfinished. */

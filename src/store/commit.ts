@@ -4,6 +4,7 @@ import { StorageError } from '../service/ports.ts';
 import type { Awaitable, Transaction } from '../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { storageFault } from './faults.ts';
+import { prepareCount } from './tables/statements.ts';
 
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
 export const largestBatch = 512;
@@ -25,10 +26,11 @@ export type CommandRun<Command> = {
 /** Commits commands in batches. */
 export interface Committer<Command> {
   /**
-   * Runs the commands in one transaction, each in a savepoint, a single one without: SQLite writes every page
-   * that a savepoint changes to a journal of its own. Returns one outcome for each, in order. If
-   * SQLite rolls the transaction back, each command gets one of its own. Nothing here waits for a timer or a
-   * message, so that no other batch gets into the same transaction. Throws while another batch is running.
+   * Runs the commands in one transaction and returns one outcome for each, in order. One that must be undone
+   * after it wrote takes the others back with it, and all are run anew, each in a savepoint: they are rare, and
+   * SQLite writes every page that a savepoint changes to a journal of its own. If SQLite rolls the transaction
+   * back, each command gets one of its own. Nothing here waits for a timer or a message, so that no other batch
+   * gets into the same transaction. Throws while another batch is running.
    */
   commitBatch(commands: readonly Command[]): Promise<CommandOutcome[]>;
   /** Set once the storage has failed: every later command is refused with it. */
@@ -70,13 +72,22 @@ class BatchCommitter<Command> implements Committer<Command> {
     }
   }
 
-  async #commit(commands: readonly Command[]): Promise<CommandOutcome[]> {
+  async #commit(
+    commands: readonly Command[],
+    scope: Scope = commands.length === 1 ? this.#scopes.whole : this.#scopes.none,
+  ): Promise<CommandOutcome[]> {
     if (this.#broken !== null) return refuseAll(commands, this.#broken);
     try {
       this.#scopes.begin();
-      const scope = commands.length === 1 ? this.#scopes.whole : this.#scopes.savepoint;
       const outcomes: CommandOutcome[] = [];
-      for (const command of commands) outcomes.push(await this.#runOne(command, scope));
+      for (const command of commands) {
+        const outcome = await this.#runOne(command, scope);
+        if (outcome === null) {
+          this.#scopes.rollback();
+          return await this.#commit(commands, this.#scopes.savepoint);
+        }
+        outcomes.push(outcome);
+      }
       if (this.#connection.database.isTransaction) this.#scopes.commit();
       return outcomes;
     } catch (error) {
@@ -84,8 +95,8 @@ class BatchCommitter<Command> implements Committer<Command> {
     }
   }
 
-  /** Throws when the whole transaction is lost, not this command alone. */
-  async #runOne(command: Command, scope: Scope): Promise<CommandOutcome> {
+  /** Null: it must be undone and cannot be without the others. Throws when the whole transaction is lost. */
+  async #runOne(command: Command, scope: Scope): Promise<CommandOutcome | null> {
     const { database, transaction } = this.#connection;
     scope.open();
     let outcome: CommandOutcome;
@@ -99,7 +110,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
     if ('error' in outcome || this.#how.isRefusal(outcome.result)) {
-      scope.undo();
+      if (!scope.undo()) return null;
     } else {
       scope.close();
       if (traced.length > 0) outcome.traced = traced;
@@ -133,9 +144,10 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 }
 
-/** What a command can be undone in. */
-type Scope = Record<'open' | 'close' | 'undo', () => void>;
-type Scopes = Record<'begin' | 'commit' | 'rollback', () => void> & Record<'savepoint' | 'whole', Scope>;
+/** What a command can be undone in; `undo` says whether it is. */
+type Scope = Record<'open' | 'close', () => void> & { undo: () => boolean };
+type Scopes = Record<'begin' | 'commit' | 'rollback', () => void> &
+  Record<'whole' | 'none' | 'savepoint', Scope>;
 
 function prepareScopes(database: DatabaseSync): Scopes {
   const prepare = (sql: string) => {
@@ -147,17 +159,37 @@ function prepareScopes(database: DatabaseSync): Scopes {
   const rollback = prepare('ROLLBACK');
   const undo = prepare('ROLLBACK TO command');
   const close = prepare('RELEASE command');
-  const undoAndClose = (): void => {
-    undo();
-    close();
-  };
+  const rowsChanged = prepareCount(database, 'SELECT total_changes() AS count');
+  let rowsBefore = 0;
   const nothing = (): void => undefined;
   return {
     begin: prepare('BEGIN IMMEDIATE'),
     commit: prepare('COMMIT'),
     rollback,
-    savepoint: { open: prepare('SAVEPOINT command'), close, undo: undoAndClose },
-    whole: { open: nothing, close: nothing, undo: rollback },
+    whole: {
+      open: nothing,
+      close: nothing,
+      undo: () => {
+        rollback();
+        return true;
+      },
+    },
+    none: {
+      open: () => {
+        rowsBefore = rowsChanged();
+      },
+      close: nothing,
+      undo: () => rowsChanged() === rowsBefore,
+    },
+    savepoint: {
+      open: prepare('SAVEPOINT command'),
+      close,
+      undo: () => {
+        undo();
+        close();
+        return true;
+      },
+    },
   };
 }
 

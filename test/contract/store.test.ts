@@ -74,7 +74,8 @@ test('licenses are put, changed, and listed by any filter', async () => {
   const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
   const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
   for (const license of [three, two, one]) licenses.put({ ...license, uses: 0 });
-  for (const license of [three, two, one]) licenses.put(license);
+  for (const license of [three, one]) licenses.put(license);
+  licenses.setState(two);
   expect(licenses.get('KEY-2')).toStrictEqual(two);
   expect(licenses.get('KEY-4')).toBeNull();
   const cases = [
@@ -261,6 +262,15 @@ test('an observation keeps what the upstream said apart from what is shown here'
   observations.put(givenObservation());
   observations.put(givenObservation({ missingSince: at + 9, gone: true }));
   expect(observations.get('KEY-1')).toStrictEqual(givenObservation({ missingSince: at + 9, gone: true }));
+  for (const local of [
+    { uses: 8, enabled: true, pending: 1 },
+    { uses: 8, enabled: false, pending: 2 },
+  ]) {
+    observations.setLocal('KEY-1', local);
+    expect(observations.get('KEY-1')).toStrictEqual(
+      givenObservation({ local, missingSince: at + 9, gone: true }),
+    );
+  }
   expect(observations.get('KEY-2')).toBeNull();
 });
 
@@ -436,6 +446,7 @@ test('operations are listed by state, and all that are not finished without one'
   operations.prune(26);
   expect(operations.get(old.id)).toBeNull();
   expect(operations.depth()).toMatchObject({ dead: 1, pending: 1, delivered: 0, dropped: 0 });
+  expect(operations.unfinished()).toBe(1);
 });
 
 test('an operation that is not in the outbox cannot be put', async () => {

@@ -83,6 +83,26 @@ test('a refusal writes nothing and harms no other', async () => {
   expect(written(store, ['a', 'b', 'c'])).toEqual(['a', 'c']);
 });
 
+test('commands are run a second time only when another one of their batch had written what it then refused', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  let runs = 0;
+  const counted: Command = (transaction) => {
+    runs += 1;
+    return set('a')(transaction);
+  };
+  await committer.commitBatch([counted, () => refused]);
+  expect(runs).toBe(1);
+  const refusing: Command = (transaction) => {
+    set('b')(transaction);
+    return refused;
+  };
+  await committer.commitBatch([counted, refusing]);
+  expect(runs).toBe(3);
+  await committer.commitBatch([refusing]);
+  expect(written(store, ['a', 'b'])).toEqual(['a']);
+});
+
 test.for([
   ['refuses', () => refused, { result: refused }],
   [
@@ -224,8 +244,11 @@ test.runIf(existsSync(descriptors))(
       return done;
     };
     const committer = givenCommitter(store);
-    await committer.commitBatch([large, large]);
-    await committer.commitBatch([large, set('a')]);
+    const refusing: Command = (transaction) => {
+      large(transaction);
+      return refused;
+    };
+    await committer.commitBatch([large, refusing]);
     expect(during).toEqual([expect.stringMatching(/ \(deleted\)$/)]);
     expect(temporaryFiles()).toEqual([]);
   },

@@ -17,7 +17,7 @@ export async function changeLicense(
   const license = await reachableLicense(transaction, reach, licenseKey);
   if (license === null) return licenseNotFound();
   const changed = change(license, trigger);
-  await transaction.licenses.put(changed);
+  await transaction.licenses.setState(changed);
   // Enabling what is enabled, or taking a use back at 0, changes nothing that could be remembered.
   if (changed.uses !== license.uses || changed.enabled !== license.enabled) {
     await recordChange(transaction.history, { change: trigger, before: license, after: changed }, context);

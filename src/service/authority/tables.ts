@@ -86,6 +86,8 @@ export interface LicenseTable extends LicenseReads {
   /** Adds a license unless its key is taken; says whether it did. */
   add(license: License): boolean;
   put(license: License): void;
+  /** Writes what changes of a license move, and touches none of its indexes. */
+  setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>): void;
 }
 
 /** What an export is limited to. */

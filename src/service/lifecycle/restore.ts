@@ -1,6 +1,5 @@
 import { done, type Result } from '../../domain/problem.ts';
 import { doubtAll } from '../outbox/settlement/doubt.ts';
-import { unfinishedCount } from '../outbox/lane.ts';
 import type { Context } from '../ports.ts';
 import type { Transaction } from '../tables.ts';
 
@@ -16,5 +15,5 @@ export function restore(
   const instance = random.uuid(now);
   transaction.settings.set('instance', instance);
   doubtAll(transaction);
-  return done({ instance, unfinished: unfinishedCount(transaction) });
+  return done({ instance, unfinished: transaction.operations.unfinished() });
 }

@@ -92,12 +92,6 @@ export function putObservation(transaction: Transaction, observation: Observatio
   return put;
 }
 
-/** How many operations are still to be delivered, or wait for a person in doubt. */
-export function unfinishedCount({ operations }: Transaction): number {
-  const { pending, in_flight: inFlight, uncertain } = operations.depth();
-  return pending + inFlight + uncertain;
-}
-
 /** The lane an operation stands in. */
 export function laneOfOperation(operation: Operation): LaneName {
   return laneOf[operation.kind];

@@ -113,6 +113,10 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
        buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
        created_at = excluded.created_at`,
   );
+  const setState = prepareChange(
+    database,
+    'UPDATE license SET uses = :uses, enabled = :enabled WHERE license_key = :licenseKey',
+  );
   return {
     ...licenseReads(database),
     add({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
@@ -121,6 +125,9 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
     },
     put({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
       put({ licenseKey, productKey, buyerEmail, uses, enabled: bit(enabled), createdAt });
+    },
+    setState({ licenseKey, uses, enabled }) {
+      setState({ licenseKey, uses, enabled: bit(enabled) });
     },
   };
 }

@@ -116,6 +116,7 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     put(observation) {
       put(toRow(observation));
     },
+    setLocal: localChange(database),
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
     },
@@ -131,6 +132,24 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     shiftRefreshes(byMs) {
       shiftRefreshes({ byMs });
     },
+  };
+}
+
+function localChange(database: DatabaseSync): ObservationTable['setLocal'] {
+  // Most changes leave `local_enabled` as it is, and with it the index that begins by it.
+  const setCount = prepareChange(
+    database,
+    `UPDATE observation SET local_uses = :uses, local_pending = :pending
+     WHERE license_key = :licenseKey AND local_enabled = :enabled`,
+  );
+  const setAll = prepareChange(
+    database,
+    `UPDATE observation SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
+     WHERE license_key = :licenseKey`,
+  );
+  return (licenseKey, { uses, enabled, pending }) => {
+    const row = { licenseKey, uses, enabled: bit(enabled), pending };
+    if (setCount(row).changes === 0) setAll(row);
   };
 }
 

@@ -25,6 +25,10 @@ export function operationReads(database: DatabaseSync): OperationReads {
     `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
     operationFrom,
   );
+  const unfinished = prepareCount(
+    database,
+    "SELECT sum(count) AS count FROM outbox_depth WHERE state IN ('pending', 'in_flight', 'uncertain')",
+  );
   const held = prepareCount(database, 'SELECT count(*) AS count FROM outbox WHERE held = 1');
   const ofProduct = prepareCount(
     database,
@@ -37,6 +41,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
       state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
     depth: depthRead(database),
     lastSeq: () => lastSeq.first() ?? 0,
+    unfinished: () => unfinished(),
     heldCount: () => held(),
     unfinishedOf: (productKey) => ofProduct(productKey),
     oldestAt: oldestRead(database),

@@ -3,7 +3,6 @@ import { traced } from '../../../domain/operation-trace.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { unfinishedCount } from '../lane.ts';
 
 /** A change to be carried upward; the license key, coupon code or order it is about is its subject. */
 export type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
@@ -11,7 +10,7 @@ export type NewOperation = Pick<Operation, 'kind' | 'subject' | 'productKey'> &
 
 /** Refuses a change when `sync.max_pending` operations wait: nothing already accepted is dropped for room. */
 export function refuseWhenFull(transaction: Transaction, maxPending: number): Result<null> {
-  if (unfinishedCount(transaction) < maxPending) return done(null);
+  if (transaction.operations.unfinished() < maxPending) return done(null);
   return refuse(
     'storage_full',
     'The outbox is full (sync.max_pending): changes are taken again once the upstream has taken some.',

@@ -64,7 +64,7 @@ export function queueChange(
     return done({ observation: undone, operationId: null });
   }
   const changed = { ...observation, local: addLocalChange(observation.local, operation) };
-  transaction.observations.put(changed);
+  transaction.observations.setLocal(before.licenseKey, changed.local);
   recordChange(transaction.history, { change: trigger, before, after: changed.local }, context);
   return done({ observation: changed, operationId: operation.id });
 }
