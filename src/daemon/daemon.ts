@@ -3,35 +3,22 @@ import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
-import { logKey } from '../service/lifecycle/log-key.ts';
 import { TokenUses } from '../service/access/token-use.ts';
-import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
-import type { Log } from '../service/ports.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
 import { restoreAdvice } from '../store/faults.ts';
-import { openReading } from '../store/connection.ts';
-import { openStore } from '../store/files/open.ts';
-import { agentRole } from './role/agent.ts';
-import { authorityRole } from './role/authority.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
-import { explainFailedStart } from './damaged-start.ts';
 import { Backups } from './backups.ts';
-import { KeptClock, type TimeSource } from './system/clock.ts';
-import { LiveConfiguration } from './live-configuration.ts';
-import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
-import { OperationLog } from './log/operation-log.ts';
 import { logOf } from './log/part.ts';
-import { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { recordCounts, statusOf, type StatusParts } from './status.ts';
-import { startStore, warnOfApiKey } from './start-store.ts';
-import { startWriter, type WriterThread } from './threads/writer-thread.ts';
+import type { WriterThread } from './threads/writer-thread.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
 const drainMs = 10_000;
@@ -42,72 +29,12 @@ const countsAgeMs = 10_000;
 /** A status is asked for again and again: its counts of the records may be older than they took to make by so much. */
 const countingShare = 20;
 
-export type DaemonOptions = {
-  log: Log;
-  /** Changes a server before it listens: how a sandbox misbehaves. */
-  prepare?: (server: FastifyInstance) => void;
-  /** Default: the clocks of this machine. */
-  time?: TimeSource;
-};
-
-/**
- * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `StateDirectoryRefused`, `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that
- * is away is no fault.
- */
-export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
-  await using starting = new AsyncDisposableStack();
-  const { databasePath } = starting.use(openStore({ directory: configuration.stateDir }));
-  try {
-    return await startOn(databasePath, starting, configuration, options);
-  } catch (error) {
-    throw explainFailedStart(error, databasePath);
-  }
-}
-
-async function startOn(
-  databasePath: string,
-  starting: AsyncDisposableStack,
-  configuration: Configuration,
-  options: DaemonOptions,
-): Promise<Daemon> {
-  const { reader } = starting.use(openReading(databasePath));
-  const clock = new KeptClock(await rememberedTime(reader), options.time);
-  const metrics = starting.use(
-    new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
-  );
-  const storeLog = logOf(options.log, 'store');
-  const current = new LiveConfiguration(configuration);
-  const operationLog = new OperationLog(reader);
-  const writer = starting.use(
-    await startWriter(databasePath, clock, {
-      keepsHistory: () => current.configuration.history.keepMs > 0,
-      onCommit: (measure) => metrics.committed(measure),
-      onTraced: (traced) => operationLog.add(traced),
-      onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
-    }),
-  );
-  const instance = await startStore(configuration, reader, writer);
-  const log = hashLicenseKeys(options.log, await logKey(reader));
-  operationLog.begin(logOf(log, 'sync'));
-  if (configuration.role === 'authority')
-    await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
-  const daemon = new Daemon({ instance, databasePath, current, reader, writer, clock, log, metrics });
-  const integrity = starting.use(new IntegrityCheck(databasePath));
-  await daemon.open(options.prepare ?? (() => undefined), starting.move());
-  void integrity.damage.then((damage) => daemon.learnDamage(damage));
-  return daemon;
-}
-
-function tellRoom(log: Log, isFull: boolean): void {
-  if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
-  else log.info({}, 'there is room on the disk again: changes are taken');
-}
-
 /** The keys that took effect, and those that will only after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
 
-type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {
+/** What a process is made of; `makeRole` makes it an agent or an authority. */
+export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {
+  makeRole: (parts: RoleParts) => Role;
   databasePath: string;
   writer: WriterThread;
   metrics: Metrics;
@@ -131,7 +58,7 @@ export class Daemon {
   readonly #backups: Backups;
   #counted: { records: RecordCounts; at: number; tookMs: number } | null = null;
 
-  /** Use `startDaemon`. */
+  /** Use `startDaemon` (start.ts). */
   constructor(parts: DaemonParts) {
     this.#parts = parts;
     const roleParts = {
@@ -141,8 +68,7 @@ export class Daemon {
       tokenUses: this.#tokenUses,
       lifetime: this.#lifetime.signal,
     };
-    const isAgent = parts.current.configuration.role === 'agent';
-    this.#role = isAgent ? agentRole(roleParts) : authorityRole(roleParts);
+    this.#role = parts.makeRole(roleParts);
     const { stateDir } = parts.current.configuration;
     const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
       backUpInThread({ databasePath: parts.databasePath, path }, signal);
@@ -160,7 +86,8 @@ export class Daemon {
       this.#parts.metrics.watch(server);
       prepare(server);
     });
-    this.#owned = opening.move();
+    const opened = opening.move();
+    this.#owned = opened;
     const { signal } = this.#loops;
     this.#running = Promise.all([
       this.#role.run(signal),
@@ -182,6 +109,9 @@ export class Daemon {
     this.#readiness = { state: 'ready', reasons: [] };
     const role = { role: current.configuration.role, version };
     logOf(log, 'daemon').info({ ...role, ...this.addresses }, 'ready');
+    // Not before: it takes a processor, and the longer the more the store holds.
+    const { damage } = opened.use(new IntegrityCheck(this.#parts.databasePath));
+    void damage.then((found) => this.learnDamage(found));
   }
 
   get addresses(): Addresses {

@@ -9,7 +9,8 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from '../store/faults.ts';
-import { startDaemon, type Daemon } from './daemon.ts';
+import type { Daemon } from './daemon.ts';
+import { startDaemon } from './start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, onEndingSignal } from './system/ending-signal.ts';

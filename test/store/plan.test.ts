@@ -1,14 +1,33 @@
 import { expect, test, vi } from 'vitest';
 import { prepareTransaction } from '../../src/store/tables.ts';
+import type * as Statements from '../../src/store/tables/statements.ts';
 import { givenStore, type GivenStore } from '../support/store-given.ts';
 
-/** Every statement that a transaction prepares, the reader's among them. */
+const made = vi.hoisted(() => new Set<string>());
+
+/** They are prepared when they are first used, so it is noted which are made. */
+vi.mock('../../src/store/tables/statements.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof Statements>();
+  const noted = <Made extends (database: never, sql: string, ...rest: never[]) => unknown>(
+    make: Made,
+  ): Made =>
+    ((database: never, sql: string, ...rest: never[]) => {
+      made.add(sql);
+      return make(database, sql, ...rest);
+    }) as Made;
+  return {
+    ...original,
+    prepareQuery: noted(original.prepareQuery),
+    prepareCount: noted(original.prepareCount),
+    prepareChange: noted(original.prepareChange),
+  };
+});
+
+/** Every statement that a transaction makes, the reader's among them. */
 function statementsOf(store: GivenStore): string[] {
-  const prepare = vi.spyOn(store.writing.database, 'prepare');
+  made.clear();
   prepareTransaction(store.writing.database);
-  const statements = prepare.mock.calls.map(([sql]) => sql);
-  prepare.mockRestore();
-  return statements;
+  return [...made];
 }
 
 function planOf(store: GivenStore, sql: string): string[] {

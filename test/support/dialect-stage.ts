@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
+import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { httpClient } from './raw-http.ts';
 import { silent } from './silent-log.ts';

@@ -1,13 +1,19 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
-/** A reading statement, prepared once. */
+/** A reading statement, prepared once, when it is first used. */
 export interface Query<Value> {
   first(...parameters: SQLInputValue[]): Value | null;
   all(...parameters: SQLInputValue[]): Value[];
 }
 
+/** Most statements wait long for their first use, and each that is prepared takes time and memory. */
+function onUse(database: DatabaseSync, sql: string): () => StatementSync {
+  let statement: StatementSync | null = null;
+  return () => (statement ??= database.prepare(sql));
+}
+
 /**
- * Prepares a reading statement. `from` names the shape of its rows: the tables are STRICT and check their
+ * Makes a reading statement. `from` names the shape of its rows: the tables are STRICT and check their
  * columns, so that a row of another shape cannot have been written.
  */
 export function prepareQuery<Value>(
@@ -15,19 +21,21 @@ export function prepareQuery<Value>(
   sql: string,
   from: (row: never) => Value,
 ): Query<Value> {
-  const statement = database.prepare(sql);
+  const statement = onUse(database, sql);
   return {
     first(...parameters) {
-      const row = statement.get(...parameters);
+      const row = statement().get(...parameters);
       return row === undefined ? null : from(row as never);
     },
     all(...parameters) {
-      return statement.all(...parameters).map((row) => from(row as never));
+      return statement()
+        .all(...parameters)
+        .map((row) => from(row as never));
     },
   };
 }
 
-/** Prepares a statement that selects one `count`. */
+/** Makes a statement that selects one `count`. */
 export function prepareCount(
   database: DatabaseSync,
   sql: string,
@@ -36,14 +44,14 @@ export function prepareCount(
   return (...parameters) => query.first(...parameters) ?? 0;
 }
 
-/** Prepares a writing statement with named parameters; running it gives the rows changed and the row id made. */
+/** Makes a writing statement with named parameters; running it gives the rows changed and the row id made. */
 export function prepareChange(
   database: DatabaseSync,
   sql: string,
 ): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
-  const statement = database.prepare(sql);
+  const statement = onUse(database, sql);
   return (parameters) => {
-    const { changes, lastInsertRowid } = statement.run(parameters);
+    const { changes, lastInsertRowid } = statement().run(parameters);
     return { changes: Number(changes), rowId: Number(lastInsertRowid) };
   };
 }

@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../config/configuration.ts';
+import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
+import { logKey } from '../service/lifecycle/log-key.ts';
+import type { Log } from '../service/ports.ts';
+import { openReading } from '../store/connection.ts';
+import { openStore } from '../store/files/open.ts';
+import type { Daemon } from './daemon.ts';
+import { explainFailedStart } from './damaged-start.ts';
+import { LiveConfiguration } from './live-configuration.ts';
+import { hashLicenseKeys } from './log/hashed-license-keys.ts';
+import { OperationLog } from './log/operation-log.ts';
+import { logOf } from './log/part.ts';
+import type { Role, RoleParts } from './role/role.ts';
+import { startStore, warnOfApiKey } from './start-store.ts';
+import { KeptClock, type TimeSource } from './system/clock.ts';
+import { startWriter } from './threads/writer-thread.ts';
+
+export type DaemonOptions = {
+  log: Log;
+  /** Changes a server before it listens: how a sandbox misbehaves. */
+  prepare?: (server: FastifyInstance) => void;
+  /** Default: the clocks of this machine. */
+  time?: TimeSource;
+};
+
+/**
+ * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
+ * `StateDirectoryRefused`, `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that
+ * is away is no fault.
+ */
+export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
+  await using starting = new AsyncDisposableStack();
+  const { databasePath } = starting.use(openStore({ directory: configuration.stateDir }));
+  try {
+    return await startOn(databasePath, starting, configuration, options);
+  } catch (error) {
+    throw explainFailedStart(error, databasePath);
+  }
+}
+
+async function startOn(
+  databasePath: string,
+  starting: AsyncDisposableStack,
+  configuration: Configuration,
+  options: DaemonOptions,
+): Promise<Daemon> {
+  const { reader } = starting.use(openReading(databasePath));
+  const clock = new KeptClock(await rememberedTime(reader), options.time);
+  const storeLog = logOf(options.log, 'store');
+  const current = new LiveConfiguration(configuration);
+  const operationLog = new OperationLog(reader);
+  const starts = startWriter(databasePath, clock, {
+    keepsHistory: () => current.configuration.history.keepMs > 0,
+    onCommit: (measure) => metrics.committed(measure),
+    onTraced: (traced) => operationLog.add(traced),
+    onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
+  });
+  // Loaded while the writer's thread starts.
+  const [writer, { Daemon }, { Metrics }, makeRole] = await Promise.all([
+    starts,
+    import('./daemon.ts'),
+    import('./metrics.ts'),
+    loadRole(configuration),
+  ]);
+  starting.use(writer);
+  const metrics = starting.use(
+    new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
+  );
+  const instance = await startStore(configuration, reader, writer);
+  const log = hashLicenseKeys(options.log, await logKey(reader));
+  operationLog.begin(logOf(log, 'sync'));
+  if (configuration.role === 'authority')
+    await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
+  const parts = { instance, databasePath, current, reader, writer, clock, log, metrics, makeRole };
+  const daemon = new Daemon(parts);
+  await daemon.open(options.prepare ?? (() => undefined), starting.move());
+  return daemon;
+}
+
+/** What an agent consists of, an authority does not load. */
+async function loadRole({ role }: Configuration): Promise<(parts: RoleParts) => Role> {
+  return role === 'agent'
+    ? (await import('./role/agent.ts')).agentRole
+    : (await import('./role/authority.ts')).authorityRole;
+}
+
+function tellRoom(log: Log, isFull: boolean): void {
+  if (isFull) log.error({}, 'the disk is full: changes are refused until there is room again');
+  else log.info({}, 'there is room on the disk again: changes are taken');
+}
