@@ -2,23 +2,26 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { alternate } from './figure.ts';
 import { load, type Measured } from './load/load.ts';
 import type { Job } from './load/job.ts';
 import type { Argv, Started } from './process.ts';
-import { programs, root, type Form } from './program.ts';
+import { isFresh, programs, root, type Form } from './program.ts';
 
 /** How long and how often is measured. */
 export type Effort = {
   readonly rounds: number;
   /** Of one round of one contestant. */
   readonly seconds: number;
+  /** Of the soak as a whole. */
+  readonly soakSeconds: number;
   /** Sizes of stores and counts of requests are multiplied by it. */
   readonly scale: number;
 };
 
-export const fullEffort: Effort = { rounds: 5, seconds: 1, scale: 1 };
+export const fullEffort: Effort = { rounds: 5, seconds: 1, soakSeconds: 600, scale: 1 };
 /** To see that everything works; its figures say nothing. */
-export const quickEffort: Effort = { rounds: 1, seconds: 0.1, scale: 0.002 };
+export const quickEffort: Effort = { rounds: 1, seconds: 0.1, soakSeconds: 1, scale: 0.002 };
 
 /** What every theme measures with: the program, a directory, and the servers that it has started. */
 export class Bench implements AsyncDisposable {
@@ -49,6 +52,16 @@ export class Bench implements AsyncDisposable {
     return Math.max(100, Math.round(full * this.effort.scale));
   }
 
+  /** Whether this is only to see that everything works. */
+  get isQuick(): boolean {
+    return this.effort === quickEffort;
+  }
+
+  /** The form that was chosen, and beside the build the executable, where it was made of the same sources. */
+  shippedForms(): readonly Form[] {
+    return this.form === 'build' && isFresh('executable') ? ['build', 'executable'] : [this.form];
+  }
+
   /** A new path, short enough for a Unix socket. */
   socketPath(): string {
     this.#socketCount += 1;
@@ -63,6 +76,14 @@ export class Bench implements AsyncDisposable {
 
   async stopServers(): Promise<void> {
     await Promise.all(this.#servers.splice(0).map((server) => server.stop()));
+  }
+
+  /** Runs each once to warm it up, then all in turns, once a round. */
+  async alternate<Name extends string, Value>(
+    contestants: Readonly<Record<Name, () => Promise<Value>>>,
+  ): Promise<Record<Name, Value[]>> {
+    if (!this.isQuick) await alternate(1, contestants);
+    return await alternate(this.effort.rounds, contestants);
   }
 
   /** Puts a server under load for a round. */

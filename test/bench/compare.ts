@@ -1,12 +1,12 @@
-import { figure, ratio } from './figure.ts';
+import { difference, figure, ratio } from './figure.ts';
 import type { Measured } from './load/load.ts';
 import type { Goal, Row, Source, Unit } from './theme.ts';
 
 /** What of a load is compared, and in which unit. */
-const units: Readonly<Record<Compared, Unit>> = { perSecond: '/s', p99: 'ms' };
-type Compared = 'perSecond' | 'p99';
+const units: Readonly<Record<Compared, Unit>> = { perSecond: '/s', p50: 'ms', p99: 'ms', max: 'ms' };
+type Compared = 'perSecond' | 'p50' | 'p99' | 'max';
 
-/** The rounds of one contestant, under its name. */
+/** The rounds of one contestant or more, under its name. */
 type Named = Readonly<Record<string, readonly Measured[]>>;
 
 /** How many times as fast, or as long, one contestant was as another in the same round. */
@@ -16,13 +16,47 @@ export function compare(
   to: Named,
   { by, goal }: { by: Compared; goal: Goal | null },
 ): Row {
-  const values = (named: Named): number[] =>
-    Object.values(named)
-      .flat()
-      .map((each) => each[by]);
   const all = { ...of, ...to };
-  const from = Object.fromEntries(Object.entries(all).map(([name, rounds]) => [name, sourceOf(rounds, by)]));
-  return { what, unit: '×', figure: ratio(values(of), values(to)), goal, from, note: noteOn(all) };
+  const times = ratio(valuesOf(of, by), valuesOf(to, by));
+  return { what, unit: '×', figure: times, goal, from: sourcesOf(all, by), note: noteOn(all) };
+}
+
+/** What one contestant had more than another in the same round. */
+export function exceed(
+  what: string,
+  of: Named,
+  to: Named,
+  { by, goal }: { by: Compared; goal: Goal | null },
+): Row {
+  const more = difference(valuesOf(of, by), valuesOf(to, by));
+  return { what, unit: units[by], figure: more, goal, from: sourcesOf({ ...of, ...to }, by), note: null };
+}
+
+/** What one contestant had, beside what others had. */
+export function show(
+  what: string,
+  of: Named,
+  beside: Named,
+  { by, goal }: { by: Compared; goal: Goal | null },
+): Row {
+  return {
+    what,
+    unit: units[by],
+    figure: figure(valuesOf(of, by)),
+    goal,
+    from: sourcesOf(beside, by),
+    note: null,
+  };
+}
+
+function valuesOf(named: Named, by: Compared): number[] {
+  return Object.values(named)
+    .flat()
+    .map((each) => each[by]);
+}
+
+function sourcesOf(named: Named, by: Compared): Record<string, Source> {
+  return Object.fromEntries(Object.entries(named).map(([name, rounds]) => [name, sourceOf(rounds, by)]));
 }
 
 function sourceOf(rounds: readonly Measured[], by: Compared): Source {

@@ -13,7 +13,7 @@ import { markdownTable, textLine } from './table.ts';
 import type { Row, Theme } from './theme.ts';
 import { themes } from './themes/all.ts';
 
-const results = join(root, 'dist/bench/results.json');
+const resultFile = join(root, 'dist/bench/results.json');
 const help = `npm run bench -- [themes] [options]
 
 Themes (without any, all but those in brackets):
@@ -23,9 +23,8 @@ Options:
   --form FORM   build (default; built first where it is missing or old), executable or source
   --quick       A tiny load, to see that everything works; the figures say nothing
   --markdown    Print the table as Markdown at the end
+  --json FILE   Where the rows are written, too (default: ${resultFile})
   -h, --help    Show help
-
-Rows are also written to ${results}
 `;
 
 const { values, positionals } = parseArgs({
@@ -33,6 +32,7 @@ const { values, positionals } = parseArgs({
   options: {
     form: { type: 'string', default: 'build' },
     quick: { type: 'boolean', default: false },
+    json: { type: 'string', default: resultFile },
     markdown: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -61,7 +61,7 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
     await bench.stopServers();
   }
   const about = { at: new Date().toISOString(), machine: machine(), form, quick: values.quick, wrk: hasWrk };
-  writeFileSync(results, `${JSON.stringify({ ...about, rows }, null, 2)}\n`);
+  writeFileSync(values.json, `${JSON.stringify({ ...about, rows }, null, 2)}\n`);
   if (values.markdown) process.stdout.write(`\n${machine()}\n\n${markdownTable(rows)}\n`);
   return failed === 0 ? 0 : 1;
 }

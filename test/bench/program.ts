@@ -19,10 +19,15 @@ export function isThere(form: Form): boolean {
   return existsSync(programs[form].at(-1) ?? '');
 }
 
+/** Whether it is there, and not older than a source. */
+export function isFresh(form: Form): boolean {
+  const file = programs[form].at(-1) ?? '';
+  return existsSync(file) && statSync(file).mtimeMs > latestChange();
+}
+
 /** Builds what npm would install where it is missing, or older than a source. */
 export function buildWhereStale(): void {
-  const built = programs.build.at(-1) ?? '';
-  if (existsSync(built) && statSync(built).mtimeMs > latestChange()) return;
+  if (isFresh('build')) return;
   process.stderr.write('npm run build …\n');
   const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, encoding: 'utf8' });
   if (status !== 0) throw new Error(`npm run build ended with ${status}: ${stderr}`);

@@ -1,7 +1,6 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench } from './bench.ts';
-import type { Target } from './load/job.ts';
 import { start, type Argv, type Started } from './process.ts';
 import type { BareOptions } from './reference/bare.ts';
 import { productKey, secret } from './sample.ts';
@@ -10,6 +9,13 @@ import { productKey, secret } from './sample.ts';
 export type Server = Started & {
   readonly tcp: { readonly port: number };
   readonly socket: { readonly socket: string };
+};
+
+/** A Latchkey, and how it is administered. */
+export type Latchkey = Server & {
+  readonly configuration: string;
+  /** The headers of a caller who may do everything. */
+  readonly admin: { readonly authorization: string };
 };
 
 const bare = join(import.meta.dirname, 'reference/bare.ts');
@@ -28,25 +34,35 @@ export type LatchkeyOptions = {
   /** A state directory of `stores.ts`. */
   readonly state: string;
   /** Of an agent: its upstream. An authority has none. */
-  readonly upstream?: Target & { port: number };
+  readonly upstream?: Server['tcp'];
   /** Further settings, as in the configuration file. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** What runs it, such as strace. */
   readonly under?: readonly string[];
+  /** The program in another form than the one that is measured. */
+  readonly program?: Argv;
 };
 
 /** Starts Latchkey as people run it, and waits until it is ready. */
-export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Promise<Server> {
+export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Promise<Latchkey> {
   const socket = bench.socketPath();
-  const [file, ...first] = bench.program;
-  const serve = [file, ...first, 'serve', '--config', writeConfiguration(bench, options, socket)];
+  const [file, ...first] = options.program ?? bench.program;
+  const configuration = writeConfiguration(bench, options, socket);
+  const serve = [file, ...first, 'serve', '--config', configuration];
   const started = await start(
     [...(options.under ?? []), ...serve] as unknown as Argv,
     isReady,
     bench.environment,
   );
   const ready = JSON.parse(started.line) as { tcp: string };
-  return bench.keep({ ...started, tcp: { port: Number(new URL(ready.tcp).port) }, socket: { socket } });
+  const token = readFileSync(join(options.state, 'admin.token'), 'utf8').trim();
+  return bench.keep({
+    ...started,
+    tcp: { port: Number(new URL(ready.tcp).port) },
+    socket: { socket },
+    configuration,
+    admin: { authorization: `Bearer ${token}` },
+  });
 }
 
 function writeConfiguration(

@@ -1,9 +1,9 @@
 import type { Bench } from './bench.ts';
-import { startBare, startLatchkey, type Server } from './server.ts';
+import { startBare, startLatchkey, type Latchkey, type Server } from './server.ts';
 import { copyOfStore } from './stores.ts';
 
 /** The reference, and both roles of Latchkey with the same license keys. */
-export type Servers = { readonly bare: Server; readonly authority: Server; readonly agent: Server };
+export type Servers = { readonly bare: Server; readonly authority: Latchkey; readonly agent: Latchkey };
 
 /** How many license keys a store has where their number does not matter. */
 const licenses = 1000;
@@ -17,11 +17,11 @@ export async function startAll(bench: Bench): Promise<Servers> {
   };
 }
 
-export async function startAuthority(bench: Bench): Promise<Server> {
+export async function startAuthority(bench: Bench): Promise<Latchkey> {
   return await startLatchkey(bench, { state: await copyOfStore(bench, { role: 'authority', licenses }) });
 }
 
-export async function startAgent(bench: Bench): Promise<Server> {
+export async function startAgent(bench: Bench): Promise<Latchkey> {
   const upstream = await startBare(bench);
   const state = await copyOfStore(bench, { role: 'agent', licenses });
   return await startLatchkey(bench, { state, upstream: upstream.tcp });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { cp, mkdtemp, readFile } from 'node:fs/promises';
+import { cp, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
 import type { Bench } from './bench.ts';
@@ -23,20 +23,27 @@ export type StoreContents = {
 
 const refreshMs = 6 * 3_600_000;
 
-/** A copy of a store, which is made once a run for the same contents. Gives its state directory. */
+/** A copy of a store. Gives its state directory. */
 export async function copyOfStore(bench: Bench, contents: StoreContents): Promise<string> {
-  const key = JSON.stringify(contents);
-  const made = bench.stores.get(key) ?? makeStore(bench, contents);
-  bench.stores.set(key, made);
   const directory = await mkdtemp(join(bench.directory, 'state-'));
-  await cp(await made, directory, { recursive: true });
+  await cp(await sharedStore(bench, contents), directory, { recursive: true });
   return directory;
 }
 
-/** Makes a store: the program itself makes it and the product, its tables are filled in one transaction. */
-export async function makeStore(bench: Bench, contents: StoreContents): Promise<string> {
-  const directory = await mkdtemp(join(bench.directory, 'store-'));
-  await takeIntoUse(bench, directory, contents.role);
+/**
+ * A store itself, made once a run: of a copy, the program would take everything that waits to be in doubt.
+ * Who uses it leaves it to others as it is, or as good as.
+ */
+export async function sharedStore(bench: Bench, contents: StoreContents): Promise<string> {
+  const key = JSON.stringify(contents);
+  const made = bench.stores.get(key) ?? makeStore(bench, contents);
+  bench.stores.set(key, made);
+  return await made;
+}
+
+/** The program itself makes an empty store with its product; its tables are filled in one transaction. */
+async function makeStore(bench: Bench, contents: StoreContents): Promise<string> {
+  const directory = await emptyStore(bench, contents);
   using store = openStore({ directory });
   using writing = openWriting(store.databasePath);
   writing.database.exec('BEGIN');
@@ -44,6 +51,13 @@ export async function makeStore(bench: Bench, contents: StoreContents): Promise<
   else fillAgent(writing.transaction, contents);
   writing.database.exec('COMMIT');
   checkpoint(writing);
+  return directory;
+}
+
+async function emptyStore(bench: Bench, { role, licenses, waiting = 0 }: StoreContents): Promise<string> {
+  if (licenses > 0 && waiting === 0) return await copyOfStore(bench, { role, licenses: 0 });
+  const directory = await mkdtemp(join(bench.directory, 'store-'));
+  await takeIntoUse(bench, directory, role);
   return directory;
 }
 
@@ -55,10 +69,7 @@ async function takeIntoUse(bench: Bench, state: string, role: StoreContents['rol
     return;
   }
   await using authority = await startLatchkey(bench, { state });
-  const token = (await readFile(join(state, 'admin.token'), 'utf8')).trim();
-  const admin = new LocalClient(`http://127.0.0.1:${authority.tcp.port}`, {
-    authorization: `Bearer ${token}`,
-  });
+  const admin = new LocalClient(`http://127.0.0.1:${authority.tcp.port}`, authority.admin);
   const product = { name: 'Measured product', product_key: productKey, secret };
   const { status, body } = await admin.postJson('/admin/v1/products', product);
   if (status >= 300) throw new Error(`the product was refused: ${JSON.stringify(body)}`);

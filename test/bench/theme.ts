@@ -1,5 +1,5 @@
 import type { Bench } from './bench.ts';
-import type { Figure } from './figure.ts';
+import { figure, type Figure } from './figure.ts';
 
 /** How a figure is to be read: `×` is a ratio to a reference, `/s` per second. */
 export type Unit = '×' | '/s' | 'ms' | 'MiB' | 'µs';
@@ -36,6 +36,16 @@ export type Theme = {
   /** Measures, and gives the rows as they come. */
   readonly measure: (bench: Bench) => AsyncIterable<Row>;
 };
+
+/** A row of one contestant, measured in some rounds, that is compared with nothing. */
+export function plainRow(
+  what: string,
+  unit: Unit,
+  values: readonly number[],
+  { goal = null, note = null, from = {} }: Partial<Pick<Row, 'goal' | 'note' | 'from'>> = {},
+): Row {
+  return { what, unit, figure: figure(values), goal, from, note };
+}
 
 /** A row of which nothing could be measured here. */
 export function notMeasured(what: string, unit: Unit, goal: Goal | null, why: string): Row {

@@ -21,7 +21,7 @@ export type BareOptions = {
   readonly hangs: boolean;
 };
 
-/** What `GET /uses` tells: how many there were, and when the first and the last, in ms. */
+/** What `GET /uses` tells: how many there were since `DELETE /uses`, and when the first and the last, in ms. */
 export type UsesSeen = { count: number; firstAt: number; lastAt: number };
 
 type License = { license_key: string; uses: number } & Record<string, unknown>;
@@ -45,6 +45,7 @@ const seen: UsesSeen = { count: 0, firstAt: 0, lastAt: 0 };
 const serve = (request: IncomingMessage, response: ServerResponse): void => {
   if (options.hangs) return;
   if (request.url === '/uses') {
+    if (request.method === 'DELETE') seen.count = 0;
     answer(response, 200, seen);
     return;
   }

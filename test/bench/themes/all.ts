@@ -1,6 +1,33 @@
 import type { Theme } from '../theme.ts';
+import { awayTheme } from './away.ts';
+import { commandsTheme } from './commands.ts';
+import { drainTheme } from './drain.ts';
+import { eachOnceTheme } from './each-once.ts';
+import { importTheme } from './import.ts';
+import { latencyTheme } from './latency.ts';
+import { memoryTheme } from './memory.ts';
+import { millionTheme } from './million.ts';
+import { slowDiskTheme } from './slow-disk.ts';
+import { soakTheme } from './soak.ts';
+import { startTheme } from './start.ts';
+import { statusTheme } from './status.ts';
 import { useTheme } from './use.ts';
 import { verifyTheme } from './verify.ts';
 
 /** Every theme, in the order of the table. To add one: a file beside this, and its name here. */
-export const themes: readonly Theme[] = [verifyTheme, useTheme];
+export const themes: readonly Theme[] = [
+  verifyTheme,
+  latencyTheme,
+  awayTheme,
+  slowDiskTheme,
+  useTheme,
+  drainTheme,
+  millionTheme,
+  eachOnceTheme,
+  startTheme,
+  memoryTheme,
+  importTheme,
+  statusTheme,
+  soakTheme,
+  commandsTheme,
+];

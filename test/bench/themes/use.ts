@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
-import { alternate } from '../figure.ts';
 import { use } from '../sample.ts';
 import { startBare, type Server } from '../server.ts';
 import { startAgent, startAuthority } from '../servers.ts';
@@ -57,7 +56,5 @@ async function measureUses(bench: Bench, servers: Servers, connections: number) 
     transactions: put(servers.transactions),
     memory: put(servers.memory),
   };
-  // The first round warms them up.
-  await alternate(1, contestants);
-  return await alternate(bench.effort.rounds, contestants);
+  return await bench.alternate(contestants);
 }

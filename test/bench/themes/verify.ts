@@ -1,6 +1,5 @@
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
-import { alternate } from '../figure.ts';
 import type { LoadRequest } from '../load/job.ts';
 import { verify } from '../sample.ts';
 import { startAll, type Servers } from '../servers.ts';
@@ -35,9 +34,7 @@ async function* rowsOf(
     authority: () => ask(servers.authority),
     agent: () => ask(servers.agent),
   };
-  // The first round warms them up.
-  await alternate(1, contestants);
-  const measured = await alternate(bench.effort.rounds, contestants);
+  const measured = await bench.alternate(contestants);
   const to = { bare: measured.bare };
   for (const role of roles) {
     const what = `verify, ${connections} connection${connections === 1 ? '' : 's'}, ${transport}, ${role}`;

@@ -1,0 +1,44 @@
+import { mkdtempSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { completeLine, linesOf } from '../../support/every-command.ts';
+import type { Bench } from '../bench.ts';
+import { alternate, difference, figure } from '../figure.ts';
+import type { Argv } from '../process.ts';
+import { programs } from '../program.ts';
+import type { Theme } from '../theme.ts';
+
+/** They run until they are ended, play a whole story, or write where they stand. */
+const others = new Set(['serve', 'sandbox', 'demo', 'init', 'service install', 'service uninstall']);
+
+export const commandsTheme: Theme = {
+  name: 'commands',
+  about: 'how long each command takes where no daemon runs, beyond an empty Node',
+  isExtra: true,
+  async *measure(bench) {
+    const folder = mkdtempSync(join(bench.directory, 'commands-'));
+    const lines = linesOf().filter((line) => !others.has(line));
+    const chosen = bench.isQuick ? lines.slice(0, 2) : lines;
+    for (const form of bench.shippedForms()) {
+      for (const line of chosen) {
+        const argv = await completeLine(line, folder);
+        const program: Argv = [...programs[form], '--state-dir', folder, ...argv];
+        const { command, node } = await alternate(bench.effort.rounds, {
+          command: () => time(bench, program, folder),
+          node: () => time(bench, [process.execPath, '-e', '0'], folder),
+        });
+        const source = { figure: figure(node), unit: 'ms', processorMicros: null } as const;
+        const what = `latchkey ${line}, ${form}, beyond an empty Node`;
+        const from = { 'empty Node': source };
+        yield { what, unit: 'ms', figure: difference(command, node), goal: null, from, note: null };
+      }
+    }
+  },
+};
+
+/** In ms; how it ends does not matter. */
+async function time(bench: Bench, [file, ...argv]: Argv, cwd: string): Promise<number> {
+  const before = performance.now();
+  spawnSync(file, argv, { cwd, env: bench.environment, stdio: 'ignore' });
+  return await Promise.resolve(performance.now() - before);
+}

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LocalClient } from '../../../src/daemon/trial/local-client.ts';
+import type { Bench } from '../bench.ts';
+import { figure, ratio } from '../figure.ts';
+import { output } from '../process.ts';
+import type { UsesSeen } from '../reference/bare.ts';
+import type { LoopOptions } from '../reference/undici-loop.ts';
+import { use } from '../sample.ts';
+import { startBare, startLatchkey, type Latchkey, type Server } from '../server.ts';
+import { copyOfStore } from '../stores.ts';
+import type { Theme } from '../theme.ts';
+
+const lanes = 64;
+/** More than can be sent. */
+const noRate = 1_000_000;
+const loop = join(import.meta.dirname, '../reference/undici-loop.ts');
+
+export const drainTheme: Theme = {
+  name: 'drain',
+  about: 'an outbox goes up to a plain upstream, against a bare undici loop',
+  async *measure(bench) {
+    const uses = bench.count(10_000);
+    const upstream = await startBare(bench, { licenses: uses });
+    const state = await copyOfStore(bench, { role: 'agent', licenses: uses });
+    const settings = { sync: { lanes, rate: noRate } };
+    const agent = await startLatchkey(bench, { state, upstream: upstream.tcp, settings });
+    const contestants = {
+      agent: () => drain(bench, { agent, upstream, uses }),
+      loop: () => runLoop({ port: upstream.tcp.port, uses, concurrency: lanes }),
+    };
+    const measured = await bench.alternate(contestants);
+    const source = (perSecond: readonly number[]) =>
+      ({ figure: figure(perSecond), unit: '/s', processorMicros: null }) as const;
+    yield {
+      what: `drain of ${uses.toLocaleString('en')} uses, ${lanes} lanes, to a bare undici loop`,
+      unit: '×',
+      figure: ratio(measured.agent, measured.loop),
+      goal: { atLeast: 0.7 },
+      from: { agent: source(measured.agent), 'undici loop': source(measured.loop) },
+      note: null,
+    };
+  },
+};
+
+type Drained = { readonly agent: Latchkey; readonly upstream: Server; readonly uses: number };
+
+/** Lets uses of as many keys gather, lets them go up, and gives how many the upstream got a second. */
+async function drain(bench: Bench, { agent, upstream, uses }: Drained): Promise<number> {
+  const admin = new LocalClient(`http://127.0.0.1:${agent.tcp.port}`, agent.admin);
+  const count = `http://127.0.0.1:${upstream.tcp.port}/uses`;
+  await fetch(count, { method: 'DELETE' });
+  await admin.postJson('/admin/v1/sync/pause', {});
+  const keys = { first: 0, count: uses };
+  const job = { target: agent.tcp, request: use, keys, connections: 64, ending: 'each key once' } as const;
+  await bench.load(agent, job);
+  await admin.postJson('/admin/v1/sync/resume', {});
+  for (;;) {
+    const seen = (await (await fetch(count)).json()) as UsesSeen;
+    if (seen.count === uses) return ((uses - 1) * 1000) / (seen.lastAt - seen.firstAt);
+    await sleep(20);
+  }
+}
+
+async function runLoop(options: LoopOptions): Promise<number> {
+  return Number(await output([process.execPath, loop, JSON.stringify(options)]));
+}

@@ -1,0 +1,55 @@
+import type { Bench } from '../bench.ts';
+import { residentMib } from '../process.ts';
+import { use, verify } from '../sample.ts';
+import { startBare, startLatchkey, type Server } from '../server.ts';
+import { copyOfStore } from '../stores.ts';
+import { notMeasured, plainRow, type Theme } from '../theme.ts';
+
+const parts = 10;
+const usesPerSecond = 50;
+/** More than is used, so that nothing gathers. */
+const settings = { sync: { rate: 1000, lanes: 16 } };
+
+export const soakTheme: Theme = {
+  name: 'soak',
+  about: 'resident memory of an agent under load for 10 minutes',
+  isExtra: true,
+  async *measure(bench) {
+    const licenses = bench.count(200_000);
+    const state = await copyOfStore(bench, { role: 'agent', licenses });
+    const upstream = (await startBare(bench, { licenses })).tcp;
+    const agent = await startLatchkey(bench, { state, upstream, settings });
+    if (residentMib(agent.pid) === null) {
+      yield notMeasured('resident memory under load', 'MiB', null, 'there is no /proc');
+      return;
+    }
+    const resident: number[] = [];
+    for (let part = 0; part < parts; part += 1) {
+      await loadForAWhile(bench, agent, licenses);
+      resident.push(residentMib(agent.pid) ?? Number.NaN);
+    }
+    const settled = resident.slice(1);
+    yield plainRow(
+      'resident memory of an agent over 10 minutes of load, from the second on',
+      'MiB',
+      settled,
+      {
+        goal: { atMost: 150 },
+      },
+    );
+    const growth = (settled.at(-1) ?? Number.NaN) / (settled[0] ?? Number.NaN);
+    yield plainRow('resident memory after the tenth minute to the second', '×', [growth], {
+      goal: { atMost: 1.05 },
+    });
+  },
+};
+
+/** A tenth of the whole: verifies of all keys as fast as it can, and uses beside them. */
+async function loadForAWhile(bench: Bench, agent: Server, licenses: number): Promise<void> {
+  const ending = { seconds: bench.effort.soakSeconds / parts };
+  const job = { target: agent.socket, keys: { first: 0, count: licenses }, ending };
+  await Promise.all([
+    bench.load(agent, { ...job, request: verify, connections: 16 }),
+    bench.load(agent, { ...job, request: use, connections: 4, rate: usesPerSecond }),
+  ]);
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { output } from '../bench/process.ts';
+import type { Row } from '../bench/theme.ts';
+import { themes } from '../bench/themes/all.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const main = join(import.meta.dirname, '../bench/main.ts');
+
+it('measures every theme of the benchmark without a failed request', { timeout: 300_000 }, async () => {
+  await using folder = temporaryDirectory();
+  const json = join(folder.path, 'results.json');
+  const names = themes.map(({ name }) => name);
+  const options = ['--quick', '--form', 'source', '--json', json, '--markdown'];
+  const printed = await output([process.execPath, main, ...names, ...options]);
+
+  const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: (Row & { theme: string })[] };
+  expect([...new Set(rows.map(({ theme }) => theme))]).toEqual(names);
+  expect(rows.filter((row) => !isWhole(row))).toEqual([]);
+  for (const { what } of rows) expect(printed).toContain(`| ${what} `);
+});
+
+/** A row has its figures, or says why there are none. */
+function isWhole({ figure, note }: Row): boolean {
+  if (figure === null) return note?.startsWith('not measured: ') === true;
+  return Object.values(figure).every((value) => Number.isFinite(value));
+}
