@@ -16,7 +16,7 @@ import type { WriterThread } from './threads/writer-thread.ts';
 
 /** What the routes depend on, of a process that runs. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'clock' | 'log'> &
-  Pick<App, 'backup' | 'status' | 'readiness' | 'liveness'> & {
+  Pick<App, 'memory' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
     writer: WriterThread;
     metrics: Metrics;
     role: Role;
@@ -27,6 +27,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'cloc
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
   const { instance, current, reader, writer, clock, log, metrics } = parts;
+  const { memory } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
@@ -37,7 +38,8 @@ export function appOf(parts: AppParts): App {
     licensing: metrics.countVerdicts(licensing),
     couponing,
     checkout,
-    credentials,
+    memory,
+    credentials: memory?.remembering(credentials, sha256) ?? credentials,
     rates: new Rates(
       () => current.configuration.limits,
       () => clock.steady(),
@@ -74,6 +76,8 @@ export function appOf(parts: AppParts): App {
           freeBytes: await freeBytesIn(current.configuration.stateDir),
           productKeys: role === 'agent' ? current.productKeys() : [],
         }),
+      begin: () => metrics.begin(),
+      countAnswer: (...answer) => metrics.countAnswer(...answer),
       countUnrouted: (status) => metrics.countUnrouted(status),
     },
   };

@@ -3,6 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
+import type { Memory } from '../http/memory.ts';
 import { TokenUses } from '../service/access/token-use.ts';
 import type { RecordCounts, Status } from '../service/status.ts';
 import { restoreAdvice } from '../store/faults.ts';
@@ -38,6 +39,7 @@ export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & 
   databasePath: string;
   writer: WriterThread;
   metrics: Metrics;
+  memory: Memory | null;
 };
 
 /** One running process: store, writer, listeners and, on an agent, the way up. */
@@ -133,6 +135,7 @@ export class Daemon {
     const { configuration: before } = current;
     const configuration = takenOver(before, wanted);
     current.replace(configuration);
+    this.#parts.memory?.forget(['anything']);
     this.#listeners?.renewCertificate(configuration.listen.tls);
     this.#role.upstream?.retryCredentials();
     this.#role.bind().catch((error: unknown) => this.#fail(error));

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
+import { done } from '../domain/problem.ts';
 import type { Licensing } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import {
@@ -76,13 +77,24 @@ export class Metrics implements UpstreamMeter, Disposable {
 
   /** Counts the requests of a server by the patterns of its routes: a path may hold a license key. */
   watch(server: FastifyInstance): void {
-    server.addHook('onResponse', (request, reply, done) => {
+    server.addHook('onResponse', (request, reply, next) => {
       const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
       const status = reply.raw.writableFinished ? reply.statusCode : callerLeft;
       this.#requests.inc({ route, status });
       this.#requestDuration.observe(reply.elapsedTime / 1000);
-      done();
+      next();
     });
+  }
+
+  /** The instant from which an answer is timed. */
+  begin(): number {
+    return performance.now();
+  }
+
+  /** Counts an answer that no hook of the server has seen. */
+  countAnswer(route: string, status: number, begunAt: number): void {
+    this.#requests.inc({ route, status });
+    this.#requestDuration.observe((performance.now() - begunAt) / 1000);
   }
 
   /** Counts an answer to bytes that could not be parsed as a request. */
@@ -101,12 +113,20 @@ export class Metrics implements UpstreamMeter, Disposable {
       history: (...asked) => licensing.history(...asked),
       verify: async (...asked) => {
         const result = await licensing.verify(...asked);
-        if (result.ok) {
+        if (!result.ok) return result;
+        const { provenance, license, repeat } = result.value;
+        const labels = { freshness: provenance.freshness, enabled: String(license.enabled) };
+        const count = (): void => {
           this.#totals.verifies += 1;
-          const { provenance, license } = result.value;
-          this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
-        }
-        return result;
+          this.#verdicts.inc(labels);
+        };
+        count();
+        if (repeat === undefined) return result;
+        const repeated = (): void => {
+          count();
+          repeat.repeated();
+        };
+        return done({ ...result.value, repeat: { ...repeat, repeated } });
       },
     };
   }

@@ -53,26 +53,30 @@ async function startOn(
   const starts = startWriter(databasePath, clock, {
     keepsHistory: () => current.configuration.history.keepMs > 0,
     onCommit: (measure) => metrics.committed(measure),
+    onChanged: (changes) => memory?.forget(changes),
     onTraced: (traced) => operationLog.add(traced),
     onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
   });
   // Loaded while the writer's thread starts.
-  const [writer, { Daemon }, { Metrics }, makeRole] = await Promise.all([
+  const [writer, { Daemon }, { Metrics }, { Memory }, makeRole] = await Promise.all([
     starts,
     import('./daemon.ts'),
     import('./metrics.ts'),
+    import('../http/memory.ts'),
     loadRole(configuration),
   ]);
   starting.use(writer);
   const metrics = starting.use(
     new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
   );
+  // A server that is changed is asked each time, or its changes would be passed by.
+  const memory = options.prepare === undefined ? new Memory() : null;
   const instance = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
   operationLog.begin(logOf(log, 'sync'));
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
-  const parts = { instance, databasePath, current, reader, writer, clock, log, metrics, makeRole };
+  const parts = { instance, databasePath, current, reader, writer, clock, log, metrics, memory, makeRole };
   const daemon = new Daemon(parts);
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;

@@ -25,3 +25,13 @@ export function freshnessAt(
   if (age <= policy.graceMs) return 'grace';
   return 'expired';
 }
+
+/** The last instant at which an observation of `confirmedAt` is as fresh as this, both epoch ms. */
+export function lastInstantOf(
+  freshness: ReturnType<typeof freshnessAt>,
+  confirmedAt: number,
+  { freshMs, staleMs, graceMs }: FreshnessPolicy,
+): number {
+  const ages = { fresh: freshMs, stale: staleMs, grace: graceMs, expired: Infinity };
+  return confirmedAt + ages[freshness];
+}

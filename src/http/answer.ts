@@ -1,9 +1,19 @@
 import { done } from '../domain/problem.ts';
 import type { Page } from '../domain/page.ts';
+import type { Repeat } from '../service/answers.ts';
 import type { RawParameters } from './wire/parameters.ts';
 
 /** A success: status, headers of its own, and the body. */
-export type Answer = { status: number; headers: Readonly<Record<string, string>>; body: unknown };
+export type Answer = {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: unknown;
+  /** That of a license the same may be answered again; absent: it may not. */
+  repeat?: RepeatedLicense;
+};
+
+/** Of which license, under its own spelling, and when the upstream confirmed it (null: this is the authority). */
+export type RepeatedLicense = Repeat & { licenseKey: string; confirmedAt: number | null };
 
 type Headers = Answer['headers'];
 

@@ -9,6 +9,7 @@ import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader, Awaitable, OperationReads } from '../service/tables.ts';
+import type { Memory } from './memory.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
 import type { Rates } from './entry/request-rates.ts';
 
@@ -40,6 +41,8 @@ export interface App {
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
   readonly credentials: Credentials;
+  /** What was answered before; null: every request is answered anew. */
+  readonly memory: Memory | null;
   readonly rates: Rates;
   /** The product keys that an agent is configured with; null on an authority, which has a catalogue of its own. */
   configuredProducts(): readonly string[] | null;
@@ -69,6 +72,10 @@ export interface AppMetrics {
   isOpen(): boolean;
   /** In Prometheus' text format. */
   expose(): Promise<string>;
+  /** The instant from which an answer is timed. */
+  begin(): number;
+  /** Counts a repeated answer, which no hook of the server sees. */
+  countAnswer(route: string, status: number, begunAt: number): void;
   /** Counts an answer to bytes that could not be parsed as a request. */
   countUnrouted(status: number): void;
 }

@@ -11,7 +11,12 @@ export function provenanceHeaders(provenance: Provenance): Record<string, string
   if (confirmedAt !== null) headers[names.confirmedAt] = formatDatetime(confirmedAt);
   if (graceUntil !== null) headers[names.graceUntil] = formatDatetime(graceUntil);
   headers[names.pending] = String(pending);
-  headers['Age'] = String(Math.max(0, Math.floor(ageMs / 1000)));
+  headers['Age'] = presentAge(ageMs);
   headers['Cache-Status'] = cache === 'hit' ? 'latchkey; hit' : 'latchkey; fwd=miss';
   return headers;
+}
+
+/** The value of `Age`: whole seconds. */
+export function presentAge(ageMs: number): string {
+  return String(Math.max(0, Math.floor(ageMs / 1000)));
 }

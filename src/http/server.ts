@@ -1,14 +1,16 @@
-import type { ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
 import { authorize } from './entry/credential.ts';
+import type { RepeatedLicense } from './answer.ts';
 import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
+import { RepeatedRequests } from './entry/repeated-request.ts';
 import { requestIdOf } from './entry/request-id.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
 import { pathOf } from './path.ts';
@@ -30,6 +32,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const arrive = arrival(app, settings, { names, origins });
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
+  const repeated = new RepeatedRequests(app, names);
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
@@ -50,16 +53,10 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  connections.watch(server.server);
-  server.addHook('preClose', (done) => {
-    connections.endHandshakes();
-    done();
-  });
+  follow(server, connections, repeated);
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
-  // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
-  server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   server.decorateRequest('state', null);
   readBodies(server, settings.limits);
   server.setErrorHandler((error, _, reply) => sendError(app, error, reply));
@@ -72,13 +69,35 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
       }),
     );
   });
-  for (const route of routes) addRoute(server, { app, settings, routes, connections, broken }, route);
+  for (const route of routes)
+    addRoute(server, { app, settings, routes, connections, broken, repeated }, route);
   addReferencePage(server, refuse);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
     refuse,
   });
   return server;
+}
+
+/** Takes the requests of a server, those first that need no route; and counts its connections. */
+function follow(server: FastifyInstance, connections: Connections, repeated: RepeatedRequests): void {
+  const { server: listener } = server;
+  connections.watch(listener);
+  server.addHook('preClose', (done) => {
+    connections.endHandshakes();
+    done();
+  });
+  const take: RequestListener = (request, response) => {
+    connections.begin(request.socket, response);
+    server.routing(request, response);
+  };
+  listener.removeAllListeners('request');
+  listener.on('request', (request, response) => {
+    if (repeated.answer(request, response)) connections.use(request.socket, response);
+    else take(request, response);
+  });
+  // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
+  listener.on('checkExpectation', take);
 }
 
 /** Says which instance answers, by which the command line and an agent know each other, and to which request. */
@@ -131,7 +150,8 @@ function arrival(
     if (head.instance.includes(app.instance)) {
       throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
     }
-    request.state = { head, query, principal: null, startedAt: app.now() };
+    const moment = app.memory?.moment ?? 0;
+    request.state = { head, query, principal: null, grant: null, moment, startedAt: app.now() };
   };
 }
 
@@ -180,6 +200,7 @@ type Entrance = {
   routes: readonly Route[];
   connections: Connections;
   broken: BrokenRequests;
+  repeated: RepeatedRequests;
 };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
@@ -194,10 +215,10 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
       route.handle({ ...parsed.value, writeOptions: { ...writeOptions, idempotency: stored } }),
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
-    const { status, headers, body } = result.value;
+    const { status, headers, body, repeat } = result.value;
     if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
-    return body;
+    return repeat === undefined ? body : writeRepeatable(entrance, reply, { body, repeat });
   };
   const { method, path: url, csvMember } = route;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
@@ -205,6 +226,19 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, ...(isCutOff && { hangUp }) };
   server.route({ method, url, bodyLimit, config, onRequest, handler });
+}
+
+/** Writes an answer out, so that it can be sent again as it is. */
+function writeRepeatable(
+  { repeated }: Entrance,
+  reply: FastifyReply,
+  { body, repeat }: { body: unknown; repeat: RepeatedLicense },
+): string {
+  const text = JSON.stringify(body);
+  reply.header('Content-Type', 'application/json; charset=utf-8');
+  reply.header('Content-Length', Buffer.byteLength(text));
+  repeated.keep(reply, text, repeat);
+  return text;
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
@@ -218,7 +252,8 @@ async function enter({ app, settings, broken }: Entrance, route: Route, reply: F
     // Connections are kept open for callers with a credential only.
     reply.header('Connection', 'close');
   } else {
-    requestState.principal = await authorize(route.access, requestState.head, app, settings.principal);
+    requestState.grant = await authorize(route.access, requestState.head, app, settings.principal);
+    requestState.principal = requestState.grant.principal;
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');

@@ -23,11 +23,21 @@ export type Provenance =
       ageMs: number;
     };
 
+/** That the same may be answered again, as long as no commit changes the license. */
+export type Repeat = {
+  /** The last instant at which it is still true (`Clock.now`). */
+  until: number;
+  /** To be called each time that it is answered again. */
+  repeated(): void;
+};
+
 export type LicenseAnswer = {
   license: License;
   /** The product under which it is known here; on an agent as configured, whatever link the upstream writes. */
   productKey: string;
   provenance: Provenance;
+  /** Absent: it holds for this once. */
+  repeat?: Repeat;
 };
 
 export type LicenseHistory = { changes: readonly HistoryEntry[]; total: number };

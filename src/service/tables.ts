@@ -171,6 +171,16 @@ export interface Trace {
   take(): readonly Traced[];
 }
 
+/** What a write has changed of what verifies are answered from; `credentials`: what some credential stands for. */
+export type Change = { licenseKey: string } | 'credentials' | 'anything';
+
+/** What a transaction changes of what verifies are answered from; told once it is committed. */
+export interface Changes {
+  add(change: Change): void;
+  /** What was added since it was last taken. */
+  take(): readonly Change[];
+}
+
 /** Single facts about this store: its instance id, the count of starts, the machine it was made on. */
 export interface SettingReads {
   get(name: string): string | null;
@@ -215,6 +225,7 @@ export interface Transaction extends Reader {
   preload: PreloadTable;
   operations: OperationTable;
   trace: Trace;
+  changes: Changes;
   idempotency: IdempotencyTable;
   settings: SettingTable;
   audit: AuditTable;
@@ -235,6 +246,9 @@ export type AwaitableTable<Table> = {
 /** Tables that only an agent has; its store is always on this machine and answers at once. */
 type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload' | 'trace';
 
+/** What the tables of a store on this machine add by themselves. */
+type LocalTable = 'changes';
+
 /** Everything that an authority reads. A reader of a store on this machine is one. */
 export type AuthorityReader = {
   readonly [Name in Exclude<keyof Reader, AgentTable>]: AwaitableTable<Reader[Name]>;
@@ -242,5 +256,5 @@ export type AuthorityReader = {
 
 /** The only handle by which an authority writes. A transaction of a store on this machine is one. */
 export type AuthorityTransaction = {
-  readonly [Name in Exclude<keyof Transaction, AgentTable>]: AwaitableTable<Transaction[Name]>;
+  readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AwaitableTable<Transaction[Name]>;
 };

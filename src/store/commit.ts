@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Traced } from '../domain/operation-trace.ts';
 import { StorageError } from '../service/ports.ts';
-import type { Awaitable, Transaction } from '../service/tables.ts';
+import type { Awaitable, Change, Transaction } from '../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { storageFault } from './faults.ts';
 import { prepareCount } from './tables/statements.ts';
@@ -11,9 +11,10 @@ export const largestBatch = 512;
 
 /**
  * The outcome of one command: a result is committed, unless it is a refusal; an error wrote nothing. `traced`: what
- * happened to operations, absent when nothing did.
+ * happened to operations, `changes`: what changed of what verifies are answered from; absent when nothing did.
  */
-export type CommandOutcome = { result: unknown; traced?: readonly Traced[] } | { error: unknown };
+export type CommandOutcome =
+  { result: unknown; traced?: readonly Traced[]; changes?: readonly Change[] } | { error: unknown };
 
 /** How the commands of a batch are run. */
 export type CommandRun<Command> = {
@@ -106,6 +107,7 @@ class BatchCommitter<Command> implements Committer<Command> {
       outcome = { error };
     }
     const traced = transaction.trace.take();
+    const changes = transaction.changes.take();
     const fault = 'error' in outcome ? storageFault(outcome.error) : null;
     // Some errors make SQLite roll back the whole transaction, even when the use case has caught them.
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
@@ -114,6 +116,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     } else {
       scope.close();
       if (traced.length > 0) outcome.traced = traced;
+      if (changes.length > 0) outcome.changes = changes;
     }
     return fault === 'full' ? { error: new StorageError('full', lossOf(outcome)) } : outcome;
   }

@@ -16,6 +16,7 @@ import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
+import { collectChanges, collectFrom } from './changes.ts';
 import { collectTrace } from './trace.ts';
 import { tokenReads, tokenTable } from './tables/token.ts';
 
@@ -44,7 +45,8 @@ export function prepareReader(database: DatabaseSync): Reader {
 
 /** Prepares every table; only the committer may pass it to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
-  return {
+  const changes = collectChanges();
+  const tables: Transaction = {
     accounts: accountTable(database),
     products: productTable(database),
     collections: collectionTable(database),
@@ -58,10 +60,12 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     preload: preloadTable(database),
     operations: operationTable(database),
     trace: collectTrace(),
+    changes,
     idempotency: idempotencyTable(database),
     settings: settingTable(database),
     audit: auditTable(database),
     history: historyTable(database),
     oldCredentials: oldCredentialTable(database),
   };
+  return collectFrom(tables, changes);
 }

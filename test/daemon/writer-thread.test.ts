@@ -19,6 +19,7 @@ function startSilentWriter(): {
   const options = {
     keepsHistory: () => true,
     onCommit: () => undefined,
+    onChanged: () => undefined,
     onTraced: () => undefined,
     onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
   };
@@ -65,6 +66,7 @@ test('writes that keep coming while others are committed are each done once, man
   await using writer = await startWriter(store.databasePath, clock, {
     keepsHistory: () => true,
     onCommit,
+    onChanged: () => undefined,
     onTraced: () => undefined,
     onDiskSpace: () => undefined,
   });

@@ -4,7 +4,14 @@ import { done, refuse } from '../../src/domain/problem.ts';
 import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, apiKey, authorityStatus, openApp, serverOf } from '../support/http-app.ts';
+import {
+  adminToken,
+  apiKey,
+  authorityStatus,
+  openApp,
+  serverOf,
+  silentMetrics,
+} from '../support/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -253,7 +260,7 @@ test('a process whose storage failed is neither live nor ready', async () => {
 
 test('metrics are text for the scope ops, and for anyone once they are open', async () => {
   const measured = (open: boolean) => ({
-    metrics: { isOpen: () => open, expose: async () => 'a 1\n', countUnrouted: () => {} },
+    metrics: { ...silentMetrics, isOpen: () => open, expose: async () => 'a 1\n' },
   });
   await using closed = await openApp(measured(false));
   expect((await serverOf(closed.app).inject('/metrics')).statusCode).toBe(401);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { adminToken, limits } from '../support/http-app.ts';
+import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
@@ -7,8 +7,7 @@ const counted: number[] = [];
 let served: Served;
 beforeAll(async () => {
   const metrics = {
-    isOpen: () => false,
-    expose: async () => '',
+    ...silentMetrics,
     countUnrouted: (status: number) => void counted.push(status),
   };
   served = await serveApp(

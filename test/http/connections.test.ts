@@ -4,7 +4,7 @@ import { connect as connectSecurely } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import type { App, HttpLimits } from '../../src/http/app.ts';
 import { certificate } from '../support/certificate.ts';
-import { adminToken, limits } from '../support/http-app.ts';
+import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import type { Listener } from '../support/raw-http.ts';
 
@@ -163,7 +163,7 @@ test.each(listeners)(
       return 'a 1\n';
     };
     await using served = await serveFew(1, {
-      metrics: { isOpen: () => false, expose, countUnrouted: () => {} },
+      metrics: { ...silentMetrics, expose },
     });
     const listener = served.listeners[kind];
     const busy = await Connection.open(listener);

@@ -6,6 +6,7 @@ import {
   authorityCredentials,
   socketPrincipal,
   type CredentialKind,
+  type Credentials,
 } from '../../src/service/access/credential.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { NewToken } from '../../src/service/access/token.ts';
@@ -14,6 +15,12 @@ import { AgentStage, hour, minute, Stage, valueOf } from '../support/service-sta
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const isSame = (left: string, right: string): boolean => left === right;
 const kinds: readonly CredentialKind[] = ['api_key', 'product_secret', 'bearer'];
+
+/** Whom a secret stands for now. */
+async function principalOf(credentials: Credentials, kind: CredentialKind, secret: string) {
+  const grant = await credentials.find(kind, secret);
+  return grant === null ? null : credentials.use(grant);
+}
 
 /** An authority with the accounts `default` and another one, and the product `press` of the first. */
 async function givenAuthority() {
@@ -50,8 +57,9 @@ function over(stage: Stage) {
     if (result.ok) return [];
     return result.problem.errors?.map(({ parameter, code }) => `${parameter}: ${code}`) ?? [];
   };
-  const who = async (kind: CredentialKind, secret: string) =>
-    await authorityCredentials({ reader: stage.store, digest, believedNow: () => stage.now, uses }).find(
+  const who = (kind: CredentialKind, secret: string) =>
+    principalOf(
+      authorityCredentials({ reader: stage.store, digest, believedNow: () => stage.now, uses }),
       kind,
       secret,
     );
@@ -299,11 +307,11 @@ describe('a credential of an agent', () => {
     const press = { productKey: 'press', secretDigest: digest('secret') };
     const brush = { productKey: 'brush', secretDigest: digest('brush') };
     let configured = { apiKeyDigest: digest('api') as string | null, products: [brush, press] };
-    const who = async (kind: CredentialKind, secret: string) =>
-      await agentCredentials(
-        { reader: stage.store, digest, isSame, believedNow: () => stage.now, uses: new TokenUses() },
-        () => configured,
-      ).find(kind, secret);
+    const credentials = agentCredentials(
+      { reader: stage.store, digest, isSame, believedNow: () => stage.now, uses: new TokenUses() },
+      () => configured,
+    );
+    const who = (kind: CredentialKind, secret: string) => principalOf(credentials, kind, secret);
     expect(await who('api_key', 'api')).toMatchObject({
       credential: 'account:default',
       reach: { accountId: 'default', productKey: null },

@@ -81,6 +81,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     operations: changes.role === 'agent' ? reader.operations : null,
     standingOf: (operation) => readStanding(reader, operation, { obstacle: null, steady: Date.now() }),
     writer,
+    memory: null,
     sync: null,
     backup: (signal) => backups.make(signal),
     credentials: authorityCredentials({ reader, digest, believedNow: () => Date.now(), uses: tokenUses }),
@@ -99,7 +100,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),
     liveness: () => [],
-    metrics: { isOpen: () => false, expose: async () => 'latchkey_info 1\n', countUnrouted: () => {} },
+    metrics: silentMetrics,
     ...changes,
   };
   return {
@@ -116,6 +117,15 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
+
+/** Metrics that count nothing. */
+export const silentMetrics: App['metrics'] = {
+  isOpen: () => false,
+  expose: async () => 'latchkey_info 1\n',
+  begin: () => 0,
+  countAnswer: () => {},
+  countUnrouted: () => {},
+};
 
 /** What a first start makes. */
 function seed({ accounts, tokens }: Transaction): void {

@@ -1,5 +1,6 @@
 import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
+import type { Change } from '../../service/tables.ts';
 import type { WriteRequest } from '../../service/writer.ts';
 import type { CommandOutcome } from '../../store/commit.ts';
 
@@ -14,7 +15,12 @@ export type WriterMessage = WriteMessage | 'close';
 
 /** The outcome of a write, sent back. The class of an error is lost between threads, so its fields are sent. */
 export type OutcomeMessage =
-  | { id: number; result: unknown; traced: readonly Traced[] | undefined }
+  | {
+      id: number;
+      result: unknown;
+      traced: readonly Traced[] | undefined;
+      changes: readonly Change[] | undefined;
+    }
   | { id: number; storageFault: StorageFault; detail: string }
   | { id: number; error: unknown };
 
@@ -34,7 +40,10 @@ export type BatchMessage = {
 
 /** Makes the message of an outcome. */
 export function outcomeMessage(id: number, outcome: CommandOutcome): OutcomeMessage {
-  if ('result' in outcome) return { id, result: outcome.result, traced: outcome.traced };
+  if ('result' in outcome) {
+    const { result, traced, changes } = outcome;
+    return { id, result, traced, changes };
+  }
   const { error } = outcome;
   if (error instanceof StorageError) {
     const { cause } = error;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
+import type { Change } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import {
@@ -21,6 +22,8 @@ export type WriterOptions = {
   /** Whether changes of licenses are remembered now (`history.keep`). */
   keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
+  /** What a write changed of what verifies are answered from, before its caller hears of it. */
+  onChanged: (changes: readonly Change[]) => void;
   /** What happened to operations in a write, before its caller hears of it. */
   onTraced: (traced: readonly Traced[]) => void;
   /** The disk is full, or has space again; called at the start only when it is full. */
@@ -131,15 +134,22 @@ export class WriterThread implements Writer, AsyncDisposable {
       this.#waiting.delete(outcome.id);
       this.#writing.delete(outcome.id);
       if ('result' in outcome) {
+        if (outcome.changes !== undefined) this.#options.onChanged(outcome.changes);
         if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);
         waiting?.resolve(outcome.result);
-      } else waiting?.reject(errorOf(outcome));
+      } else {
+        // Whether a write is in the store whose commit failed, nobody knows.
+        if ('storageFault' in outcome && outcome.storageFault === 'failed')
+          this.#options.onChanged(['anything']);
+        waiting?.reject(errorOf(outcome));
+      }
     }
     if (isBroken) this.#lose(new Error('the storage takes no more writes'));
   }
 
   #lose(cause: unknown): void {
     this.#failure ??= new StorageError('failed', cause);
+    this.#options.onChanged(['anything']);
     for (const waiting of this.#waiting.values()) waiting.reject(this.#failure);
     this.#waiting.clear();
     this.#lost.reject(this.#failure);

@@ -1,7 +1,12 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
+
+/** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
+export function isHandedOver(response: ServerResponse): boolean {
+  return response.writableEnded && response.writableLength === 0;
+}
 
 /**
  * The connections of one listener (src/http/README.md, Limits). A connection is idle while none of its requests
@@ -21,19 +26,33 @@ export class Connections {
     this.#maximum = maximum;
   }
 
-  /** Follows the connections and requests of a server; call before it listens. */
+  /** Follows the connections of a server; call before it listens. Of each request `begin` is to be told. */
   watch(server: Server): void {
-    const begin = ({ socket }: IncomingMessage, response: ServerResponse): void => {
-      this.#begin(socket, response);
-    };
     if ((server as object) instanceof TlsServer) {
       server.on('connection', (socket) => this.#beginHandshake(socket));
       server.prependListener('secureConnection', (socket: Socket) => this.#endHandshake(socket));
     } else {
       server.on('connection', (socket) => this.#open(socket));
     }
-    server.prependListener('request', begin);
-    server.prependListener('checkExpectation', begin);
+  }
+
+  /** A request on a connection is to be answered. */
+  begin(socket: Duplex, response: ServerResponse): void {
+    const unanswered = this.#busy.get(socket) ?? new Set();
+    this.#busy.set(socket, unanswered.add(response));
+    this.#idle.delete(socket);
+    response.once('close', () => {
+      unanswered.delete(response);
+      if (unanswered.size > 0) return;
+      this.#busy.delete(socket);
+      if (!socket.destroyed) this.#idle.add(socket);
+    });
+  }
+
+  /** A request was answered in the moment in which it came. */
+  use(socket: Duplex, response: ServerResponse): void {
+    if (!isHandedOver(response)) this.begin(socket, response);
+    else if (this.#idle.delete(socket)) this.#idle.add(socket);
   }
 
   /** The requests of a connection that are not answered yet, in order. */
@@ -92,18 +111,6 @@ export class Connections {
     socket.once('close', () => {
       this.#idle.delete(socket);
       this.#busy.delete(socket);
-    });
-  }
-
-  #begin(socket: Duplex, response: ServerResponse): void {
-    const unanswered = this.#busy.get(socket) ?? new Set();
-    this.#busy.set(socket, unanswered.add(response));
-    this.#idle.delete(socket);
-    response.once('close', () => {
-      unanswered.delete(response);
-      if (unanswered.size > 0) return;
-      this.#busy.delete(socket);
-      if (!socket.destroyed) this.#idle.add(socket);
     });
   }
 }

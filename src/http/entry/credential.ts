@@ -1,7 +1,7 @@
 import { credentialHeaders } from '../../domain/header-names.ts';
 import { allows, type Principal } from '../../domain/principal.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { CredentialKind } from '../../service/access/credential.ts';
+import { lasting, type CredentialKind, type Grant } from '../../service/access/credential.ts';
 import type { App } from '../app.ts';
 import type { Head } from './request-headers.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -15,7 +15,7 @@ type Sent = { kind: CredentialKind; secret: string };
 type Rule = Exclude<Access, 'anyone'>;
 
 /**
- * Authorizes a request: the principal of its credential, or of its socket when it sends none. Throws when that
+ * Authorizes a request: the grant of its credential, or of its socket when it sends none. Throws when that
  * lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
 export async function authorize(
@@ -23,22 +23,24 @@ export async function authorize(
   head: Head,
   { credentials, dialect, rates }: Pick<App, 'credentials' | 'dialect' | 'rates'>,
   socketPrincipal: Principal | null,
-): Promise<Principal> {
+): Promise<Grant> {
   const [sent, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
-  if (sent === undefined && socketPrincipal === null) {
+  const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
+  const grant = sent === undefined ? ofSocket : await credentials.find(sent.kind, sent.secret);
+  if (sent === undefined && grant === null) {
     throw new ProblemError(
       'credentials_missing',
       `Send ${expected(credential, dialect)}, or a token as Bearer.`,
     );
   }
-  const principal = sent === undefined ? socketPrincipal : await credentials.find(sent.kind, sent.secret);
-  if (principal === null) throw rates.wrongCredential('credentials_invalid');
+  const principal = grant === null ? null : credentials.use(grant);
+  if (grant === null || principal === null) throw rates.wrongCredential('credentials_invalid');
   if (principal === 'expired') throw rates.wrongCredential('token_expired');
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
-  return principal;
+  return grant;
 }
 
 function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {

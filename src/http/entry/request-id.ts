@@ -11,7 +11,12 @@ const headerName = requestIdHeader.toLowerCase();
 /** The caller's own id of a request, or a new one where it sent none that is well-formed (src/http/README.md, The id of a request). */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const sent = headers[headerName];
-  const isKept = typeof sent === 'string' && wellFormed.test(sent) && !containsLicenseKey(sent);
+  return requestIdFrom(typeof sent === 'string' ? sent : undefined);
+}
+
+/** What the caller sent as the id of a request, or a new one. */
+export function requestIdFrom(sent: string | undefined): string {
+  const isKept = sent !== undefined && wellFormed.test(sent) && !containsLicenseKey(sent);
   return isKept ? sent : newRequestId();
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/principal.ts';
+import type { Grant } from '../../service/access/credential.ts';
 import type { Head } from './request-headers.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 
@@ -8,6 +9,10 @@ export type RequestState = {
   head: Head;
   query: RawParameters;
   principal: Principal | null;
+  /** What the principal was found by; null where anyone may call. */
+  grant: Grant | null;
+  /** Of the memory, before anything was read for the request. */
+  moment: number;
   startedAt: number;
 };
 

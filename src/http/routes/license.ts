@@ -1,7 +1,7 @@
 import type { Principal, Reach } from '../../domain/principal.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
-import type { Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
 import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
@@ -73,7 +73,17 @@ function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Looku
 
 async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
   if (!result.ok) return result;
-  return found(await form.present(result.value, app.productName), provenanceHeaders(result.value.provenance));
+  const { provenance, license, repeat } = result.value;
+  let isNameAsked = false;
+  const body = await form.present(result.value, (productKey) => {
+    isNameAsked = true;
+    return app.productName(productKey);
+  });
+  const answer = found(body, provenanceHeaders(provenance));
+  // An agent takes the name of a product from whatever was last told of any of its keys.
+  if (repeat === undefined || (isNameAsked && app.role === 'agent')) return answer;
+  const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
+  return done({ ...answer.value, repeat: { ...repeat, licenseKey: license.licenseKey, confirmedAt } });
 }
 
 const list = route({

@@ -3,16 +3,26 @@ import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../dom
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
-import type { CredentialOwner } from './tables.ts';
 import type { TokenUses } from './token-use.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
 
+/** What a secret is accepted for; it may be remembered until a commit changes credentials. */
+export type Grant = {
+  principal: Principal;
+  /** Null: it is no token. */
+  token: Token | null;
+  /** The first instant at which it is not accepted any more (epoch ms); null: it is accepted for ever. */
+  endsAt: number | null;
+};
+
 /** Finds the principal of a secret. */
 export interface Credentials {
-  /** Null when the secret is not accepted; `expired` is a token's. A token is accepted under every kind. */
-  find(kind: CredentialKind, secret: string): Promise<Principal | 'expired' | null>;
+  /** Null when the secret is not known. A token is accepted under every kind. */
+  find(kind: CredentialKind, secret: string): Awaitable<Grant | null>;
+  /** Whom a grant stands for now, and notes that a token was used; `expired` is a token's, null an old secret's. */
+  use(grant: Grant): Principal | 'expired' | null;
 }
 
 /** What a process knows credentials by. */
@@ -27,20 +37,25 @@ export type CredentialParts = {
 /** On the authority: its own accounts and products. */
 export function authorityCredentials(parts: CredentialParts): Credentials {
   const { accounts, products, oldCredentials } = parts.reader;
-  const old = async (kind: CredentialOwner['kind'], hashed: string): Promise<string | null> => {
-    const found = await oldCredentials.byDigest(kind, hashed);
-    return found !== null && parts.believedNow() < found.until ? found.id : null;
-  };
   return credentials(parts, async (kind, hashed) => {
     if (kind === 'api_key') {
-      const accountId = (await accounts.byKeyDigest(hashed))?.accountId ?? (await old(kind, hashed));
-      return accountId === null ? null : accountPrincipal(accountId);
+      const account = await accounts.byKeyDigest(hashed);
+      if (account !== null) return lasting(accountPrincipal(account.accountId));
+      const old = await oldCredentials.byDigest(kind, hashed);
+      return old === null ? null : { ...lasting(accountPrincipal(old.id)), endsAt: old.until };
     }
     const current = await products.bySecretDigest(hashed);
-    const oldOf = current === null ? await old(kind, hashed) : null;
-    const product = oldOf === null ? current : await products.get(oldOf);
-    return product === null ? null : productPrincipal(product.accountId, product.productKey);
+    if (current !== null) return lasting(productPrincipal(current.accountId, current.productKey));
+    const old = await oldCredentials.byDigest(kind, hashed);
+    const product = old === null ? null : await products.get(old.id);
+    if (old === null || product === null) return null;
+    return { ...lasting(productPrincipal(product.accountId, product.productKey)), endsAt: old.until };
   });
+}
+
+/** The grant of a principal that no token stands for and no time ends. */
+export function lasting(principal: Principal): Grant {
+  return { principal, token: null, endsAt: null };
 }
 
 /** The upstream's credentials as an agent is configured with them, by their digests. */
@@ -58,30 +73,31 @@ export function agentCredentials(
     const { apiKeyDigest, products } = configured();
     if (kind === 'api_key') {
       return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
-        ? accountPrincipal(defaultAccountId)
+        ? lasting(accountPrincipal(defaultAccountId))
         : null;
     }
     const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
-    return product === undefined ? null : productPrincipal(defaultAccountId, product.productKey);
+    return product === undefined ? null : lasting(productPrincipal(defaultAccountId, product.productKey));
   });
 }
 
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
   { reader, digest, believedNow, uses }: CredentialParts,
-  find: (kind: Exclude<CredentialKind, 'bearer'>, hashed: string) => Awaitable<Principal | null>,
+  find: (kind: Exclude<CredentialKind, 'bearer'>, hashed: string) => Awaitable<Grant | null>,
 ): Credentials {
   return {
     async find(kind, secret) {
       const hashed = digest(secret);
       const token = await reader.tokens.byDigest(hashed);
-      if (token !== null) {
-        const now = believedNow();
-        if (token.expiresAt !== null && token.expiresAt <= now) return 'expired';
-        uses.note(token, now);
-        return tokenPrincipal(token);
-      }
+      if (token !== null) return { principal: tokenPrincipal(token), token, endsAt: token.expiresAt };
       return kind === 'bearer' ? null : await find(kind, hashed);
+    },
+    use({ principal, token, endsAt }) {
+      const now = token === null && endsAt === null ? 0 : believedNow();
+      if (endsAt !== null && endsAt <= now) return token === null ? null : 'expired';
+      if (token !== null) uses.note(token, now);
+      return principal;
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { Page } from '../../domain/page.ts';
 import { verdict } from '../../domain/verdict.ts';
 import type { LicenseAnswer, LicenseChangeRequest, LicenseHistory, Licensing } from '../answers.ts';
@@ -68,14 +68,18 @@ async function verify(
   const observation = parts.reader.observations.get(licenseKey);
   if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
   const now = parts.clock.now();
-  const judged = verdict(observation, parts.settings().freshness, now);
+  const { freshness, refreshMs } = parts.settings();
+  const judged = verdict(observation, freshness, now);
   if (observation !== null && judged.verdict === 'answer') {
-    if (judged.freshness !== 'fresh') {
-      parts.pull.refresh(observation.productKey, observation.license.licenseKey);
-    }
-    if (now - observation.askedAt > parts.settings().refreshMs)
-      touchObservation(parts, observation.license.licenseKey);
-    return done(answer(parts, observation, 'hit'));
+    const { productKey, askedAt, confirmedAt } = observation;
+    const own = observation.license.licenseKey;
+    const refresh = (): void => {
+      if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, own);
+    };
+    refresh();
+    if (now - askedAt > refreshMs) touchObservation(parts, own);
+    const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
+    return done({ ...answer(parts, observation, 'hit'), repeat: { until, repeated: refresh } });
   }
   return fetch(parts, question, signal);
 }

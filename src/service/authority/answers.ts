@@ -8,6 +8,7 @@ import type {
   LicenseAnswer,
   LicenseHistory,
   Licensing,
+  Repeat,
 } from '../answers.ts';
 import type { Writer } from '../writer.ts';
 import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
@@ -15,12 +16,15 @@ import type { AuthorityReader } from '../tables.ts';
 
 const provenance = { freshness: 'authoritative' } as const;
 
+/** Nothing but a commit changes what the authority says. */
+const always: Repeat = { until: Infinity, repeated: () => undefined };
+
 /** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
   return {
     async verify(reach, licenseKey): Promise<Result<LicenseAnswer>> {
       const license = await reachableLicense(reader, reach, licenseKey);
-      return license === null ? licenseNotFound() : done(answer(license));
+      return license === null ? licenseNotFound() : done({ ...answer(license), repeat: always });
     },
     async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
       const changed = await writer.write(

@@ -1,0 +1,90 @@
+import { LRUCache } from 'lru-cache';
+import type { CredentialKind, Credentials, Grant } from '../service/access/credential.ts';
+import type { Digest } from '../service/ports.ts';
+import type { Change } from '../service/tables.ts';
+import type { RepeatedLicense } from './answer.ts';
+
+/** How many credentials, and how many answers, are remembered: those that were used last. */
+const most = 10_000;
+
+/** An answer about a license key as it was sent: 200, its headers as names and values in turn, and its body. */
+export type ReadyAnswer = { headers: readonly string[]; body: string; repeat: RepeatedLicense };
+
+/** Stands for a license as long as no commit has changed it. */
+type Unchanged = { holds: boolean };
+
+/**
+ * What need not be read or made again: whom credentials stand for, and answers about license keys. Every commit
+ * tells here what it changed before its own answer leaves (`forget`), so that none is older than any answer of
+ * a write (src/http/README.md, Answers from memory).
+ */
+export class Memory {
+  readonly #grants = new LRUCache<string, Grant>({ max: most });
+  readonly #answers = new LRUCache<string, { ready: ReadyAnswer; license: Unchanged }>({ max: most });
+  /** By the license's own spelling: answers to other spellings refer to the same. */
+  readonly #licenses = new LRUCache<string, Unchanged>({
+    max: most,
+    dispose: (license) => {
+      license.holds = false;
+    },
+  });
+  #moment = 0;
+  #credentialsChangedAt = 0;
+
+  /** Grows when something is forgotten: what was read before that is not to be remembered. */
+  get moment(): number {
+    return this.#moment;
+  }
+
+  /** Forgets what a commit has changed. */
+  forget(changes: readonly Change[]): void {
+    this.#moment += 1;
+    for (const change of changes) {
+      if (typeof change === 'object') {
+        this.#licenses.delete(change.licenseKey);
+        continue;
+      }
+      this.#grants.clear();
+      this.#credentialsChangedAt = this.#moment;
+      if (change === 'anything') this.#licenses.clear();
+    }
+  }
+
+  /** Whether no credential has changed since a moment. */
+  hasCredentialsOf(moment: number): boolean {
+    return moment >= this.#credentialsChangedAt;
+  }
+
+  /** The same credentials, found once. */
+  remembering(credentials: Credentials, digest: Digest): Credentials {
+    const findNow = async (name: string, kind: CredentialKind, secret: string): Promise<Grant | null> => {
+      const moment = this.#moment;
+      const grant = await credentials.find(kind, secret);
+      // Whoever guesses fills no memory.
+      if (grant !== null && moment === this.#moment) this.#grants.set(name, grant);
+      return grant;
+    };
+    return {
+      find: (kind, secret) => {
+        const name = `${kind} ${digest(secret)}`;
+        return this.#grants.get(name) ?? findNow(name, kind, secret);
+      },
+      use: (grant) => credentials.use(grant),
+    };
+  }
+
+  /** The answer to a question at an instant (`Clock.now`), if it can be repeated. */
+  answerTo(question: string, now: number): ReadyAnswer | null {
+    const known = this.#answers.get(question);
+    return known?.license.holds === true && now <= known.ready.repeat.until ? known.ready : null;
+  }
+
+  /** Remembers an answer that was read after a moment; nothing may have been forgotten since. */
+  keep(question: string, ready: ReadyAnswer, moment: number): void {
+    if (moment !== this.#moment) return;
+    const { licenseKey } = ready.repeat;
+    const license = this.#licenses.get(licenseKey) ?? { holds: true };
+    this.#licenses.set(licenseKey, license);
+    this.#answers.set(question, { ready, license });
+  }
+}

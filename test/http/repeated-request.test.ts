@@ -1,0 +1,157 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { dialectNames } from '../../src/domain/dialect.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { Memory } from '../../src/http/memory.ts';
+import { setDialectStage, secret as stageSecret, otherSecret } from '../support/dialect-stage.ts';
+import { adminToken, apiKey, limits, silentMetrics } from '../support/http-app.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
+import { KeptConnection, withoutInstant } from '../support/kept-connection.ts';
+import { httpClient, type Listener } from '../support/raw-http.ts';
+
+type Request = { line: string; headers: readonly string[] };
+
+/** Requests of few kinds, so that one often follows another of the same, with heads that the gate has an opinion of. */
+function requestsWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
+  const target = fc.constantFrom(
+    '/api/v2/license/verify?license_key=KEY-1',
+    '/api/v2/license/verify?license_key=KEY-1',
+    '/api/v2/license/verify?license_key=%4BEY-1',
+    '/api/v2/license/verify/?license_key=KEY-1&more=1',
+    '/api/v2/license/verify?license_key=KEY-1&license_key=KEY-1',
+    '/api/v2/license/verify?license_key=OF-PLAYER',
+    '/api/v2/license/verify?license_key=NONE',
+    '/api/v1/license/verify?license_key=KEY-1&product_link=EDITOR',
+    '/api/v2/license/verify',
+    '/livez',
+  );
+  const method = fc.constantFrom('GET', 'GET', 'GET', 'GET', 'HEAD', 'PUT', 'OPTIONS');
+  const version = fc.constantFrom('HTTP/1.1', 'HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0');
+  const host = fc.constantFrom(
+    'Host: localhost',
+    'Host: localhost',
+    'host: 127.0.0.1:80',
+    'Host: evil.example',
+  );
+  const more = fc.constantFrom(
+    'X-Request-Id: till-7',
+    'X-Request-Id: till-8',
+    'X-Request-Id: not well formed',
+    'X-Request-Id: AAAAA-BBBBB-CCCCC-DDDDD',
+    'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-01',
+    'Origin: https://page.example',
+    'Origin: https://evil.example',
+    'Accept: application/problem+json',
+    'User-Agent: till',
+    'Prefer: wait=1',
+    'Content-Length: 0',
+    'Content-Encoding: gzip',
+    'Content-Type: text/plain',
+    'Connection: close',
+    'Expect: something',
+  );
+  const credential = fc.constantFrom(...secrets);
+  const one = fc
+    .tuple(
+      method,
+      target,
+      version,
+      host,
+      fc.array(credential, { maxLength: 2 }),
+      fc.array(more, { maxLength: 3 }),
+    )
+    .map(([verb, path, spoken, named, carried, rest]) => ({
+      line: `${verb} ${path} ${spoken}`,
+      headers: [named, ...carried, ...rest],
+    }));
+  const usual = credential.map((carried) => ({
+    line: 'GET /api/v2/license/verify?license_key=KEY-1 HTTP/1.1',
+    headers: ['Host: localhost', carried],
+  }));
+  const pool = fc.array(fc.oneof(one, usual), { minLength: 1, maxLength: 3 });
+  // Each of a few, again and again.
+  return fc.tuple(pool, fc.array(fc.nat(), { minLength: 4, maxLength: 10 })).map(([few, order]) =>
+    order.flatMap((index) => {
+      const chosen = few[index % few.length];
+      return chosen === undefined ? [] : [chosen, chosen];
+    }),
+  );
+}
+
+const bytesOf = ({ line, headers }: Request): string => [line, ...headers, '', ''].join('\r\n');
+
+/** Compares what comes over a connection that is kept with what comes over new ones, which remember nothing. */
+async function compare(listener: Listener, requests: readonly Request[]): Promise<void> {
+  const anew = async (bytes: string): Promise<string> => {
+    await using fresh = new KeptConnection(listener);
+    return withoutInstant(await fresh.send(bytes));
+  };
+  await using kept = new KeptConnection(listener);
+  for (const request of requests) {
+    const bytes = bytesOf(request);
+    const before = await anew(bytes);
+    const repeated = withoutInstant(await kept.send(bytes));
+    // A second may have begun in between, which `Age` tells.
+    const expected = repeated === before ? before : await anew(bytes);
+    expect(repeated, bytes).toBe(expected);
+  }
+}
+
+/** An authority with memory that listens, and how often it answered from it. */
+async function serve(dialect: (typeof dialectNames)[number]): Promise<Served & { repeated: () => number }> {
+  let count = 0;
+  const memory = new Memory();
+  const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
+  const served = await serveApp(
+    { memory, metrics, dialect: dialects[dialect] },
+    { allowedOrigins: ['https://page.example'], limits },
+  );
+  await using http = httpClient(served.listeners.tcp);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  for (const [product, secret, key] of [
+    ['EDITOR', stageSecret, 'KEY-1'],
+    ['PLAYER', otherSecret, 'OF-PLAYER'],
+  ]) {
+    await http.post('/admin/v1/products', { headers, json: { name: product, product_key: product, secret } });
+    const json = { product_key: product, buyer_email: 'a@example.com', license_key: key };
+    await http.post('/admin/v1/purchases', { headers, json });
+  }
+  return Object.assign(served, { repeated: () => count });
+}
+
+const carriers = (token: string, account: string): string[] => [
+  `product-secret-key: ${stageSecret}`,
+  `product-secret-key: ${stageSecret}`,
+  `Product-Secret-Key: ${otherSecret}`,
+  'product-secret-key: wrong',
+  `authorization: Bearer ${token}`,
+  `service-api-key: ${account}`,
+];
+
+test.for(dialectNames)('an answer from memory is the answer itself, in the dialect %s', async (dialect) => {
+  await using served = await serve(dialect);
+  const { tcp, socket } = served.listeners;
+  await fc.assert(
+    fc.asyncProperty(requestsWith(carriers(adminToken, apiKey)), async (requests) => {
+      await compare(tcp, requests);
+      await compare(socket, requests);
+    }),
+    { numRuns: 60 },
+  );
+  expect(served.repeated()).toBeGreaterThan(60);
+});
+
+// oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
+test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) => {
+  await using stage = await setDialectStage('agent', 'tcp', { dialect });
+  const { token, apiKey: account } = stage.credentials;
+  const { tcp, socket } = stage.addresses;
+  await fc.assert(
+    fc.asyncProperty(requestsWith(carriers(token, account)), async (requests) => {
+      await compare({ tcp: tcp ?? '' }, requests);
+      await compare({ socket: socket ?? '' }, requests);
+    }),
+    { numRuns: 40 },
+  );
+});

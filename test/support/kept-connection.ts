@@ -1,0 +1,64 @@
+import { connect, type Socket } from 'node:net';
+import type { Listener } from './raw-http.ts';
+
+/** One connection on which requests are sent one after the other, each as the bytes that it is given as. */
+export class KeptConnection implements AsyncDisposable {
+  readonly #listener: Listener;
+  #socket: Socket | null = null;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  /** Gives the answer as it came; opens another connection when the one before was closed. */
+  async send(bytes: string): Promise<string> {
+    if (this.#socket === null || this.#socket.destroyed || this.#socket.readableEnded)
+      this.#socket = this.#open();
+    const socket = this.#socket;
+    const hasBody = !bytes.startsWith('HEAD ');
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    let received = '';
+    const take = (chunk: string): void => {
+      received += chunk;
+      if (isWhole(received, hasBody)) resolve(received);
+    };
+    const end = (): void => resolve(received);
+    socket.on('data', take).once('end', end).once('error', reject);
+    socket.write(bytes);
+    try {
+      return await promise;
+    } finally {
+      socket.off('data', take).off('end', end).off('error', reject);
+      if (/^connection: close\r$/im.test(received)) socket.destroy();
+    }
+  }
+
+  #open(): Socket {
+    const listener = this.#listener;
+    const socket =
+      'socket' in listener
+        ? connect(listener.socket)
+        : connect({ host: '127.0.0.1', port: Number(new URL(listener.tcp).port) });
+    return socket.setEncoding('latin1');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket?.destroy();
+  }
+}
+
+function isWhole(received: string, hasBody: boolean): boolean {
+  const end = received.indexOf('\r\n\r\n');
+  if (end === -1) return false;
+  const length = hasBody
+    ? Number(/^content-length: (\d+)\r$/im.exec(received.slice(0, end + 2))?.[1] ?? 0)
+    : 0;
+  return received.length >= end + 4 + length;
+}
+
+/** What differs between two answers to the same request: when they were sent, and the ids that the server made. */
+export function withoutInstant(answer: string): string {
+  const id = /^x-request-id: ([0-9a-f-]{36})\r$/im.exec(answer)?.[1];
+  const undated = answer.replace(/^Date: .*\r\n/im, '');
+  return id === undefined ? undated : undated.replaceAll(id, 'ID');
+}
