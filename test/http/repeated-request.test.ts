@@ -144,7 +144,8 @@ test.for(dialectNames)('an answer from memory is the answer itself, in the diale
 
 // oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
 test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) => {
-  await using stage = await setDialectStage('agent', 'tcp', { dialect });
+  const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
+  await using stage = await setDialectStage('agent', 'tcp', { dialect }, { limits: rates });
   const { token, apiKey: account } = stage.credentials;
   const { tcp, socket } = stage.addresses;
   await fc.assert(
