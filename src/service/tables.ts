@@ -144,6 +144,8 @@ export interface OperationReads extends LaneReads {
 export interface OperationTable extends OperationReads {
   add(operation: Omit<Operation, 'seq'>): Operation;
   put(operation: Operation): void;
+  /** Writes when an operation may take its next step, and why it waits: nothing else of it. */
+  schedule(operation: Operation): void;
   /** Unfinished operations of a lane in order, held ones left out; as many as there are. */
   lane(subject: string, lane: LaneName): Operation[];
   withState(state: OperationState): Operation[];

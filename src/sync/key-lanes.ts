@@ -25,17 +25,9 @@ export class KeyLanes {
     signal.throwIfAborted();
     const subject = this.#subjects.get(name) ?? { holds: [], waiters: [] };
     this.#subjects.set(name, subject);
-    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
-    const waiter: Waiter = { lanes, grant: resolve };
-    const leave = (): void => {
-      subject.waiters = subject.waiters.filter((other) => other !== waiter);
-      this.#grant(name, subject);
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    subject.waiters.push(waiter);
-    this.#grant(name, subject);
-    const hold = await promise.finally(() => signal.removeEventListener('abort', leave));
+    const hold = canEnter(subject, lanes)
+      ? take(subject, lanes)
+      : await this.#wait(name, subject, { lanes, signal });
     return {
       get overlapped() {
         return hold.overlapped;
@@ -47,18 +39,44 @@ export class KeyLanes {
     };
   }
 
+  async #wait(
+    name: string,
+    subject: Subject,
+    { lanes, signal }: { lanes: readonly LaneName[]; signal: AbortSignal },
+  ): Promise<Hold> {
+    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
+    const waiter: Waiter = { lanes, grant: resolve };
+    const leave = (): void => {
+      subject.waiters = subject.waiters.filter((other) => other !== waiter);
+      this.#grant(name, subject);
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    subject.waiters.push(waiter);
+    return await promise.finally(() => signal.removeEventListener('abort', leave));
+  }
+
   #grant(name: string, subject: Subject): void {
     let [next] = subject.waiters;
     while (next !== undefined && isFree(subject, next.lanes)) {
-      const hold = { lanes: next.lanes, overlapped: subject.holds.length > 0 };
-      for (const other of subject.holds) other.overlapped = true;
-      subject.holds.push(hold);
       subject.waiters.shift();
-      next.grant(hold);
+      next.grant(take(subject, next.lanes));
       [next] = subject.waiters;
     }
     if (subject.holds.length === 0 && subject.waiters.length === 0) this.#subjects.delete(name);
   }
+}
+
+/** Whether nobody has to be waited for, nor waits already. */
+function canEnter(subject: Subject, lanes: readonly LaneName[]): boolean {
+  return subject.waiters.length === 0 && isFree(subject, lanes);
+}
+
+function take(subject: Subject, lanes: readonly LaneName[]): Hold {
+  const hold = { lanes, overlapped: subject.holds.length > 0 };
+  for (const other of subject.holds) other.overlapped = true;
+  subject.holds.push(hold);
+  return hold;
 }
 
 function isFree(subject: Subject, lanes: readonly LaneName[]): boolean {

@@ -15,6 +15,8 @@ import { Wake } from './wake.ts';
 
 /** The longest sleep between two looks at the outbox, in ms: it bounds the delay after the machine slept. */
 const longestSleepMs = 30_000;
+/** How many due lanes are read from the store at once, for each that is worked on at once. */
+const readAhead = 4;
 
 export type PushParts = {
   reader: Reader;
@@ -35,6 +37,10 @@ export type PushParts = {
 export class Push implements Deliveries {
   readonly #parts: PushParts;
   readonly #active = new Map<string, Promise<void>>();
+  /** How many of those have their answer, which is being recorded: nothing of them is on its way. */
+  #recording = 0;
+  /** Lanes that were due when the outbox was last read, and have not been started; longest due first. */
+  #due: LaneKey[] = [];
   readonly #wake: Wake;
   readonly #watchers = new Set<() => void>();
 
@@ -94,17 +100,43 @@ export class Push implements Deliveries {
 
   /** Starts due lanes as long as there is room; returns how long nothing more is to be started, in ms. */
   #startDue(signal: AbortSignal, fail: (error: unknown) => void): number {
-    const { reader, clock, uplink, settings } = this.#parts;
+    const { reader, clock, uplink } = this.#parts;
     const now = clock.steady();
     const admission = uplink.admission();
-    if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
-    const room = settings().lanes - this.#active.size;
-    if (room <= 0) return Infinity;
-    const due = reader.operations.due(now, settings().lanes, uplink.refusedCredentials());
-    const free = due.filter((lane) => !this.#active.has(nameOf(lane))).slice(0, room);
-    for (const lane of free) this.#start(lane, signal, fail);
-    const nextDueAt = reader.operations.nextDueAt(now);
-    return nextDueAt === null ? Infinity : nextDueAt - now;
+    if (!admission.admitted) {
+      // By the time that something may go up again, other lanes may be due.
+      this.#due = [];
+      return admission.againAt === null ? Infinity : admission.againAt - now;
+    }
+    while (this.#hasRoom()) {
+      const lane = this.#nextDue(now);
+      if (lane === null) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
+      this.#start(lane, signal, fail);
+    }
+    return Infinity;
+  }
+
+  /** One request is under way in each lane, and as many again may be waiting for their answer to be recorded. */
+  #hasRoom(): boolean {
+    const { lanes } = this.#parts.settings();
+    return this.#active.size - this.#recording < lanes && this.#active.size < 2 * lanes;
+  }
+
+  /**
+   * The lane that has been due for the longest and is not worked on; null when there is none. The outbox is read
+   * again only when all that was read has been started: what has become due meanwhile stands behind it.
+   */
+  #nextDue(now: number): LaneKey | null {
+    const { reader, uplink, settings } = this.#parts;
+    const refused = uplink.refusedCredentials();
+    for (;;) {
+      if (this.#due.length === 0) {
+        const due = reader.operations.due(now, settings().lanes * readAhead, refused);
+        this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
+      }
+      const lane = this.#due.shift() ?? null;
+      if (lane === null || !refused.includes(lane.productKey)) return lane;
+    }
   }
 
   #start(lane: LaneKey, signal: AbortSignal, fail: (error: unknown) => void): void {
@@ -186,9 +218,14 @@ export class Push implements Deliveries {
     uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject });
     const { policy } = settings();
     const { overlapped } = guard;
+    this.#recording += 1;
+    // Another lane takes its place, where one is known to be due.
+    if (this.#due.length > 0) this.#wake.up();
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy }),
-    );
+    ).finally(() => {
+      this.#recording -= 1;
+    });
     if (!recorded.ok) return;
     const { unexpected, operation: after } = recorded.value;
     const { id, subject: licenseKey, requestId } = operation;

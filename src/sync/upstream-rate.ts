@@ -40,6 +40,7 @@ export class Rate {
   /** Resolves when it is this priority's turn, and the asker's in it; rejects with the signal's reason. */
   async turn(priority: Priority, signal: AbortSignal, asker: string = ''): Promise<void> {
     signal.throwIfAborted();
+    if (this.#takeAtOnce()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { go: resolve };
     const queue = this.#waiting[priority];
@@ -55,6 +56,16 @@ export class Rate {
     await promise.finally(() => signal.removeEventListener('abort', leave));
   }
 
+  /** Takes a turn that nobody waits for. */
+  #takeAtOnce(): boolean {
+    if (this.#anyWaiting()) return false;
+    this.#gain();
+    if (this.#tokens < 1) return false;
+    this.#turn += 1;
+    this.#tokens -= 1;
+    return true;
+  }
+
   /** Gives back a turn that was not used. */
   giveBack(): void {
     this.#tokens += 1;
@@ -65,11 +76,15 @@ export class Rate {
     return Math.max(1, this.#perSecond() * burstSeconds);
   }
 
-  #grant(): void {
+  #gain(): void {
     const now = this.#clock.steady();
     const gained = ((now - this.#countedAt) / 1000) * this.#perSecond();
     this.#tokens = Math.min(this.#burst(), this.#tokens + gained);
     this.#countedAt = now;
+  }
+
+  #grant(): void {
+    this.#gain();
     for (let next = this.#next(); next !== null; next = this.#next()) next.go();
     if (this.#anyWaiting() && !this.#isTimed) void this.#later();
   }

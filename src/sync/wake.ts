@@ -8,23 +8,36 @@ import type { Clock } from '../service/ports.ts';
  */
 export class Wake {
   readonly #clock: Clock;
-  #woken = new AbortController();
+  #isWoken = false;
+  /** Ends the sleep; null while nobody sleeps. */
+  #end: (() => void) | null = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   up(): void {
-    this.#woken.abort();
+    this.#isWoken = true;
+    this.#end?.();
   }
 
   /** Resolves after `ms` (for ever if infinite), when woken, or when the signal aborts. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = AbortSignal.any([this.#woken.signal, signal]);
-    if (!woken.aborted && ms > 0) {
-      // Sleeping rejects only when it is ended early, which is what waking is.
-      await this.#clock.sleep(ms, woken).catch(() => undefined);
-    }
-    this.#woken = new AbortController();
+    if (!this.#isWoken && !signal.aborted && ms > 0) await this.#sleep(ms, signal);
+    this.#isWoken = false;
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    const ending = new AbortController();
+    const end = (): void => ending.abort(early);
+    this.#end = end;
+    signal.addEventListener('abort', end, { once: true });
+    // Sleeping rejects only when it is ended early, which is what waking is.
+    await this.#clock.sleep(ms, ending.signal).catch(() => undefined);
+    signal.removeEventListener('abort', end);
+    this.#end = null;
   }
 }
+
+/** Made once: an error of its own for each time would be most of the cost of waking. */
+const early = new Error('woken');

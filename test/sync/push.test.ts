@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
 import { hour, lost, minute, no, second } from '../support/service-stage.ts';
 import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
@@ -108,6 +108,61 @@ describe('what waits in the outbox', () => {
     stage.options = { ...stage.options, lanes: 3 };
     stage.sync.push.wake();
     expect(await stage.requested()).toHaveLength(4);
+  });
+
+  it('goes up in the place of what has been answered, before that is recorded, but not of ever more', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 1 };
+    for (const licenseKey of ['A', 'B', 'C']) {
+      await stage.learn(licenseKey);
+      await stage.change('usage', { licenseKey });
+    }
+    const recording = Promise.withResolvers<void>();
+    const write = stage.writer.write.bind(stage.writer);
+    vi.spyOn(stage.writer, 'write').mockImplementation(async (name, ...rest) => {
+      if (name === 'recordAnswer') await recording.promise;
+      return await write(name, ...rest);
+    });
+    run(stage);
+    await (await stage.request()).answer(stage.saysOf('A'));
+    await (await stage.request()).answer(stage.saysOf('B'));
+    expect(await stage.requested()).toEqual([]);
+    recording.resolve();
+    expect(await stage.requested()).toEqual(['usage C']);
+  });
+
+  it('is not looked for in the store once for each that was delivered', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 2 };
+    const keys = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'];
+    for (const licenseKey of keys) {
+      await stage.learn(licenseKey);
+      await stage.change('usage', { licenseKey });
+    }
+    const due = vi.spyOn(stage.store.operations, 'due');
+    run(stage);
+    await stage.time.settle();
+    for (const _ of keys) {
+      const [first] = stage.arrived.splice(0, 1);
+      await first?.answer(stage.saysOf(first.licenseKey));
+    }
+    expect(await stage.requested()).toEqual([]);
+    // Once for all, and twice at the end to find nothing more.
+    expect(due.mock.calls.length).toBeLessThanOrEqual(3);
+  });
+
+  it('of a product whose secret has been refused meanwhile stays, and holds up no other', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 1 };
+    for (const licenseKey of ['A', 'B']) {
+      await stage.learn(licenseKey);
+      await stage.change('usage', { licenseKey });
+    }
+    run(stage);
+    const first = await stage.request();
+    stage.sync.uplink.observe(no('unauthorized'), { owner: productKey, subject: 'B' });
+    await first.answer(no('throttled'));
+    expect(await stage.requested()).toEqual([]);
   });
 
   it('is warned of in the log when it was not delivered', async () => {

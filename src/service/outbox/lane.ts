@@ -55,7 +55,7 @@ export function scheduleHead(
   const head = operations.head(subject, lane);
   if (head === null) return;
   const fence = fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, at);
-  operations.put({
+  operations.schedule({
     ...head,
     nextAt: fence ?? at,
     // The end of an outage does not end a fence.

@@ -3,7 +3,7 @@ import type { OperationState } from '../../domain/operation.ts';
 import type { LaneKey, OperationReads, OperationTable } from '../../service/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, laneReads } from './operation-lane.ts';
-import { prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 
@@ -138,7 +138,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
   };
 }
 
-function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put'> {
+function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
   const add = prepareChange(
     database,
     `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
@@ -156,6 +156,12 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
        seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
      WHERE seq = :seq AND id = :id`,
   );
+  // SQLite writes an index anew for each column that is set, changed or not: this one sets few.
+  const schedule = prepareChange(
+    database,
+    `UPDATE outbox SET next_at = :nextAt, outage = :outage, failures = :failures, last_error = :lastError
+     WHERE seq = :seq`,
+  );
   return {
     add(operation) {
       const { rowId: seq } = add({ ...identityColumns(operation), ...deliveryColumns(operation) });
@@ -166,12 +172,15 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
       const { changes } = put({ seq, id, ...deliveryColumns(operation) });
       if (changes !== 1) throw new Error(`there is no operation ${id}`);
     },
+    schedule({ seq, nextAt, outage, failures, lastError }) {
+      schedule({ seq, nextAt, outage: bit(outage), failures, lastError });
+    },
   };
 }
 
 type Sweep = keyof Omit<
   OperationTable,
-  keyof OperationReads | 'add' | 'put' | 'lane' | 'withState' | 'inDoubtElsewhere'
+  keyof OperationReads | 'add' | 'put' | 'schedule' | 'lane' | 'withState' | 'inDoubtElsewhere'
 >;
 
 /** Changes of as many operations as there are; each finds them by an index of only those. */
