@@ -49,11 +49,23 @@ export function prepareChange(
   database: DatabaseSync,
   sql: string,
 ): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
-  const statement = onUse(database, sql);
+  const { numbered, names } = byPlace(sql);
+  const statement = onUse(database, numbered);
   return (parameters) => {
-    const { changes, lastInsertRowid } = statement().run(parameters);
+    const values = names.map((name) => parameters[name] ?? null);
+    const { changes, lastInsertRowid } = statement().run(...values);
     return { changes: Number(changes), rowId: Number(lastInsertRowid) };
   };
+}
+
+/** Numbers the parameters of a statement: Node hands over values by their place four times as fast as by name. */
+function byPlace(sql: string): { numbered: string; names: readonly string[] } {
+  const names: string[] = [];
+  const numbered = sql.replaceAll(/:(\w+)/g, (_, name: string) => {
+    if (!names.includes(name)) names.push(name);
+    return `?${names.indexOf(name) + 1}`;
+  });
+  return { numbered, names };
 }
 
 /** Restricts a list to an account, the first parameter; null: to none. For lists that people read. */
