@@ -2,14 +2,14 @@
  * `npm run bench`: how fast Latchkey is, as ratios to reference servers that are measured in the same rounds.
  * Every server, and every load, is a process of its own on loopback.
  */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Bench, fullEffort, quickEffort } from './bench.ts';
 import { hasWrk } from './load/wrk.ts';
 import { buildWhereStale, isThere, root, type Form } from './program.ts';
-import { markdownTable, textLine } from './table.ts';
+import { textLine, withTable } from './table.ts';
 import type { Row, Theme } from './theme.ts';
 import { themes } from './themes/all.ts';
 
@@ -22,7 +22,8 @@ ${themes.map(({ name, about, isExtra }) => `  ${(isExtra ? `[${name}]` : name).p
 Options:
   --form FORM   build (default; built first where it is missing or old), executable or source
   --quick       A tiny load, to see that everything works; the figures say nothing
-  --markdown    Print the table as Markdown at the end
+  --markdown FILE
+                Put the table into a Markdown file, such as README.md, between its marks
   --json FILE   Where the rows are written, too (default: ${resultFile})
   -h, --help    Show help
 `;
@@ -33,7 +34,7 @@ const { values, positionals } = parseArgs({
     form: { type: 'string', default: 'build' },
     quick: { type: 'boolean', default: false },
     json: { type: 'string', default: resultFile },
-    markdown: { type: 'boolean', default: false },
+    markdown: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
 });
@@ -62,7 +63,10 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
   }
   const about = { at: new Date().toISOString(), machine: machine(), form, quick: values.quick, wrk: hasWrk };
   writeFileSync(values.json, `${JSON.stringify({ ...about, rows }, null, 2)}\n`);
-  if (values.markdown) process.stdout.write(`\n${machine()}\n\n${markdownTable(rows)}\n`);
+  if (values.markdown !== undefined) {
+    const text = readFileSync(values.markdown, 'utf8');
+    writeFileSync(values.markdown, withTable(text, { machine: machine(), rows }));
+  }
   return failed === 0 ? 0 : 1;
 }
 

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { cp, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 } from 'uuid';
@@ -46,7 +45,8 @@ async function makeStore(bench: Bench, contents: StoreContents): Promise<string>
   const directory = await emptyStore(bench, contents);
   using store = openStore({ directory });
   using writing = openWriting(store.databasePath);
-  writing.database.exec('BEGIN');
+  // Nothing is lost if this is: it goes faster in memory, and without waiting for the disk.
+  writing.database.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN');
   if (contents.role === 'authority') fillAuthority(writing.transaction, contents);
   else fillAgent(writing.transaction, contents);
   writing.database.exec('COMMIT');
@@ -77,11 +77,11 @@ async function takeIntoUse(bench: Bench, state: string, role: StoreContents['rol
 
 function fillAuthority({ licenses }: Transaction, contents: StoreContents): void {
   const createdAt = Date.now();
-  for (const licenseKey of sortedKeys(contents.licenses)) {
+  for (const [index, licenseKey] of sortedKeys(contents.licenses).entries()) {
     licenses.put({
       licenseKey,
       productKey,
-      buyerEmail: buyerOf(licenseKey),
+      buyerEmail: buyerOf(index),
       uses: 0,
       enabled: true,
       createdAt,
@@ -94,13 +94,13 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
   const now = Date.now();
   const boot = currentBoot(transaction) + 1;
   const changed = new Set(Array.from({ length: waiting }, (_, number) => licenseKeyOf(number)));
-  for (const licenseKey of sortedKeys(licenses)) {
+  for (const [index, licenseKey] of sortedKeys(licenses).entries()) {
     const pending = changed.has(licenseKey) ? 1 : 0;
     transaction.observations.put({
       license: {
         licenseKey,
         productKey: 'bench',
-        buyerEmail: buyerOf(licenseKey),
+        buyerEmail: buyerOf(index),
         uses: 0,
         enabled: true,
         createdAt: now,
@@ -142,11 +142,16 @@ function addUse({ operations }: Transaction, subject: string, now: number): void
   });
 }
 
-/** In the order of the table, in which they are written fastest. */
-function sortedKeys(count: number): string[] {
-  return Array.from({ length: count }, (_, number) => licenseKeyOf(number)).sort();
+const sorted = new Map<number, readonly string[]>();
+
+/** In the order of the table, in which they are written fastest; two stores of a million have the same. */
+function sortedKeys(count: number): readonly string[] {
+  const keys = sorted.get(count) ?? Array.from({ length: count }, (_, number) => licenseKeyOf(number)).sort();
+  sorted.set(count, keys);
+  return keys;
 }
 
-function buyerOf(licenseKey: string): string {
-  return `buyer-${hash('sha256', licenseKey).slice(0, 12)}@example.com`;
+/** In the same order. */
+function buyerOf(index: number): string {
+  return `buyer-${String(index).padStart(7, '0')}@example.com`;
 }

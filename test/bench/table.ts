@@ -1,10 +1,8 @@
 import type { Figure } from './figure.ts';
 import { isReached, type Goal, type Row, type Source, type Unit } from './theme.ts';
 
-const headings = ['', 'median', 'spread', 'goal', '', 'of'];
-
 /** The cells of a row: what, median, lowest and highest round, goal, whether it is reached, what it comes from. */
-export function cellsOf({ what, unit, figure, goal, from, note }: Row): string[] {
+function cellsOf({ what, unit, figure, goal, from, note }: Row): string[] {
   const sources = Object.entries(from).map(([name, source]) => `${name} ${showSource(source)}`);
   const last = [sources.join(', '), note ?? ''].filter((text) => text !== '').join('; ');
   if (figure === null) return [what, '–', '', showGoal(goal, unit), '', last];
@@ -26,10 +24,26 @@ export function textLine(row: Row): string {
   return cells.join(' ').trimEnd();
 }
 
-/** The whole table, for README.md; prettier would write it the same. */
-export function markdownTable(rows: readonly Row[]): string {
-  const lines = [headings, ...rows.map(cellsOf)];
-  const widths = headings.map((_, column) =>
+const marks = ['<!-- npm run bench -->', '<!-- end -->'] as const;
+
+/** A Markdown text with its table replaced, which stands between the two marks. */
+export function withTable(
+  text: string,
+  { machine, rows }: { machine: string; rows: readonly Row[] },
+): string {
+  const [before, between] = text.split(marks[0]);
+  const after = between?.split(marks[1])[1];
+  if (before === undefined || after === undefined) throw new Error(`there is no ${marks[0]} … ${marks[1]}`);
+  return [before, marks[0], `\n\n${machine}:\n\n${markdownTable(rows)}\n\n`, marks[1], after].join('');
+}
+
+/** As prettier would write it. */
+function markdownTable(rows: readonly Row[]): string {
+  const withoutGoals = rows.map(cellsOf).map(([what = '', median = '', spread = '', , , last = '']) => {
+    return [what, median, spread, last];
+  });
+  const lines = [['', 'median', 'lowest–highest', 'measured'], ...withoutGoals];
+  const widths = [0, 1, 2, 3].map((column) =>
     Math.max(3, ...lines.map((cells) => (cells[column] ?? '').length)),
   );
   const join = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;

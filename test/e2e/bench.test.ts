@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { output } from '../bench/process.ts';
@@ -12,13 +12,17 @@ it('measures every theme of the benchmark without a failed request', { timeout: 
   await using folder = temporaryDirectory();
   const json = join(folder.path, 'results.json');
   const names = themes.map(({ name }) => name);
-  const options = ['--quick', '--form', 'source', '--json', json, '--markdown'];
-  const printed = await output([process.execPath, main, ...names, ...options]);
+  const book = join(folder.path, 'book.md');
+  writeFileSync(book, 'before\n\n<!-- npm run bench -->\n\nold\n\n<!-- end -->\n\nafter\n');
+  const options = ['--quick', '--form', 'source', '--json', json, '--markdown', book];
+  await output([process.execPath, main, ...names, ...options]);
 
   const { rows } = JSON.parse(readFileSync(json, 'utf8')) as { rows: (Row & { theme: string })[] };
   expect([...new Set(rows.map(({ theme }) => theme))]).toEqual(names);
   expect(rows.filter((row) => !isWhole(row))).toEqual([]);
-  for (const { what } of rows) expect(printed).toContain(`| ${what} `);
+  const text = readFileSync(book, 'utf8');
+  expect(text).toMatch(/^before\n\n<!--.+\| median.+-->\n\nafter\n$/s);
+  for (const { what } of rows) expect(text).toContain(`| ${what} `);
 });
 
 /** A row has its figures, or says why there are none. */
