@@ -6,7 +6,6 @@ import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import type { Log } from '../service/ports.ts';
 import { readStanding } from '../service/outbox/standing.ts';
-import type { Status } from '../service/status.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
@@ -20,8 +19,6 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'cloc
     writer: WriterThread;
     metrics: Metrics;
     role: Role;
-    /** The status for the metrics, whose counts of the records may be some seconds old. */
-    measuredStatus(): Promise<Status>;
   };
 
 /** Gives the routes what they depend on. */
@@ -72,7 +69,7 @@ export function appOf(parts: AppParts): App {
       isOpen: () => current.configuration.metrics.open,
       expose: async () =>
         await metrics.expose({
-          status: await parts.measuredStatus(),
+          status: await parts.status(),
           freeBytes: await freeBytesIn(current.configuration.stateDir),
           productKeys: role === 'agent' ? current.productKeys() : [],
         }),

@@ -5,7 +5,7 @@ import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
 import type { Memory } from '../http/memory.ts';
 import { TokenUses } from '../service/access/token-use.ts';
-import type { RecordCounts, Status } from '../service/status.ts';
+import type { Status } from '../service/status.ts';
 import { restoreAdvice } from '../store/faults.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
@@ -18,17 +18,13 @@ import type { Metrics } from './metrics.ts';
 import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
-import { recordCounts, statusOf, type StatusParts } from './status.ts';
+import { statusOf, type StatusParts } from './status.ts';
 import type { WriterThread } from './threads/writer-thread.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
 const drainMs = 10_000;
 /** How much longer those get who were waiting for the upstream and are answered with what is known, in ms. */
 const lastAnswerMs = 1_000;
-/** How old the counts of the records may be in the metrics, in ms: counting looks at every record. */
-const countsAgeMs = 10_000;
-/** A status is asked for again and again: its counts of the records may be older than they took to make by so much. */
-const countingShare = 20;
 
 /** The keys that took effect, and those that will only after a restart. */
 export type Reloaded = { changed: readonly string[]; restart: readonly string[] };
@@ -58,7 +54,6 @@ export class Daemon {
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
   readonly #backups: Backups;
-  #counted: { records: RecordCounts; at: number; tookMs: number } | null = null;
 
   /** Use `startDaemon` (start.ts). */
   constructor(parts: DaemonParts) {
@@ -126,7 +121,7 @@ export class Daemon {
   }
 
   async status(): Promise<Status> {
-    return await this.#statusWithCounts((age, tookMs) => age < countingShare * tookMs);
+    return await statusOf(this.#statusParts());
   }
 
   /** Puts another configuration in force: secrets, products, rates, freshness. */
@@ -186,26 +181,12 @@ export class Daemon {
       role: this.#role,
       backup: (signal) => this.#backups.make(signal),
       status: () => this.status(),
-      measuredStatus: () => this.#statusWithCounts((age) => age <= countsAgeMs),
       readiness: () => this.#readiness,
       liveness: () => this.#liveness(),
     });
   }
 
-  /** The status with counts of the records, made anew unless those from `age` ms ago will do. */
-  async #statusWithCounts(isRecent: (age: number, tookMs: number) => boolean): Promise<Status> {
-    const { clock } = this.#parts;
-    const parts = this.#statusParts();
-    const began = clock.steady();
-    if (this.#counted === null || !isRecent(began - this.#counted.at, this.#counted.tookMs)) {
-      const records = await recordCounts(parts);
-      this.#counted = { records, at: clock.steady(), tookMs: clock.steady() - began };
-    }
-    const { records } = this.#counted;
-    return statusOf({ ...parts, records });
-  }
-
-  #statusParts(): Omit<StatusParts, 'records'> {
+  #statusParts(): StatusParts {
     const notAfter = this.#listeners?.certificateEnd() ?? null;
     const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
     const isDamaged = this.#readiness.state === 'store_damaged';

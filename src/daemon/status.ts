@@ -18,13 +18,12 @@ export type StatusParts = {
   metrics: Pick<Metrics, 'totals'>;
   writer: { readonly isFull: boolean };
   isDamaged: boolean;
-  /** To count them looks at every record. */
-  records: RecordCounts;
 };
 
 /** How this process stands at this moment. */
-export function statusOf(parts: StatusParts): Status {
-  const { instance, startedAt, listeners, current, reader, clock, role, metrics, records } = parts;
+export async function statusOf(parts: StatusParts): Promise<Status> {
+  const { instance, startedAt, listeners, current, reader, clock, role, metrics } = parts;
+  const records = await recordCounts(parts);
   const oldestAt = reader.operations.oldestAt();
   return {
     role: current.configuration.role,
@@ -61,7 +60,7 @@ function upstreamStatus({ role, reader }: StatusParts): UpstreamStatus | null {
   return { ...status, lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader) };
 }
 
-export async function recordCounts({
+async function recordCounts({
   role,
   reader,
   clock,

@@ -60,7 +60,10 @@ export interface ObservationReads {
   latest(productKey: string, limit: number): string[];
   /** Those whose `refreshAt` has come, longest due first. */
   toRefresh(now: number, limit: number): Observation[];
-  /** How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are disabled. */
+  /**
+   * How many enabled keys were confirmed at or after each of three instants (newest first), before, and how many are
+   * disabled. Where thousands were confirmed within the hour of an instant, they are divided as the hour is.
+   */
   census(since: { fresh: number; stale: number; grace: number }): RecordCounts;
 }
 export interface ObservationTable extends ObservationReads {
@@ -90,7 +93,7 @@ export interface PreloadTable extends PreloadReads {
   finish(licenseKey: string, isFound: boolean): void;
   /** Puts a key that could not be asked for behind the others. */
   postpone(licenseKey: string): void;
-  /** Forgets those that are finished. */
+  /** Forgets all of them. */
   clear(): void;
 }
 

@@ -40,6 +40,10 @@ const walks: readonly RegExp[] = [
   /ORDER BY (account_id|product_key|collection_id|token_id|id|seq) LIMIT \?\d? OFFSET \?\d?$/,
   /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
   /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
+  // A row a product.
+  /FROM license_count AS license /,
+  // By an index of nothing else.
+  /FROM license WHERE enabled = 0 /,
   /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
   /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
   /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
@@ -52,6 +56,7 @@ const bounded: ReadonlySet<string> = new Set([
   'SCAN CONSTANT ROW',
   'SCAN waiting',
   'SCAN outbox_depth',
+  'SCAN preload_count',
   // Those that change every waiting lane, or every lane that an outage holds up.
   'SCAN outbox USING INDEX outbox_due',
   'SCAN outbox USING INDEX outbox_outage',

@@ -75,7 +75,7 @@ export const importCoupons: Command = importCommand({
 });
 
 /** Small enough that the daemon goes on answering others while it reads one. */
-const rowsOfRequest = 4000;
+const rowsOfRequest = 2000;
 /** While the daemon commits one, it reads the next; more would be committed together, which writes more. */
 const requestsAtOnce = 2;
 const charactersOfRequest = 1_000_000;

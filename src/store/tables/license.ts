@@ -37,12 +37,18 @@ const optional = {
     AND product.account_id = ?4)) AND (?5 IS NULL OR product_key = ?5)`,
 };
 const rest = `${optional.enabled} AND ${optional.reach}`;
+const ofNoBuyer = '?6 IS NULL AND ?3 IS NULL';
 const conditions = {
   byKey: `license_key = ?6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
   byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
-  byProduct: `product_key = ?1 AND ?6 IS NULL AND ?3 IS NULL AND ${rest}`,
-  any: `?6 IS NULL AND ?3 IS NULL AND ?1 IS NULL AND ${rest}`,
+  disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`,
+  byProduct: `product_key = ?1 AND ${ofNoBuyer} AND ${rest}`,
+  any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
 };
+
+/** The licenses of whole products, as the schema keeps count of them. */
+const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
+  AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`;
 
 /** The condition of an export, with `exportParameters`. */
 export const exported = `(?1 IS NULL OR product_key = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM product
@@ -55,21 +61,26 @@ export function exportParameters({ productKey, reach }: ExportFilter): (string |
 /** Prepares the reads of licenses. */
 export function licenseReads(database: DatabaseSync): LicenseReads {
   const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
-  const prepareFiltered = (condition: string) => ({
-    list: prepareQuery(
+  const listed = (condition: string) =>
+    prepareQuery(
       database,
       `${selectSold} WHERE ${condition} ORDER BY license_key LIMIT ?7 OFFSET ?8`,
       soldFromRow,
-    ),
+    );
+  const found = (condition: string) => ({
+    list: listed(condition),
     count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
   });
-  const byKey = prepareFiltered(conditions.byKey);
-  const byBuyer = prepareFiltered(conditions.byBuyer);
-  const byProduct = prepareFiltered(conditions.byProduct);
-  const any = prepareFiltered(conditions.any);
-  const statementsFor = ({ licenseKey, productKey, buyerEmail }: LicenseFilter) => {
+  const count = prepareCount(database, kept);
+  const byKey = found(conditions.byKey);
+  const byBuyer = found(conditions.byBuyer);
+  const disabled = { list: listed(conditions.disabled), count };
+  const byProduct = { list: listed(conditions.byProduct), count };
+  const any = { list: listed(conditions.any), count };
+  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
+    if (enabled === false) return disabled;
     return productKey === undefined ? any : byProduct;
   };
   const after = prepareQuery(
@@ -101,9 +112,11 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
 /** Prepares the table of licenses. */
 export function licenseTable(database: DatabaseSync): LicenseTable {
   // An import adds a million: parameters that are bound by name take half as long again.
-  const add = database.prepare(
+  const add = prepareQuery(
+    database,
     `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`,
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
+    () => true,
   );
   const put = prepareChange(
     database,
@@ -119,10 +132,8 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
   );
   return {
     ...licenseReads(database),
-    add({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
-      const added = add.run(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt);
-      return added.changes === 1;
-    },
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
+      add.first(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt) ?? false,
     put({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
       put({ licenseKey, productKey, buyerEmail, uses, enabled: bit(enabled), createdAt });
     },

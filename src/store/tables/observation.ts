@@ -61,37 +61,62 @@ export function observationReads(database: DatabaseSync): ObservationReads {
   };
 }
 
+const hourMs = 3_600_000;
+/** So many of one hour are told apart one by one; more would hold others up. */
+const toldApart = 10_000;
+
+/** The schema keeps count of each hour: only the hour in which a class ends is looked at. */
 function censusRead(database: DatabaseSync): ObservationReads['census'] {
-  const enabled = prepareCount(
+  const inHours = prepareCount(
+    database,
+    'SELECT coalesce(sum(count), 0) AS count FROM observation_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
+  );
+  const inSpan = prepareCount(
     database,
     `SELECT count(*) AS count FROM observation
      WHERE gone = 0 AND local_enabled = 1 AND confirmed_at >= ? AND confirmed_at < ?`,
   );
-  const disabled = prepareCount(
-    database,
-    'SELECT count(*) AS count FROM observation WHERE gone = 0 AND local_enabled = 0',
-  );
-  const first = Number.MIN_SAFE_INTEGER;
-  const last = Number.MAX_SAFE_INTEGER;
-  return ({ fresh, stale, grace }) => ({
-    fresh: enabled(fresh, last),
-    stale: enabled(stale, fresh),
-    grace: enabled(grace, stale),
-    expired: enabled(first, grace),
-    disabled: disabled(),
-  });
+  const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  const enabledSince = (instant: number): number => {
+    const hour = Math.trunc(instant / hourMs);
+    const end = (hour + 1) * hourMs;
+    const ofHour = inHours(1, hour, hour);
+    const rest = ofHour <= toldApart ? inSpan(instant, end) : Math.round((ofHour * (end - instant)) / hourMs);
+    return rest + inHours(1, hour + 1, last);
+  };
+  return (since) => {
+    const [fresh, stale, grace] = [
+      enabledSince(since.fresh),
+      enabledSince(since.stale),
+      enabledSince(since.grace),
+    ];
+    return {
+      fresh,
+      stale: stale - fresh,
+      grace: grace - stale,
+      expired: inHours(1, first, last) - grace,
+      disabled: inHours(0, first, last),
+    };
+  };
 }
 
 /** Prepares the table of what the upstream last said. */
 export function observationTable(database: DatabaseSync): ObservationTable {
   const put = prepareChange(
     database,
-    `INSERT OR REPLACE INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
+    `INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
        extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
        missing_since, gone, read_first, asked_at, refresh_at)
      VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
        :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
-       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)`,
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
+     ON CONFLICT (license_key) DO UPDATE SET product_link = excluded.product_link,
+       buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
+       created_at = excluded.created_at, extra = excluded.extra, local_uses = excluded.local_uses,
+       local_enabled = excluded.local_enabled, local_pending = excluded.local_pending,
+       product_key = excluded.product_key, confirmed_at = excluded.confirmed_at, boot = excluded.boot,
+       many_writers = excluded.many_writers, missing_since = excluded.missing_since, gone = excluded.gone,
+       read_first = excluded.read_first, asked_at = excluded.asked_at, refresh_at = excluded.refresh_at`,
   );
   const touch = prepareChange(
     database,

@@ -13,9 +13,7 @@ export function preloadReads(database: DatabaseSync): PreloadReads {
   );
   const progress = prepareQuery(
     database,
-    `SELECT (SELECT count(*) FROM preload WHERE is_found = 1) AS done,
-       (SELECT count(*) FROM preload WHERE is_found = 0) AS failed,
-       (SELECT count(*) FROM preload WHERE is_found IS NULL) AS left`,
+    'SELECT done, failed, left FROM preload_count',
     (row: PreloadProgress): PreloadProgress => ({ ...row }),
   );
   return {
@@ -39,12 +37,17 @@ export function preloadTable(database: DatabaseSync): PreloadTable {
     database,
     'UPDATE preload SET postponed = postponed + 1 WHERE license_key = :licenseKey AND is_found IS NULL',
   );
-  const clear = prepareChange(database, 'DELETE FROM preload WHERE is_found IS NOT NULL');
+  // Without a condition or a trigger, SQLite empties a table at once, however much is in it.
+  const clear = prepareChange(database, 'DELETE FROM preload');
+  const beginAnew = prepareChange(database, 'UPDATE preload_count SET done = 0, failed = 0, left = 0');
   return {
     ...preloadReads(database),
     add: ({ licenseKey, productKey }) => void add({ licenseKey, productKey }),
     finish: (licenseKey, isFound) => void finish({ licenseKey, isFound: bit(isFound) }),
     postpone: (licenseKey) => void postpone({ licenseKey }),
-    clear: () => void clear({}),
+    clear() {
+      clear({});
+      beginAnew({});
+    },
   };
 }

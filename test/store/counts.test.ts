@@ -1,0 +1,162 @@
+import { DatabaseSync } from 'node:sqlite';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { migrations, takeSteps } from '../../src/store/files/migrations.ts';
+import { prepareReader, prepareTransaction } from '../../src/store/tables.ts';
+import { account, givenLicense, givenObservation, product } from '../support/store-given.ts';
+
+const hourMs = 3_600_000;
+const products = ['press', 'plug'];
+const key = fc.integer({ min: 0, max: 6 }).map((number) => `KEY-${number}`);
+
+function given(): { database: DatabaseSync } & ReturnType<typeof prepareTransaction> {
+  const database = new DatabaseSync(':memory:');
+  takeSteps(database, 0, migrations);
+  const transaction = prepareTransaction(database);
+  transaction.accounts.add(account, 'digest');
+  for (const productKey of products) transaction.products.add({ ...product, productKey }, productKey);
+  return { database, ...transaction };
+}
+
+test('the licenses of each product and state are counted as they are, whatever was done to them', () => {
+  const license = fc.record({
+    licenseKey: key,
+    productKey: fc.constantFrom(...products),
+    enabled: fc.boolean(),
+    uses: fc.integer({ min: 0, max: 2 }),
+  });
+  const act = fc.tuple(fc.constantFrom('add', 'put', 'setState'), license);
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
+      const { database, licenses } = given();
+      for (const [name, row] of acts) licenses[name](givenLicense(row));
+      const rows = database.prepare('SELECT product_key AS productKey, enabled FROM license').all();
+      for (const productKey of [undefined, ...products, 'nothing']) {
+        for (const enabled of [undefined, true, false]) {
+          const counted = rows.filter(
+            (row) =>
+              (productKey === undefined || row['productKey'] === productKey) &&
+              (enabled === undefined || (row['enabled'] === 1) === enabled),
+          );
+          const filter = { productKey, enabled };
+          expect(licenses.count(filter)).toBe(counted.length);
+          expect(licenses.list(filter, { limit: 100, offset: 0 })).toHaveLength(counted.length);
+          const reach = { accountId: 'default', productKey: null };
+          expect(licenses.count({ ...filter, reach })).toBe(counted.length);
+          expect(licenses.count({ ...filter, reach: { ...reach, accountId: 'other' } })).toBe(0);
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('observations are counted by their age as they are, whatever was done to them', () => {
+  const instant = fc.integer({ min: 0, max: 5 * hourMs });
+  const put = fc
+    .record({ licenseKey: key, confirmedAt: instant, enabled: fc.boolean(), gone: fc.boolean() })
+    .map(({ licenseKey, enabled, ...rest }) => ({ name: 'put', licenseKey, enabled, ...rest }) as const);
+  const change = fc.record({
+    name: fc.constant('setLocal' as const),
+    licenseKey: key,
+    enabled: fc.boolean(),
+  });
+  const remove = fc.record({ name: fc.constant('remove' as const), licenseKey: key });
+  const since = fc
+    .tuple(instant, instant, instant)
+    .map((instants) => instants.toSorted((one, other) => other - one) as [number, number, number])
+    .map(([fresh, stale, grace]) => ({ fresh, stale, grace }));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(put, change, remove), { maxLength: 30 }), since, (acts, ages) => {
+      const { database, observations } = given();
+      for (const act of acts) {
+        const { licenseKey } = act;
+        if (act.name === 'remove') observations.remove(licenseKey);
+        else if (act.name === 'setLocal') {
+          observations.setLocal(licenseKey, { uses: 0, enabled: act.enabled, pending: 0 });
+        } else {
+          const { enabled, confirmedAt, gone } = act;
+          const local = { uses: 0, enabled, pending: 0 };
+          const license = givenLicense({ licenseKey });
+          observations.put(givenObservation({ license, local, confirmedAt, gone }));
+        }
+      }
+      const rows = database
+        .prepare('SELECT local_enabled AS enabled, confirmed_at AS at FROM observation WHERE gone = 0')
+        .all() as { enabled: number; at: number }[];
+      const countOf = (from: number, until: number): number =>
+        rows.filter(({ enabled, at }) => enabled === 1 && at >= from && at < until).length;
+      expect(observations.census(ages)).toEqual({
+        fresh: countOf(ages.fresh, Infinity),
+        stale: countOf(ages.stale, ages.fresh),
+        grace: countOf(ages.grace, ages.stale),
+        expired: countOf(0, ages.grace),
+        disabled: rows.filter(({ enabled }) => enabled === 0).length,
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('thousands that were confirmed within the hour in which a class ends are divided as the hour is', () => {
+  const { database, observations } = given();
+  database.exec('BEGIN');
+  for (let number = 0; number < 10_001; number += 1) {
+    const license = givenLicense({ licenseKey: `KEY-${number}` });
+    const local = { uses: 0, enabled: true, pending: 0 };
+    observations.put(givenObservation({ license, local, confirmedAt: 2 * hourMs + number }));
+  }
+  database.exec('COMMIT');
+  const quarter = 2.25 * hourMs;
+  expect(observations.census({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
+    fresh: 7_501,
+    stale: 2_500,
+    grace: 0,
+    expired: 0,
+    disabled: 0,
+  });
+});
+
+test('license keys to be fetched are counted as they are, whatever was done to them', () => {
+  const act = fc.tuple(fc.constantFrom('add', 'found', 'missing', 'postpone', 'clear'), key);
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
+      const { database, preload } = given();
+      for (const [name, licenseKey] of acts) {
+        if (name === 'add') preload.add({ licenseKey, productKey: null });
+        else if (name === 'postpone') preload.postpone(licenseKey);
+        else if (name === 'clear') preload.clear();
+        else preload.finish(licenseKey, name === 'found');
+      }
+      const rows = database.prepare('SELECT is_found AS isFound FROM preload').all();
+      const countOf = (isFound: number | null): number =>
+        rows.filter((row) => row['isFound'] === isFound).length;
+      expect(preload.progress()).toEqual({ done: countOf(1), failed: countOf(0), left: countOf(null) });
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('a store from before is counted when it is migrated', () => {
+  const database = new DatabaseSync(':memory:');
+  takeSteps(database, 0, migrations.slice(0, 4));
+  database.exec(`
+    INSERT INTO account VALUES ('default', 'Default', 'digest', 0);
+    INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
+      VALUES ('press', 'default', 'Press', 0, 'press', 0), ('plug', 'default', 'Plug', 0, 'plug', 0);
+    INSERT INTO license VALUES ('A', 'press', 'a@example.com', 0, 1, 0), ('B', 'press', 'b@example.com', 0, 0, 0);
+    INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at, local_uses,
+        local_enabled, local_pending, product_key, confirmed_at, boot, many_writers, gone, asked_at)
+      VALUES ('C', 'l', 'c@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
+        ('D', 'l', 'd@example.com', 0, 1, 0, 0, 0, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
+        ('E', 'l', 'e@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 1, 0);
+    INSERT INTO preload (license_key, is_found) VALUES ('F', 1), ('G', 0), ('H', NULL), ('I', NULL);
+  `);
+  takeSteps(database, 4, migrations);
+  const { licenses, observations, preload } = prepareReader(database);
+  expect([licenses.count({}), licenses.count({ enabled: false })]).toEqual([2, 1]);
+  expect([licenses.count({ productKey: 'press' }), licenses.count({ productKey: 'plug' })]).toEqual([2, 0]);
+  const census = observations.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });
+  expect(census).toEqual({ fresh: 0, stale: 1, grace: 0, expired: 0, disabled: 1 });
+  expect(preload.progress()).toEqual({ done: 1, failed: 1, left: 2 });
+});
