@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { alternate } from './figure.ts';
@@ -21,7 +20,7 @@ export type Effort = {
 
 export const fullEffort: Effort = { rounds: 5, seconds: 1, soakSeconds: 600, scale: 1 };
 /** To see that everything works; its figures say nothing. */
-export const quickEffort: Effort = { rounds: 1, seconds: 0.1, soakSeconds: 1, scale: 0.002 };
+export const quickEffort: Effort = { rounds: 1, seconds: 0.05, soakSeconds: 0.5, scale: 0.002 };
 
 /** What every theme measures with: the program, a directory, and the servers that it has started. */
 export class Bench implements AsyncDisposable {
@@ -43,6 +42,10 @@ export class Bench implements AsyncDisposable {
     this.program = programs[form];
     mkdirSync(join(root, 'dist/bench'), { recursive: true });
     this.directory = mkdtempSync(join(root, 'dist/bench/run-'));
+    // Also when it is interrupted.
+    process.on('exit', () => {
+      for (const path of [this.directory, this.#sockets]) rmSync(path, { recursive: true, force: true });
+    });
     const { PATH } = process.env;
     this.environment = { PATH, HOME: this.directory };
   }
@@ -96,7 +99,5 @@ export class Bench implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopServers();
-    await rm(this.directory, { recursive: true, force: true });
-    await rm(this.#sockets, { recursive: true, force: true });
   }
 }

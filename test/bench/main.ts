@@ -3,12 +3,12 @@
  * Every server, and every load, is a process of its own on loopback.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
+import { cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Bench, fullEffort, quickEffort } from './bench.ts';
 import { hasWrk } from './load/wrk.ts';
-import { buildWhereStale, isThere, root, type Form } from './program.ts';
+import { buildWhereStale, isFresh, isThere, root, type Form } from './program.ts';
 import { textLine, withTable } from './table.ts';
 import type { Row, Theme } from './theme.ts';
 import { themes } from './themes/all.ts';
@@ -39,16 +39,41 @@ const { values, positionals } = parseArgs({
   },
 });
 
+// However it ends, nothing of it stays behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 if (values.help) process.stdout.write(help);
 else process.exitCode = await run(chosenForm(values.form), chosenThemes(positionals));
 
 async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
   if (form === 'build') buildWhereStale();
   if (!isThere(form)) throw new Error(`There is no ${form}: see package.json, build:${form}`);
-  process.stdout.write(`${machine()}; ${form}; TCP load by ${hasWrk ? 'wrk' : 'its own generator'}\n\n`);
+  const about = {
+    at: new Date().toISOString(),
+    machine: machine(),
+    form,
+    quick: values.quick,
+    loadGenerator: hasWrk ? 'wrk' : 'own',
+    loadAverage: loadavg()[0] ?? Number.NaN,
+  };
+  process.stdout.write(`${headOf(about)}\n`);
+  const { rows, failed } = await measure(form, chosen);
+  const seconds = Math.round(performance.now() / 1000);
+  process.stdout.write(`\n${seconds} s; written to ${values.json}\n`);
+  writeFileSync(values.json, `${JSON.stringify({ ...about, seconds, rows }, null, 2)}\n`);
+  if (values.markdown !== undefined) {
+    const text = readFileSync(values.markdown, 'utf8');
+    writeFileSync(values.markdown, withTable(text, { machine: about.machine, rows }));
+  }
+  return failed ? 1 : 0;
+}
+
+type Measurement = { rows: (Row & { theme: string })[]; failed: boolean };
+
+async function measure(form: Form, chosen: readonly Theme[]): Promise<Measurement> {
   await using bench = new Bench(form, values.quick ? quickEffort : fullEffort);
-  const rows: (Row & { theme: string })[] = [];
-  let failed = 0;
+  const rows: Measurement['rows'] = [];
+  let failed = false;
   for (const theme of chosen) {
     try {
       for await (const row of theme.measure(bench)) {
@@ -56,18 +81,23 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
         process.stdout.write(`${textLine(row)}\n`);
       }
     } catch (error) {
-      failed += 1;
+      failed = true;
       process.stderr.write(`${theme.name}: ${error instanceof Error ? error.stack : String(error)}\n`);
     }
     await bench.stopServers();
   }
-  const about = { at: new Date().toISOString(), machine: machine(), form, quick: values.quick, wrk: hasWrk };
-  writeFileSync(values.json, `${JSON.stringify({ ...about, rows }, null, 2)}\n`);
-  if (values.markdown !== undefined) {
-    const text = readFileSync(values.markdown, 'utf8');
-    writeFileSync(values.markdown, withTable(text, { machine: machine(), rows }));
+  return { rows, failed };
+}
+
+type About = { machine: string; form: Form; loadGenerator: string; loadAverage: number };
+
+function headOf({ machine: where, form, loadGenerator, loadAverage }: About): string {
+  const lines = [`${where}; ${form}; TCP load by ${loadGenerator}`];
+  if (loadAverage > 0.5) lines.push(`Something else is running (load average ${loadAverage.toFixed(1)})`);
+  if (form === 'build' && isThere('executable') && !isFresh('executable')) {
+    lines.push('The executable is older than the sources, and not measured: npm run build:executable');
   }
-  return failed === 0 ? 0 : 1;
+  return `${lines.join('\n')}\n`;
 }
 
 function chosenForm(name: string): Form {
