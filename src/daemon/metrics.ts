@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 import { done } from '../domain/problem.ts';
-import type { Licensing } from '../service/answers.ts';
+import type { LicenseAnswer, Licensing } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import {
   certificateGauges,
@@ -114,21 +114,29 @@ export class Metrics implements UpstreamMeter, Disposable {
       verify: async (...asked) => {
         const result = await licensing.verify(...asked);
         if (!result.ok) return result;
-        const { provenance, license, repeat } = result.value;
-        const labels = { freshness: provenance.freshness, enabled: String(license.enabled) };
-        const count = (): void => {
-          this.#totals.verifies += 1;
-          this.#verdicts.inc(labels);
-        };
-        count();
-        if (repeat === undefined) return result;
-        const repeated = (): void => {
-          count();
-          repeat.repeated();
-        };
-        return done({ ...result.value, repeat: { ...repeat, repeated } });
+        this.#countVerdict(result.value);
+        return done(this.#countingRepeats(result.value));
+      },
+      verifyNow: (...asked) => {
+        const answer = licensing.verifyNow?.(...asked) ?? null;
+        return answer && this.#countingRepeats(answer);
       },
     };
+  }
+
+  #countVerdict({ provenance, license }: LicenseAnswer): void {
+    this.#totals.verifies += 1;
+    this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
+  }
+
+  #countingRepeats<Answer extends LicenseAnswer>(answer: Answer): Answer {
+    const { repeat } = answer;
+    if (repeat === undefined) return answer;
+    const repeated = (): void => {
+      this.#countVerdict(answer);
+      repeat.repeated();
+    };
+    return { ...answer, repeat: { ...repeat, repeated } };
   }
 
   /** What was answered since the start. */

@@ -12,6 +12,9 @@ export type Answer = {
   repeat?: RepeatedLicense;
 };
 
+/** An answer that may be given again. */
+export type RepeatableAnswer = Answer & { repeat: RepeatedLicense };
+
 /** Of which license, under its own spelling, and when the upstream confirmed it (null: this is the authority). */
 export type RepeatedLicense = Repeat & { licenseKey: string; confirmedAt: number | null };
 

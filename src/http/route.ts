@@ -74,6 +74,11 @@ type RouteFacts = {
   isBodyInQuery?: boolean;
   /** The answer says what a license key is worth: where that cannot be said, `listen.unknown` decides. */
   isVerdict?: boolean;
+  /**
+   * Answers a GET with a head whose request was answered before, as far as its target can be read and answered
+   * without waiting; null: it is to be handled like any other.
+   */
+  answerAtOnce?(app: App, principal: Principal, target: string): Answer | null;
   /** Also answered while starting and draining. */
   always?: boolean;
   /** The schema of the response body by status; null: no body. */

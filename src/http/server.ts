@@ -5,12 +5,11 @@ import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
 import { authorize } from './entry/credential.ts';
-import type { RepeatedLicense } from './answer.ts';
 import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
-import { RepeatedRequests } from './entry/repeated-request.ts';
+import { jsonType, RepeatedRequests } from './entry/repeated-request.ts';
 import { requestIdOf } from './entry/request-id.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
 import { pathOf } from './path.ts';
@@ -204,7 +203,7 @@ type Entrance = {
 };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app, settings, routes, connections } = entrance;
+  const { app, settings, routes, connections, repeated } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -216,9 +215,10 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body, repeat } = result.value;
+    const ready = repeat && repeated.keep(route, reply, { ...result.value, repeat });
     if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
-    return repeat === undefined ? body : writeRepeatable(entrance, reply, { body, repeat });
+    return ready === undefined ? body : reply.type(jsonType).send(ready.body);
   };
   const { method, path: url, csvMember } = route;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
@@ -226,19 +226,6 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, ...(isCutOff && { hangUp }) };
   server.route({ method, url, bodyLimit, config, onRequest, handler });
-}
-
-/** Writes an answer out, so that it can be sent again as it is. */
-function writeRepeatable(
-  { repeated }: Entrance,
-  reply: FastifyReply,
-  { body, repeat }: { body: unknown; repeat: RepeatedLicense },
-): string {
-  const text = JSON.stringify(body);
-  reply.header('Content-Type', 'application/json; charset=utf-8');
-  reply.header('Content-Length', Buffer.byteLength(text));
-  repeated.keep(reply, text, repeat);
-  return text;
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */

@@ -40,6 +40,9 @@ export type LicenseAnswer = {
   repeat?: Repeat;
 };
 
+/** An answer that may be given again. */
+export type RepeatableAnswer = LicenseAnswer & { repeat: Repeat };
+
 export type LicenseHistory = { changes: readonly HistoryEntry[]; total: number };
 
 export type LicenseChangeRequest = {
@@ -65,6 +68,11 @@ export interface Licensing {
     signal: AbortSignal,
     lookups?: Lookups | null,
   ): Promise<Result<LicenseAnswer>>;
+  /**
+   * What `verify` answers, where that needs nothing but a read of a store that answers at once; null: ask
+   * `verify`. Whoever sends it is to call `repeat.repeated`.
+   */
+  verifyNow?(reach: Reach, licenseKey: string): RepeatableAnswer | null;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
   /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
   history(reach: Reach | null, licenseKey: string, page: Page): Promise<Result<LicenseHistory>>;

@@ -296,11 +296,11 @@ describe('an answer of the authority', () => {
     const licensing = authorityLicensing(shop.store, shop.writer);
     const { licenseKey } = license;
     const provenance = { freshness: 'authoritative' };
-    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toEqual({
-      license,
-      productKey: license.productKey,
-      provenance,
-    });
+    const answered = { license, productKey: license.productKey, provenance };
+    expect(valueOf(await licensing.verify(anyProduct, licenseKey, never))).toMatchObject(answered);
+    const own = { accountId, productKey: license.productKey };
+    expect(licensing.verifyNow?.(own, licenseKey)).toMatchObject(answered);
+    expect(licensing.verifyNow?.({ accountId, productKey: 'brush' }, licenseKey)).toBeNull();
     const other = { accountId, productKey: 'brush' };
     expect(refusalOf(await licensing.verify(other, licenseKey, never))).toBe('license_not_found');
     const request = { licenseKey, trigger: 'usage', actor: null, idempotency: null, waitMs: 0 } as const;

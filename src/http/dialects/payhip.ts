@@ -12,8 +12,10 @@ export const payhip: Dialect = {
   hasFirstVersion: true,
   license: {
     schema: namedLicenseObject,
-    async present({ license, productKey }, productName) {
-      return presentNamedLicense(license, toldProductName(license) ?? (await productName(productKey)));
+    present({ license, productKey }, productName) {
+      const name = toldProductName(license) ?? productName(productKey);
+      if (name instanceof Promise) return name.then((known) => presentNamedLicense(license, known));
+      return presentNamedLicense(license, name);
     },
   },
   refusal: {

@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { requestIdHeader } from '../../domain/header-names.ts';
 import type { Grant } from '../../service/access/credential.ts';
-import type { RepeatedLicense } from '../answer.ts';
+import type { RepeatableAnswer } from '../answer.ts';
 import type { App, ServerSettings } from '../app.ts';
-import type { ReadyAnswer } from '../memory.ts';
+import type { Memory, ReadyAnswer } from '../memory.ts';
 import { presentAge } from '../provenance.ts';
+import type { Route } from '../route.ts';
 import { requestIdFrom } from './request-id.ts';
-import { stateOf } from './request-state.ts';
+import { stateOf, type RequestState } from './request-state.ts';
 
 const requestId = requestIdHeader.toLowerCase();
+export const jsonType = 'application/json; charset=utf-8';
 
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
 const variable = new Set([requestId, 'traceparent', 'tracestate']);
@@ -22,93 +24,110 @@ type KnownHead = {
   variableAt: readonly number[];
   /** Where the caller's own id of the request is; -1: it sends none. */
   requestIdAt: number;
-  /** The pattern of the route that was asked. */
-  route: string;
+  route: Route;
   grant: Grant;
   /** Of the memory, before the grant was found. */
   moment: number;
   /** Whose license keys are asked for, and the page that asks: all that the answer takes from the head. */
   asker: string;
+  /** The headers of the answer that are the same for all license keys. */
+  headers: readonly string[];
 };
 
-type RepeatedApp = Pick<App, 'memory' | 'readiness' | 'credentials' | 'rates' | 'now' | 'metrics'>;
-
 /**
- * Answers a GET that has the head of the one before on its connection, and asks for what was asked before, from
- * memory: no gate, no route and no handler would find anything else in it (src/http/README.md, Answers from memory).
+ * Answers a GET that has the head of one before on its connection: no gate, no route and no handler would find
+ * anything else in it. What was asked before is answered from memory, another license key by a read alone
+ * (src/http/README.md, Answers from memory).
  */
 export class RepeatedRequests {
-  readonly #app: RepeatedApp;
+  readonly #app: App;
   readonly #credentialNames: ReadonlySet<string>;
   /** What each connection sent last; it goes with the connection, and so do the secrets in it. */
   readonly #heads = new WeakMap<Socket, KnownHead>();
 
-  constructor(app: RepeatedApp, { apiKey, productSecret }: ServerSettings['headerAliases']) {
+  constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
     this.#app = app;
     this.#credentialNames = new Set([...apiKey, ...productSecret]);
   }
 
   /** Sends the answer, or does nothing and gives false. */
   answer(request: IncomingMessage, response: ServerResponse): boolean {
-    const { memory, readiness, credentials, rates, now, metrics } = this.#app;
+    const app = this.#app;
+    const { memory } = app;
     const head = this.#heads.get(request.socket);
     if (memory === null || head === undefined || request.method !== 'GET' || request.httpVersion !== '1.1')
       return false;
     if (!hasHead(head, request.rawHeaders)) return false;
-    const begunAt = metrics.begin();
-    const at = now();
-    const ready = memory.hasCredentialsOf(head.moment)
-      ? memory.answerTo(questionOf(head, request.url), at)
-      : null;
-    const { state } = readiness();
-    if (ready === null || state === 'starting' || state === 'draining') return false;
-    const principal = credentials.use(head.grant);
+    const begunAt = app.metrics.begin();
+    const at = app.now();
+    const { state } = app.readiness();
+    if (state === 'starting' || state === 'draining' || !memory.hasCredentialsOf(head.moment)) return false;
+    const principal = app.credentials.use(head.grant);
     if (principal === null || principal === 'expired') return false;
+    const { url = '' } = request;
+    const ready = memory.answerTo(questionOf(head, url), at) ?? this.#answerAnew(memory, head, url);
+    if (ready === null) return false;
     // The last of the checks, since it counts: whoever is refused here is refused anew by the route.
-    if (rates.requests.take(principal.credential) > 0) return false;
+    if (app.rates.requests.take(principal.credential) > 0) return false;
     const id = requestIdFrom(request.rawHeaders[head.requestIdAt]);
     response.writeHead(200, headersAt(ready, id, at));
     response.end(ready.body);
     ready.repeat.repeated();
-    metrics.countAnswer(head.route, 200, begunAt);
+    app.metrics.countAnswer(head.route.path, 200, begunAt);
     return true;
   }
 
-  /** Remembers an answer that is about to be sent. */
-  keep(reply: FastifyReply, body: string, repeat: RepeatedLicense): void {
-    const { memory } = this.#app;
-    const { request } = reply;
-    const { raw } = request;
-    const { moment } = stateOf(request);
-    if (memory === null || !isRepeatable(raw)) return;
-    const head = this.#headOf(request);
-    if (head === null) return;
-    this.#heads.set(raw.socket, head);
-    const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
-    memory.keep(questionOf(head, raw.url), { headers, body, repeat }, moment);
+  #answerAnew(memory: Memory, head: KnownHead, target: string): ReadyAnswer | null {
+    try {
+      const answer = head.route.answerAtOnce?.(this.#app, head.grant.principal, target);
+      if (answer?.repeat === undefined) return null;
+      const ready = readyAnswer(head.headers, { ...answer, repeat: answer.repeat });
+      memory.keep(questionOf(head, target), ready, memory.moment);
+      return ready;
+    } catch {
+      // The route meets the same fault of the store, and says so.
+      return null;
+    }
   }
 
-  #headOf(request: FastifyRequest): KnownHead | null {
-    const { grant, moment, head } = stateOf(request);
-    const { rawHeaders, socket } = request.raw;
-    const route = request.routeOptions.url ?? '';
-    const before = this.#heads.get(socket);
-    if (before?.route === route && before.moment === moment && hasHead(before, rawHeaders)) return before;
+  /** Writes an answer, and remembers it; `reply` has the headers that are the same for all license keys. */
+  keep(route: Route, reply: FastifyReply, answer: RepeatableAnswer): ReadyAnswer {
+    const { memory } = this.#app;
+    const { raw } = reply.request;
+    const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
+    const ready = readyAnswer(headers, answer);
+    if (memory === null || !isRepeatable(raw)) return ready;
+    const state = stateOf(reply.request);
+    const before = this.#heads.get(raw.socket);
+    const isSame =
+      before?.route === route && memory.hasCredentialsOf(before.moment) && hasHead(before, raw.rawHeaders);
+    const head = isSame ? before : this.#headOf(route, raw.rawHeaders, state, headers);
+    if (head === null) return ready;
+    this.#heads.set(raw.socket, head);
+    memory.keep(questionOf(head, raw.url ?? ''), ready, state.moment);
+    return ready;
+  }
+
+  #headOf(
+    route: Route,
+    rawHeaders: readonly string[],
+    { grant, moment, head }: RequestState,
+    headers: readonly string[],
+  ): KnownHead | null {
     if (grant === null) return null;
-    const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : null));
-    const variableAt = [...names.keys()]
-      .filter((index) => this.#isVariable(names[index] ?? ''))
-      .map((index) => index + 1);
-    const requestIdAt = names.indexOf(requestId) + 1;
+    const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
+    const variableAt = [...names.keys()].filter((index) => this.#isVariable(names[index] ?? ''));
+    const requestIdAt = names.indexOf(requestId);
     const { accountId, productKey } = grant.principal.reach;
     return {
       rawHeaders,
-      variableAt,
-      requestIdAt: requestIdAt === 0 ? -1 : requestIdAt,
+      variableAt: variableAt.map((index) => index + 1),
+      requestIdAt: requestIdAt === -1 ? -1 : requestIdAt + 1,
       route,
       grant,
       moment,
-      asker: JSON.stringify([route, accountId, productKey, head.origin]),
+      asker: JSON.stringify([route.path, accountId, productKey, head.origin]),
+      headers,
     };
   }
 
@@ -131,8 +150,16 @@ function hasHead({ rawHeaders: known, variableAt }: KnownHead, sent: readonly st
   return true;
 }
 
-function questionOf({ asker }: KnownHead, target: string | undefined): string {
-  return `${asker} ${target ?? ''}`;
+function questionOf({ asker }: KnownHead, target: string): string {
+  return `${asker} ${target}`;
+}
+
+/** Writes an answer out: the headers that others have too, then its own. */
+function readyAnswer(common: readonly string[], { headers, body, repeat }: RepeatableAnswer): ReadyAnswer {
+  const written = JSON.stringify(body);
+  const own = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
+  const content = ['content-type', jsonType, 'content-length', String(Buffer.byteLength(written))];
+  return { headers: [...common, ...own, ...content], body: written, repeat };
 }
 
 /** The headers of an answer as they are at an instant (`Clock.now`), under the id of its request. */

@@ -1,10 +1,12 @@
 import type { Principal, Reach } from '../../domain/principal.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { LicenseTrigger } from '../../domain/license.ts';
+import { parseLicenseKey } from '../../domain/license-key.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
 import { licenseNotFound } from '../../service/access/license-access.ts';
 import type { Lookups } from '../../service/ports.ts';
+import type { Awaitable } from '../../service/tables.ts';
 import { found, listHeaders, type Answer } from '../answer.ts';
 import type { App } from '../app.ts';
 import type { LicenseForm } from '../dialects/dialect.ts';
@@ -72,18 +74,35 @@ function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Looku
 }
 
 async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
-  if (!result.ok) return result;
-  const { provenance, license, repeat } = result.value;
+  return result.ok ? done(await write(app, result.value, form)) : result;
+}
+
+function write(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable<Answer> {
+  const { provenance, license, repeat } = answer;
   let isNameAsked = false;
-  const body = await form.present(result.value, (productKey) => {
+  const presented = form.present(answer, (productKey) => {
     isNameAsked = true;
     return app.productName(productKey);
   });
-  const answer = found(body, provenanceHeaders(provenance));
-  // An agent takes the name of a product from whatever was last told of any of its keys.
-  if (repeat === undefined || (isNameAsked && app.role === 'agent')) return answer;
-  const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
-  return done({ ...answer.value, repeat: { ...repeat, licenseKey: license.licenseKey, confirmedAt } });
+  const finish = (body: object): Answer => {
+    const { value } = found(body, provenanceHeaders(provenance));
+    // An agent takes the name of a product from whatever was last told of any of its keys.
+    if (repeat === undefined || (isNameAsked && app.role === 'agent')) return value;
+    const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
+    return { ...value, repeat: { ...repeat, licenseKey: license.licenseKey, confirmedAt } };
+  };
+  return presented instanceof Promise ? presented.then(finish) : finish(presented);
+}
+
+/** A target with a license key that needs no decoding, and nothing else. */
+const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
+
+/** Answers a verify where nothing has to be waited for; null: it is to be handled. */
+function verifyAtOnce(app: App, reach: Reach, target: string, form: LicenseForm): Answer | null {
+  const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
+  const known = licenseKey === null ? null : app.licensing.verifyNow?.(reach, licenseKey);
+  const answer = known && write(app, known, form);
+  return answer instanceof Promise ? null : (answer ?? null);
 }
 
 const list = route({
@@ -119,6 +138,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
     isVerdict: true,
     query: licenseParameters,
     answers,
+    answerAtOnce: (app, { reach }, target) => verifyAtOnce(app, reach, target, form),
     handle: (request) => verifyLicense(request, { reach: request.principal.reach, ...request.query }, form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>

@@ -4,7 +4,13 @@ import { done, refuse, type Result } from '../../domain/problem.ts';
 import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { Page } from '../../domain/page.ts';
 import { verdict } from '../../domain/verdict.ts';
-import type { LicenseAnswer, LicenseChangeRequest, LicenseHistory, Licensing } from '../answers.ts';
+import type {
+  LicenseAnswer,
+  LicenseChangeRequest,
+  LicenseHistory,
+  Licensing,
+  RepeatableAnswer,
+} from '../answers.ts';
 import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -37,6 +43,7 @@ export function agentLicensing(parts: AgentLicensingParts): Licensing {
   return {
     verify: (reach, licenseKey, signal, lookups = null) =>
       verify(parts, { reach, licenseKey, lookups }, signal),
+    verifyNow: (reach, licenseKey) => verifyNow(parts, reach, licenseKey),
     change: (request, signal) => change(parts, request, signal),
     history: async (reach, licenseKey, page) => historyOf(parts, { reach, licenseKey }, page),
   };
@@ -67,21 +74,34 @@ async function verify(
   const { reach, licenseKey } = question;
   const observation = parts.reader.observations.get(licenseKey);
   if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
-  const now = parts.clock.now();
+  const answered = observation === null ? null : answerFrom(parts, observation);
+  if (observation === null || answered === null) return fetch(parts, question, signal);
+  answered.repeat.repeated();
+  if (isToBeTouched(parts, observation)) touchObservation(parts, observation.license.licenseKey);
+  return done(answered);
+}
+
+/** The answer from what is known here; null where that is not to be relied upon any more. */
+function answerFrom(parts: AgentLicensingParts, observation: Observation): RepeatableAnswer | null {
   const { freshness, refreshMs } = parts.settings();
-  const judged = verdict(observation, freshness, now);
-  if (observation !== null && judged.verdict === 'answer') {
-    const { productKey, askedAt, confirmedAt } = observation;
-    const own = observation.license.licenseKey;
-    const refresh = (): void => {
-      if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, own);
-    };
-    refresh();
-    if (now - askedAt > refreshMs) touchObservation(parts, own);
-    const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
-    return done({ ...answer(parts, observation, 'hit'), repeat: { until, repeated: refresh } });
-  }
-  return fetch(parts, question, signal);
+  const judged = verdict(observation, freshness, parts.clock.now());
+  if (judged.verdict !== 'answer') return null;
+  const { productKey, askedAt, confirmedAt, license } = observation;
+  const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
+  const repeated = (): void => {
+    if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, license.licenseKey);
+  };
+  return { ...answer(parts, observation, 'hit'), repeat: { until, repeated } };
+}
+
+function verifyNow(parts: AgentLicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
+  const observation = parts.reader.observations.get(licenseKey);
+  if (observation === null || !reaches(reach, observation) || isToBeTouched(parts, observation)) return null;
+  return answerFrom(parts, observation);
+}
+
+function isToBeTouched({ clock, settings }: AgentLicensingParts, { askedAt }: Observation): boolean {
+  return clock.now() - askedAt > settings().refreshMs;
 }
 
 /** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */

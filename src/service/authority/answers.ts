@@ -26,6 +26,12 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
       const license = await reachableLicense(reader, reach, licenseKey);
       return license === null ? licenseNotFound() : done({ ...answer(license), repeat: always });
     },
+    verifyNow(reach, licenseKey) {
+      // Whose a product is, would be another read.
+      const license = reach.productKey === null ? null : reader.licenses.get(licenseKey);
+      if (license === null || license instanceof Promise) return null;
+      return license.productKey === reach.productKey ? { ...answer(license), repeat: always } : null;
+    },
     async change({ reach, licenseKey, trigger, actor, idempotency }): Promise<Result<LicenseAnswer>> {
       const changed = await writer.write(
         'changeLicense',
