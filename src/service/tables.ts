@@ -104,6 +104,8 @@ export type LaneKey = { subject: string; lane: LaneName; productKey: string | nu
 export interface LaneReads {
   /** The first operation that is unfinished and not held. */
   head(subject: string, lane: LaneName): Operation | null;
+  /** Whether there is no operation that is unfinished and not held. */
+  isIdle(subject: string, lane: LaneName): boolean;
   /** The last operation that is unfinished, held ones included. */
   tail(subject: string, lane: LaneName): Operation | null;
   /** Those that wait to be read back, in order. */

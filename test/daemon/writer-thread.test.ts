@@ -54,6 +54,26 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });
 
+test('writes that were asked for just before the end are committed together, however many, and answered', async () => {
+  await using store = givenStore();
+  const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
+  const sizes: number[] = [];
+  await using writer = await startWriter(store.databasePath, clock, {
+    keepsHistory: () => true,
+    onCommit: ({ size }) => void sizes.push(size),
+    onChanged: () => undefined,
+    onTraced: () => undefined,
+    onDiskSpace: () => undefined,
+  });
+  const writes = Array.from({ length: 600 }, () => writer.write('pruneIdempotency', { believedNow: 0 }));
+  const end = writer[Symbol.asyncDispose]();
+  const outcomes = await Promise.all(writes);
+  await end;
+  expect(outcomes.every(({ ok }) => ok)).toBe(true);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(600);
+  expect(sizes[0]).toBeGreaterThanOrEqual(512);
+});
+
 test('writes that keep coming while others are committed are each done once, many to a commit', async () => {
   await using store = givenStore();
   const { accounts, products, licenses } = store.writing.transaction;

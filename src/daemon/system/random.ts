@@ -5,9 +5,23 @@ import type { Digest, Random, SameDigest } from '../../service/ports.ts';
 /** Randomness from the operating system. */
 export const systemRandom: Random = {
   bytes: (count) => randomBytes(count),
-  uuid: (now) => uuid({ msecs: now }),
+  uuid: (now) => uuid({ msecs: now, random: nextUuidBytes() }),
   draw: () => randomBytes(4).readUInt32LE() / 2 ** 32,
 };
+
+const uuidBytes = 16;
+/** Fetched for many identifiers at once: each call costs several times as much as making one of them. */
+let uuidPool = randomBytes(0);
+let uuidPoolUsed = 0;
+
+function nextUuidBytes(): Uint8Array {
+  if (uuidPoolUsed === uuidPool.length) {
+    uuidPool = randomBytes(uuidBytes * 256);
+    uuidPoolUsed = 0;
+  }
+  uuidPoolUsed += uuidBytes;
+  return uuidPool.subarray(uuidPoolUsed - uuidBytes, uuidPoolUsed);
+}
 
 /** SHA-256 as lower-case hexadecimal. */
 export const sha256: Digest = (secret) => hash('sha256', secret, 'hex');

@@ -4,14 +4,17 @@ import type { Change } from '../../service/tables.ts';
 import type { WriteRequest } from '../../service/writer.ts';
 import type { CommandOutcome } from '../../store/commit.ts';
 
-/** A write, sent to the writer's thread; times and `keepsHistory` are as they were when it was posted. */
-export type WriteMessage = { id: number; request: WriteRequest } & Pick<
+/** A write on its way to the writer's thread. */
+export type PostedWrite = { id: number; request: WriteRequest };
+
+/** The writes of one turn of the event loop; times and `keepsHistory` are as they were when they were posted. */
+export type WritesMessage = { writes: readonly PostedWrite[] } & Pick<
   WriterContext,
   'now' | 'steady' | 'keepsHistory'
 >;
 
 /** What the writer's thread receives. */
-export type WriterMessage = WriteMessage | 'close';
+export type WriterMessage = WritesMessage | 'close';
 
 /** The outcome of a write, sent back. The class of an error is lost between threads, so its fields are sent. */
 export type OutcomeMessage =

@@ -10,8 +10,10 @@ import {
   type BatchMessage,
   type CommitMeasure,
   type DiskSpaceMessage,
+  type PostedWrite,
   type WriterMessage,
 } from './writer-message.ts';
+import { largestBatch } from '../../store/commit.ts';
 import { workerFile } from './worker-file.ts';
 
 /** A write that takes longer than this, in ms, means that the disk hangs. */
@@ -48,12 +50,16 @@ export class WriterThread implements Writer, AsyncDisposable {
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #options: WriterOptions;
-  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  /** Each unanswered write by its id, oldest first; `since`: when it was asked for (`Clock.steady`). */
+  readonly #waiting = new Map<
+    number,
+    Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number }
+  >();
+  /** The writes of this turn of the event loop, which are posted together at its end. */
+  #gathered: PostedWrite[] = [];
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;
-  /** When each unanswered write was posted (`Clock.steady`), by its id, oldest first. */
-  readonly #writing = new Map<number, number>();
   #isFull = false;
   #isClosing = false;
   #lastId = 0;
@@ -87,8 +93,8 @@ export class WriterThread implements Writer, AsyncDisposable {
 
   /** Whether the oldest write has waited so long that the disk must hang. */
   get isStuck(): boolean {
-    const [first] = this.#writing.values();
-    return first !== undefined && this.#clock.steady() - first > stuckMs;
+    const [first] = this.#waiting.values();
+    return first !== undefined && this.#clock.steady() - first.since > stuckMs;
   }
 
   /** Refuses every later write, because the store is damaged. */
@@ -108,23 +114,31 @@ export class WriterThread implements Writer, AsyncDisposable {
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
     this.#lastId += 1;
-    const waiting = Promise.withResolvers<unknown>();
-    this.#waiting.set(this.#lastId, waiting);
-    const request = { name, command, writeOptions };
-    const [now, steady] = [this.#clock.now(), this.#clock.steady()];
-    this.#writing.set(this.#lastId, steady);
-    const keepsHistory = this.#options.keepsHistory();
-    const message: WriterMessage = { id: this.#lastId, request, now, steady, keepsHistory };
-    this.#worker.postMessage(message);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.set(this.#lastId, { resolve, reject, since: this.#clock.steady() });
+    if (this.#gathered.length === 0) setImmediate(() => this.#post());
+    this.#gathered.push({ id: this.#lastId, request: { name, command, writeOptions } });
     // The compiler cannot see that a name and its result belong together.
-    return (await waiting.promise) as CommandResult<Name>;
+    return (await promise) as CommandResult<Name>;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
+    this.#post();
     const close: WriterMessage = 'close';
     this.#worker.postMessage(close);
     await this.#exited.promise;
+  }
+
+  /** One message for many writes: to copy each by itself takes several times as long. */
+  #post(): void {
+    const [now, steady] = [this.#clock.now(), this.#clock.steady()];
+    const keepsHistory = this.#options.keepsHistory();
+    while (this.#gathered.length > 0) {
+      const writes = this.#gathered.splice(0, largestBatch);
+      const message: WriterMessage = { writes, now, steady, keepsHistory };
+      this.#worker.postMessage(message);
+    }
   }
 
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
@@ -132,7 +146,6 @@ export class WriterThread implements Writer, AsyncDisposable {
     for (const outcome of outcomes) {
       const waiting = this.#waiting.get(outcome.id);
       this.#waiting.delete(outcome.id);
-      this.#writing.delete(outcome.id);
       if ('result' in outcome) {
         if (outcome.changes !== undefined) this.#options.onChanged(outcome.changes);
         if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
+import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
 import { Ballast } from '../../store/ballast.ts';
 import { largestBatch, prepareCommitter, type Committer } from '../../store/commit.ts';
@@ -12,11 +13,13 @@ import { DiskSpaceWatch } from './disk-space.ts';
 import {
   outcomeMessage,
   type BatchMessage,
-  type WriteMessage,
+  type PostedWrite,
   type WriterMessage,
+  type WritesMessage,
 } from './writer-message.ts';
 
 type Port = NonNullable<typeof parentPort>;
+type Write = PostedWrite & { context: WriterContext };
 
 /** Bytes of random data that the ballast repeats: more than the window of a compressing file system. */
 const fillingBytes = 1024 * 1024;
@@ -27,9 +30,8 @@ const fillingBytes = 1024 * 1024;
  */
 function work(port: Port, databasePath: string): void {
   const connection = openWriting(databasePath);
-  const plain = prepareCommitter<WriteMessage>(connection, {
-    run: (transaction, { request, now, steady, keepsHistory }) =>
-      runUseCase(transaction, request, { now, steady, keepsHistory, random: systemRandom, digest: sha256 }),
+  const plain = prepareCommitter<Write>(connection, {
+    run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
   });
   const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
@@ -56,21 +58,23 @@ function work(port: Port, databasePath: string): void {
 }
 
 /** The writes that have arrived, and whether the thread is to close after them. */
-function gather(port: Port, first: WriteMessage): { batch: WriteMessage[]; isClosed: boolean } {
-  const batch = [first];
+function gather(port: Port, first: WritesMessage): { batch: Write[]; isClosed: boolean } {
+  const batch = writesOf(first);
   while (batch.length < largestBatch) {
     const message = receiveMessageOnPort(port)?.message as WriterMessage | undefined;
     if (message === undefined) break;
     if (message === 'close') return { batch, isClosed: true };
-    batch.push(message);
+    batch.push(...writesOf(message));
   }
   return { batch, isClosed: false };
 }
 
-async function commit(
-  committer: Committer<WriteMessage>,
-  batch: readonly WriteMessage[],
-): Promise<BatchMessage> {
+function writesOf({ writes, ...times }: WritesMessage): Write[] {
+  const context: WriterContext = { ...times, random: systemRandom, digest: sha256 };
+  return writes.map(({ id, request }) => ({ id, request, context }));
+}
+
+async function commit(committer: Committer<Write>, batch: readonly Write[]): Promise<BatchMessage> {
   const startedAt = performance.now();
   const outcomes = await committer.commitBatch(batch);
   const measure = { durationMs: performance.now() - startedAt, size: batch.length };

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Backlog } from '../../domain/observation.ts';
 import type { LaneReads } from '../../service/tables.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
-import { prepareQuery } from './statements.ts';
+import { prepareCount, prepareQuery } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 /** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
@@ -16,6 +16,10 @@ const nothing: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 }
 /** Prepares the reads of the lanes of a subject. */
 export function laneReads(database: DatabaseSync): LaneReads {
   const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
+  const isBusy = prepareCount(
+    database,
+    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND lane = ? AND ${unfinished} AND held = 0) AS count`,
+  );
   const tail = prepareQuery(database, `${inLane} ORDER BY seq DESC LIMIT 1`, operationFrom);
   const uncertain = prepareQuery(
     database,
@@ -49,6 +53,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
   const held = prepareQuery(database, `${inLane} AND held = 1 ORDER BY seq`, operationFrom);
   return {
     head: (subject, lane) => head.first(subject, lane),
+    isIdle: (subject, lane) => isBusy(subject, lane) === 0,
     tail: (subject, lane) => tail.first(subject, lane),
     uncertain: (subject, lane) => uncertain.all(subject, lane),
     fencedUntil: (subject, lane, now, asDisable) =>

@@ -23,7 +23,7 @@ export function enqueue(
   { kind, subject, productKey, seenEnabled = null, payload = null }: NewOperation,
   { now, steady, random, actor, requestId }: Context,
 ): Operation {
-  const isHead = operations.head(subject, laneOf[kind]) === null;
+  const isHead = operations.isIdle(subject, laneOf[kind]);
   const operation = operations.add({
     id: random.uuid(now),
     kind,
