@@ -10,6 +10,8 @@ import { isFresh, programs, root, type Form } from './program.ts';
 /** How long and how often is measured. */
 export type Effort = {
   readonly rounds: number;
+  /** Of what changes little from round to round, or takes long. */
+  readonly fewRounds: number;
   /** Of one round of one contestant. */
   readonly seconds: number;
   /** Of the soak as a whole. */
@@ -18,9 +20,9 @@ export type Effort = {
   readonly scale: number;
 };
 
-export const fullEffort: Effort = { rounds: 5, seconds: 1, soakSeconds: 600, scale: 1 };
+export const fullEffort: Effort = { rounds: 5, fewRounds: 3, seconds: 1, soakSeconds: 600, scale: 1 };
 /** To see that everything works; its figures say nothing. */
-export const quickEffort: Effort = { rounds: 1, seconds: 0.05, soakSeconds: 0.5, scale: 0.002 };
+export const quickEffort: Effort = { rounds: 1, fewRounds: 1, seconds: 0.05, soakSeconds: 0.5, scale: 0.002 };
 
 /** What every theme measures with: the program, a directory, and the servers that it has started. */
 export class Bench implements AsyncDisposable {

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
+import { alternate } from '../figure.ts';
+import type { Measured } from '../load/load.ts';
 import { use } from '../sample.ts';
 import { startBare, type Server } from '../server.ts';
 import { startAgent, startAuthority } from '../servers.ts';
@@ -26,35 +28,40 @@ export const useTheme: Theme = {
 type Servers = Readonly<Record<'authority' | 'agent' | 'transactions' | 'memory', Server>>;
 
 async function* many(bench: Bench, servers: Servers): AsyncIterable<Row> {
-  const connections = 64;
-  const { authority, agent, ...measured } = await measureUses(bench, servers, connections);
-  const transactions = { 'a transaction each': measured.transactions };
-  const memory = { 'no store': measured.memory };
+  const put = usesOver(bench, 64);
+  const { authority, agent, transactions, memory } = await bench.alternate({
+    authority: () => put(servers.authority),
+    agent: () => put(servers.agent),
+    transactions: () => put(servers.transactions),
+    memory: () => put(servers.memory),
+  });
   const by = 'perSecond';
-  const what = `use, ${connections} connections`;
-  const toTransactions = `${what}, authority, to a transaction each`;
-  yield compare(toTransactions, { authority }, transactions, { by, goal: { atLeast: 4 } });
-  yield compare(`${what}, authority, to no store`, { authority }, memory, { by, goal: { atLeast: 0.4 } });
+  const what = 'use, 64 connections';
+  const each = { 'a transaction each': transactions };
+  yield compare(`${what}, authority, to a transaction each`, { authority }, each, {
+    by,
+    goal: { atLeast: 4 },
+  });
+  const none = { 'no store': memory };
+  yield compare(`${what}, authority, to no store`, { authority }, none, { by, goal: { atLeast: 0.4 } });
   yield compare(`${what}, agent, to authority`, { agent }, { authority }, { by, goal: { atLeast: 0.7 } });
 }
 
+/** Comes after many have warmed them up. */
 async function* one(bench: Bench, servers: Servers): AsyncIterable<Row> {
-  const { transactions, authority, agent } = await measureUses(bench, servers, 1);
-  const to = { 'a transaction each': transactions };
+  const put = usesOver(bench, 1);
+  const { authority, agent, transactions } = await alternate(bench.effort.fewRounds, {
+    authority: () => put(servers.authority),
+    agent: () => put(servers.agent),
+    transactions: () => put(servers.transactions),
+  });
+  const each = { 'a transaction each': transactions };
   for (const [role, rounds] of Object.entries({ authority, agent })) {
     const what = `use, 1 connection, ${role}, to a transaction each`;
-    yield compare(what, { [role]: rounds }, to, { by: 'perSecond', goal: { atLeast: 0.7 } });
+    yield compare(what, { [role]: rounds }, each, { by: 'perSecond', goal: { atLeast: 0.7 } });
   }
 }
 
-async function measureUses(bench: Bench, servers: Servers, connections: number) {
-  const put = (server: Server) => () =>
-    bench.load(server, { target: server.tcp, request: use, keys: oneKey, connections });
-  const contestants = {
-    authority: put(servers.authority),
-    agent: put(servers.agent),
-    transactions: put(servers.transactions),
-    memory: put(servers.memory),
-  };
-  return await bench.alternate(contestants);
+function usesOver(bench: Bench, connections: number): (server: Server) => Promise<Measured> {
+  return (server) => bench.load(server, { target: server.tcp, request: use, keys: oneKey, connections });
 }

@@ -1,7 +1,8 @@
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
-import type { LoadRequest } from '../load/job.ts';
+import { alternate } from '../figure.ts';
 import { verify } from '../sample.ts';
+import type { Server } from '../server.ts';
 import { startAll, type Servers } from '../servers.ts';
 import type { Row, Theme } from '../theme.ts';
 
@@ -27,14 +28,17 @@ async function* rowsOf(
   servers: Servers,
   { connections, transport }: { connections: number; transport: keyof typeof transports },
 ): AsyncIterable<Row> {
-  const ask = (server: Servers[keyof Servers], request: LoadRequest = verify) =>
-    bench.load(server, { target: server[transports[transport]], request, keys: oneKey, connections });
+  const ask = (server: Server) =>
+    bench.load(server, { target: server[transports[transport]], request: verify, keys: oneKey, connections });
   const contestants = {
     bare: () => ask(servers.bare),
     authority: () => ask(servers.authority),
     agent: () => ask(servers.agent),
   };
-  const measured = await bench.alternate(contestants);
+  // One connection comes after many have warmed them up.
+  const measured = await (connections === 1
+    ? alternate(bench.effort.fewRounds, contestants)
+    : bench.alternate(contestants));
   const to = { bare: measured.bare };
   for (const role of roles) {
     const what = `verify, ${connections} connection${connections === 1 ? '' : 's'}, ${transport}, ${role}`;
