@@ -1,4 +1,5 @@
 import type { TokenUses } from '../service/access/token-use.ts';
+import type { Result } from '../domain/problem.ts';
 import { StorageError, type Random } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';
@@ -6,8 +7,8 @@ import type { KeptClock } from './system/clock.ts';
 const tickMs = 10_000;
 const ticksPerMark = 6;
 const ticksPerPrune = 360;
-/** Changes of licenses that one commit forgets: a larger one would keep callers waiting. */
-const prunedAtOnce = 10_000;
+/** What one commit removes: a larger one would keep callers waiting. */
+const prunedAtOnce = 500;
 /** A shorter sleep of the machine changes nothing; nor does a wall clock that is set right by seconds. */
 const longSleepMs = 60_000;
 /** Agents that wake up together do not ask together, in ms. */
@@ -39,7 +40,7 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
       await rest(clock, random.draw() * jitterMs, signal);
       onSleep();
     }
-    if (tick % ticksPerPrune === 0) await prune(parts);
+    if (tick % ticksPerPrune === 0) await prune(parts, signal);
     await rest(clock, tickMs, signal);
   }
   // The next start may find the clock turned back.
@@ -54,22 +55,24 @@ async function markTime({ writer, clock, tokenUses, lastSuccessAt }: HouseParts)
   if (uses.length > 0) await unlessFull(() => writer.write('keepTokenUses', { uses }));
 }
 
-async function prune({ writer, clock, isAgent, historyKeepMs }: HouseParts): Promise<void> {
+async function prune(
+  { writer, clock, isAgent, historyKeepMs }: HouseParts,
+  signal: AbortSignal,
+): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
   const believedNow = clock.believed();
-  await unlessFull(() => writer.write('pruneIdempotency', { believedNow }));
+  const limit = prunedAtOnce;
+  /** Each step is a commit of its own: what callers write meanwhile goes in between. */
+  const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
+    unlessFull(async () => {
+      let pruned: Result<{ removed: number }>;
+      do pruned = await step();
+      while (pruned.ok && pruned.value.removed === limit && !signal.aborted);
+    });
   await unlessFull(() => writer.write('pruneOldCredentials', { believedNow }));
-  if (isAgent) await unlessFull(() => writer.write('pruneOperations', { believedNow }));
-  await unlessFull(() => pruneHistory(writer, believedNow - historyKeepMs()));
-}
-
-/** In steps, each a commit of its own: what callers write meanwhile goes in between. */
-async function pruneHistory(writer: Writer, before: number): Promise<void> {
-  let removed: number;
-  do {
-    const pruned = await writer.write('pruneHistory', { before, limit: prunedAtOnce });
-    removed = pruned.ok ? pruned.value.removed : 0;
-  } while (removed === prunedAtOnce);
+  await inSteps(() => writer.write('pruneIdempotency', { believedNow, limit }));
+  if (isAgent) await inSteps(() => writer.write('pruneOperations', { believedNow, limit }));
+  await inSteps(() => writer.write('pruneHistory', { before: believedNow - historyKeepMs(), limit }));
 }
 
 /** A full disk passes; the next time tries again. */

@@ -167,8 +167,8 @@ export interface OperationTable extends OperationReads {
   endBackoff(now: number): void;
   /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
   shiftWaits(byMs: number): void;
-  /** Removes finished ones from before an instant. */
-  prune(finishedBefore: number): void;
+  /** Removes at most so many that were finished before an instant; gives how many there were. */
+  prune(finishedBefore: number, limit: number): number;
 }
 
 /** What happens to operations in a transaction; told once it is committed. */

@@ -441,9 +441,9 @@ test('operations are listed by state, and all that are not finished without one'
   expect(operations.list('delivered', page)).toStrictEqual([old]);
   expect(operations.withState('dead')).toStrictEqual([dead]);
   expect(operations.oldestAt()).toBe(30);
-  operations.prune(25);
+  operations.prune(25, 10);
   expect(operations.get(old.id)).toStrictEqual(old);
-  operations.prune(26);
+  operations.prune(26, 10);
   expect(operations.get(old.id)).toBeNull();
   expect(operations.depth()).toMatchObject({ dead: 1, pending: 1, delivered: 0, dropped: 0 });
   expect(operations.unfinished()).toBe(1);
@@ -463,8 +463,10 @@ test('a stored answer is given again until it is pruned', async () => {
   expect(idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
   expect(idempotency.get('d', 'k')).toBeNull();
   expect(idempotency.unchangedCount()).toBe(0);
-  idempotency.prune(at + 1);
-  expect(idempotency.get('c', 'k')).toBeNull();
+  idempotency.put('c', 'later', { fingerprint: 'f', value: null, at: at + 1, unchanged: false });
+  expect([idempotency.prune(at + 2, 1), idempotency.get('c', 'k')]).toEqual([1, null]);
+  expect(idempotency.get('c', 'later')).not.toBeNull();
+  expect([idempotency.prune(at + 2, 10), idempotency.prune(at + 2, 10)]).toEqual([1, 0]);
 });
 
 test('a setting is the value that was set last', async () => {

@@ -29,7 +29,7 @@ function startSilentWriter(): {
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
   const { writer, thread, turnTo } = startSilentWriter();
-  const write = writer.write('pruneIdempotency', { believedNow: 0 });
+  const write = writer.write('pruneIdempotency', { believedNow: 0, limit: 10 });
   turnTo(60_000);
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
@@ -50,7 +50,9 @@ test('a full disk and room on it are told as they come', () => {
 test('what is refused writes nothing any more, and is no loss of the thread', async () => {
   const { writer } = startSilentWriter();
   writer.refuse(new Error('damaged'));
-  await expect(writer.write('pruneIdempotency', { believedNow: 0 })).rejects.toBeInstanceOf(StorageError);
+  await expect(writer.write('pruneIdempotency', { believedNow: 0, limit: 10 })).rejects.toBeInstanceOf(
+    StorageError,
+  );
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });
 
@@ -65,7 +67,9 @@ test('writes that were asked for just before the end are committed together, how
     onTraced: () => undefined,
     onDiskSpace: () => undefined,
   });
-  const writes = Array.from({ length: 600 }, () => writer.write('pruneIdempotency', { believedNow: 0 }));
+  const writes = Array.from({ length: 600 }, () =>
+    writer.write('pruneIdempotency', { believedNow: 0, limit: 10 }),
+  );
   const end = writer[Symbol.asyncDispose]();
   const outcomes = await Promise.all(writes);
   await end;

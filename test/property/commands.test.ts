@@ -107,9 +107,11 @@ async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>):
     case 'restart':
       await agent.restart();
       return;
+    case 'pruneOperations':
+      await agent.writer.write('pruneOperations', { believedNow: agent.now, limit: 2 });
+      return;
     case 'endOutage':
     case 'retryNow':
-    case 'pruneOperations':
       await agent.writer.write(one.act, {});
       return;
     default:

@@ -131,7 +131,7 @@ test('the depth agrees with a count, whatever happens to the outbox', async () =
     if (act === 'put' && chosen !== undefined && operations.get(chosen.id) !== null) {
       operations.put({ ...chosen, progress: next });
     }
-    if (act === 'prune') operations.prune(pick);
+    if (act === 'prune') operations.prune(pick, 2);
   };
   const act: fc.Arbitrary<Act> = fc.record({
     act: fc.constantFrom('add', 'add', 'put', 'put', 'prune'),

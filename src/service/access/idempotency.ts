@@ -54,15 +54,14 @@ export async function keepAnswer(
 }
 
 /**
- * Removes stored answers after 8 days. `believedNow`: epoch ms that have certainly been
- * reached (`Clock.mark`).
+ * Removes at most so many stored answers after 8 days; gives how many there were. `believedNow`: epoch ms that have
+ * certainly been reached (`Clock.mark`).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
-  { believedNow }: { believedNow: number },
-): Promise<Result<null>> {
-  await transaction.idempotency.prune(believedNow - idempotencyKeptMs);
-  return done(null);
+  { believedNow, limit }: { believedNow: number; limit: number },
+): Promise<Result<{ removed: number }>> {
+  return done({ removed: await transaction.idempotency.prune(believedNow - idempotencyKeptMs, limit) });
 }
 
 /** Whether a result is a refusal: nothing of its use case is committed. */

@@ -45,7 +45,8 @@ export interface IdempotencyTable extends IdempotencyReads {
   remove(credential: string, key: string): void;
   /** What was kept for one credential is kept for another. */
   renameCredential(from: string, to: string): void;
-  prune(before: number): void;
+  /** Removes at most so many from before an instant; gives how many there were. */
+  prune(before: number, limit: number): number;
 }
 
 /** One act of a person, for ever. */

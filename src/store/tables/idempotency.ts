@@ -31,7 +31,11 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     database,
     'UPDATE OR IGNORE idempotency SET credential = :to WHERE credential = :from',
   );
-  const prune = prepareChange(database, 'DELETE FROM idempotency WHERE at < :before');
+  const prune = prepareChange(
+    database,
+    `DELETE FROM idempotency WHERE (credential, key) IN
+       (SELECT credential, key FROM idempotency WHERE at < :before ORDER BY at LIMIT :limit)`,
+  );
   return {
     ...idempotencyReads(database),
     put(credential, key, { fingerprint, value, at, unchanged }) {
@@ -43,8 +47,6 @@ export function idempotencyTable(database: DatabaseSync): IdempotencyTable {
     renameCredential(from, to) {
       renameCredential({ from, to });
     },
-    prune(before) {
-      prune({ before });
-    },
+    prune: (before, limit) => prune({ before, limit }).changes,
   };
 }

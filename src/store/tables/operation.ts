@@ -205,7 +205,11 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
     `UPDATE outbox SET next_at = NULL, outage = 0
      WHERE subject = :to AND state IN ('pending', 'in_flight', 'uncertain')`,
   );
-  const prune = prepareChange(database, 'DELETE FROM outbox WHERE finished_at < :finishedBefore');
+  const prune = prepareChange(
+    database,
+    `DELETE FROM outbox WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`,
+  );
   return {
     ...waitChanges(database),
     moveToSubject(from, to) {
@@ -215,9 +219,7 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
     renameProduct(from, to) {
       renameProduct({ from, to });
     },
-    prune(finishedBefore) {
-      prune({ finishedBefore });
-    },
+    prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
   };
 }
 
