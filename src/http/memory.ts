@@ -76,7 +76,9 @@ export class Memory {
   /** The answer to a question at an instant (`Clock.now`), if it can be repeated. */
   answerTo(question: string, now: number): ReadyAnswer | null {
     const known = this.#answers.get(question);
-    return known?.license.holds === true && now <= known.ready.repeat.until ? known.ready : null;
+    if (known?.license.holds !== true) return null;
+    const { since, until } = known.ready.repeat;
+    return since <= now && now <= until ? known.ready : null;
   }
 
   /** Remembers an answer that was read after a moment; nothing may have been forgotten since. */

@@ -25,7 +25,8 @@ export type Provenance =
 
 /** That the same may be answered again, as long as no commit changes the license. */
 export type Repeat = {
-  /** The last instant at which it is still true (`Clock.now`). */
+  /** The first and the last instant at which it is known to be true (`Clock.now`, which may go back). */
+  since: number;
   until: number;
   /** To be called each time that it is answered again. */
   repeated(): void;

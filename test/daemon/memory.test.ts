@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/agent-stage.ts';
+import type { ClockReading } from '../../src/domain/clock.ts';
+import { AdvancingTime } from '../../src/daemon/testing/advancing-time.ts';
 import { Remembering, secret, type Tree } from '../support/remembering.ts';
 
 const hour = 3_600_000;
@@ -148,7 +150,7 @@ test('a rate is held and every answer is counted, also of those from memory', as
 
 /** An upstream that spells a key as it likes, and what it says of it. */
 async function givenUpstream() {
-  const says = { license_key: 'Own-Spelling', enabled: true, uses: 5, away: false };
+  const says = { license_key: 'Own-Spelling', enabled: true, uses: 5, away: false, hangs: false };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -157,15 +159,16 @@ async function givenUpstream() {
       const sent =
         searchParams.get('license_key') ??
         new URLSearchParams(Buffer.concat(chunks).toString()).get('license_key');
-      if (says.away) {
+      const isOwn = sent?.toLowerCase() === 'own-spelling';
+      if (isOwn && says.hangs) return;
+      if (isOwn && says.away) {
         response.destroy();
         return;
       }
-      response.statusCode = sent?.toLowerCase() === 'own-spelling' ? 200 : 404;
       if (pathname.endsWith('/usage')) says.uses += 1;
       if (pathname.endsWith('/disable')) says.enabled = false;
       const data = {
-        license_key: says.license_key,
+        license_key: isOwn ? says.license_key : sent,
         enabled: says.enabled,
         product_link: 'EDITOR',
         buyer_email: 'a@example.com',
@@ -262,6 +265,33 @@ test('a stale key goes on being asked for, also when it is answered from memory'
   asked.time.advance(hour);
   await eventually(async () => (await asked.verify('own-spelling')).freshness === 'fresh');
   expect(await asked.verify('own-spelling')).toMatchObject({ uses: 9, enabled: false });
+});
+
+/** A machine whose wall clock can be turned. */
+class TurnedTime extends AdvancingTime {
+  turnedMs = 0;
+
+  override read(): ClockReading {
+    const { wall, monotonic } = super.read();
+    return { wall: wall + this.turnedMs, monotonic };
+  }
+}
+
+test('what was answered under a clock that was wrong is not answered once the upstream has put it right', async () => {
+  await using upstream = await givenUpstream();
+  const time = new TurnedTime();
+  const freshness = { fresh: '1d', stale: '60d', grace: '90d', refresh: '20d' };
+  await using asked = await new Remembering(time).start(
+    treeOf(upstream.url, { freshness, upstream: { base_url: upstream.url, timeout: '20s' } }),
+  );
+  expect(await asked.learn('own-spelling')).toMatchObject({ freshness: 'fresh' });
+  upstream.says.hangs = true;
+  time.turnedMs = 50 * day;
+  // That it was asked for is noted behind the first answer.
+  await asked.learn('own-spelling');
+  expect(await asked.learn('own-spelling')).toMatchObject({ freshness: 'stale' });
+  await asked.learn('another');
+  expect(await asked.verify('own-spelling')).toMatchObject({ freshness: 'fresh' });
 });
 
 test('another configuration is in force for the next verify', async () => {

@@ -24,12 +24,16 @@ export type Verified = Readonly<Record<string, unknown>> & {
 
 /** A daemon whose answers are remembered, and the one connection on which it is asked again and again. */
 export class Remembering implements AsyncDisposable {
-  readonly time: AdvancingTime = new AdvancingTime();
+  readonly time: AdvancingTime;
   readonly #opened = new AsyncDisposableStack();
   readonly #home = this.#opened.use(temporaryDirectory());
   #daemon: Daemon | null = null;
   #kept: KeptConnection | null = null;
   #http: HttpClient | null = null;
+
+  constructor(time: AdvancingTime = new AdvancingTime()) {
+    this.time = time;
+  }
 
   async start(tree: Tree): Promise<this> {
     this.#daemon = await startDaemon(this.#configuration(tree), { log: silent, time: this.time });

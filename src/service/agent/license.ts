@@ -84,14 +84,15 @@ async function verify(
 /** The answer from what is known here; null where that is not to be relied upon any more. */
 function answerFrom(parts: AgentLicensingParts, observation: Observation): RepeatableAnswer | null {
   const { freshness, refreshMs } = parts.settings();
-  const judged = verdict(observation, freshness, parts.clock.now());
+  const now = parts.clock.now();
+  const judged = verdict(observation, freshness, now);
   if (judged.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = observation;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
   const repeated = (): void => {
     if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, license.licenseKey);
   };
-  return { ...answer(parts, observation, 'hit'), repeat: { until, repeated } };
+  return { ...answer(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
 }
 
 function verifyNow(parts: AgentLicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {

@@ -17,7 +17,7 @@ import type { AuthorityReader } from '../tables.ts';
 const provenance = { freshness: 'authoritative' } as const;
 
 /** Nothing but a commit changes what the authority says. */
-const always: Repeat = { until: Infinity, repeated: () => undefined };
+const always: Repeat = { since: -Infinity, until: Infinity, repeated: () => undefined };
 
 /** Answers for licenses from the authority's own store. */
 export function authorityLicensing(reader: AuthorityReader, writer: Writer): Licensing {
