@@ -33,6 +33,9 @@ export type PushParts = {
   lifetime: AbortSignal;
 };
 
+/** What ends the deliveries, and who is told that the store failed. */
+type Run = { signal: AbortSignal; fail: (error: unknown) => void };
+
 /** Delivers the outbox: takes lanes whose head is due, up to `sync.lanes` at once, each one step at a time. */
 export class Push implements Deliveries {
   readonly #parts: PushParts;
@@ -51,6 +54,10 @@ export class Push implements Deliveries {
 
   wake(): void {
     this.#wake.up();
+    this.#tellWatchers();
+  }
+
+  #tellWatchers(): void {
     for (const watch of this.#watchers) watch();
   }
 
@@ -59,7 +66,7 @@ export class Push implements Deliveries {
     const failed = Promise.withResolvers<never>();
     const ends = async (): Promise<void> => {
       while (!signal.aborted) {
-        const waitMs = this.#startDue(signal, failed.reject);
+        const waitMs = this.#startDue({ signal, fail: failed.reject });
         await this.#wake.wait(Math.min(waitMs, longestSleepMs), signal);
       }
       await Promise.all(this.#active.values());
@@ -99,21 +106,33 @@ export class Push implements Deliveries {
   }
 
   /** Starts due lanes as long as there is room; returns how long nothing more is to be started, in ms. */
-  #startDue(signal: AbortSignal, fail: (error: unknown) => void): number {
-    const { reader, clock, uplink } = this.#parts;
+  #startDue(run: Run): number {
+    const { reader, clock, uplink, settings } = this.#parts;
     const now = clock.steady();
-    const admission = uplink.admission();
-    if (!admission.admitted) {
-      // By the time that something may go up again, other lanes may be due.
-      this.#due = [];
-      return admission.againAt === null ? Infinity : admission.againAt - now;
+    for (;;) {
+      this.#startKnown(run);
+      const admission = uplink.admission();
+      if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
+      if (!this.#hasRoom()) return Infinity;
+      const due = reader.operations.due(now, settings().lanes * readAhead, uplink.refusedCredentials());
+      this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
+      if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
-    while (this.#hasRoom()) {
-      const lane = this.#nextDue(now);
-      if (lane === null) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
-      this.#start(lane, signal, fail);
+  }
+
+  /**
+   * Starts lanes that are known to be due as long as there is room, those first that have been for the longest. The
+   * outbox is read again only when all have been started: what has become due meanwhile stands behind them.
+   */
+  #startKnown(run: Run): void {
+    const { uplink } = this.#parts;
+    // By the time that something may go up again, other lanes may be due.
+    if (!uplink.admission().admitted) this.#due = [];
+    const refused = uplink.refusedCredentials();
+    while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
+      const lane = this.#due.shift();
+      if (lane !== undefined && !refused.includes(lane.productKey)) this.#start(lane, run);
     }
-    return Infinity;
   }
 
   /** One request is under way in each lane, and as many again may be waiting for their answer to be recorded. */
@@ -122,42 +141,28 @@ export class Push implements Deliveries {
     return this.#active.size - this.#recording < lanes && this.#active.size < 2 * lanes;
   }
 
-  /**
-   * The lane that has been due for the longest and is not worked on; null when there is none. The outbox is read
-   * again only when all that was read has been started: what has become due meanwhile stands behind it.
-   */
-  #nextDue(now: number): LaneKey | null {
-    const { reader, uplink, settings } = this.#parts;
-    const refused = uplink.refusedCredentials();
-    for (;;) {
-      if (this.#due.length === 0) {
-        const due = reader.operations.due(now, settings().lanes * readAhead, refused);
-        this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
-      }
-      const lane = this.#due.shift() ?? null;
-      if (lane === null || !refused.includes(lane.productKey)) return lane;
-    }
-  }
-
-  #start(lane: LaneKey, signal: AbortSignal, fail: (error: unknown) => void): void {
+  #start(lane: LaneKey, run: Run): void {
     const name = nameOf(lane);
-    const step = this.#step(lane, signal)
+    const step = this.#step(lane, run)
       .catch((error: unknown) => {
-        if (!signal.aborted) fail(error);
+        if (!run.signal.aborted) run.fail(error);
       })
       .finally(() => {
         this.#active.delete(name);
-        this.wake();
+        this.#startKnown(run);
+        if (this.#due.length === 0) this.#wake.up();
+        this.#tellWatchers();
       });
     this.#active.set(name, step);
   }
 
   /** One step of a lane: a send, or a read and what follows from it at once. */
-  async #step(lane: LaneKey, signal: AbortSignal): Promise<void> {
+  async #step(lane: LaneKey, run: Run): Promise<void> {
     const { lanes } = this.#parts;
+    const { signal } = run;
     {
       using guard = await lanes.enter(lane.subject, [lane.lane], signal);
-      const needs = await this.#plan(lane, { justRead: false, guard }, signal);
+      const needs = await this.#plan(lane, { justRead: false, guard }, run);
       if (needs !== 'read') return;
     }
     if (lane.lane === 'coupon') {
@@ -170,21 +175,21 @@ export class Push implements Deliveries {
     if (!admission.admitted || lane.productKey === null) return;
     const outcome = await this.#parts.reads.readNow(lane.productKey, lane.subject);
     if (outcome.outcome === 'applied' && !outcome.isCached)
-      await this.#plan(lane, { justRead: true, guard }, signal);
+      await this.#plan(lane, { justRead: true, guard }, run);
   }
 
   async #plan(
     lane: LaneKey,
     { justRead, guard }: { justRead: boolean; guard: LaneGuard },
-    signal: AbortSignal,
+    run: Run,
   ): Promise<'read' | 'nothing'> {
     const { clock, uplink } = this.#parts;
     const command = { subject: lane.subject, lane: lane.lane, justRead };
     // What held up a plan on a full disk may have taken long: it is admitted anew each time.
-    const planned = await persist(clock, signal, () => this.#planAdmitted(command, signal));
+    const planned = await persist(clock, run.signal, () => this.#planAdmitted(command, run.signal));
     if (planned === null) return 'nothing';
     if (planned.step === 'send') {
-      await this.#send(planned.operation, guard);
+      await this.#send(planned.operation, guard, run);
       return 'nothing';
     }
     uplink.giveBack();
@@ -208,7 +213,7 @@ export class Push implements Deliveries {
     return null;
   }
 
-  async #send(operation: Operation, guard: LaneGuard): Promise<void> {
+  async #send(operation: Operation, guard: LaneGuard, run: Run): Promise<void> {
     if (operation.kind === 'create_coupon') {
       await this.#parts.coupons.send(operation);
       return;
@@ -219,8 +224,7 @@ export class Push implements Deliveries {
     const { policy } = settings();
     const { overlapped } = guard;
     this.#recording += 1;
-    // Another lane takes its place, where one is known to be due.
-    if (this.#due.length > 0) this.#wake.up();
+    this.#startKnown(run);
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy }),
     ).finally(() => {

@@ -14,19 +14,22 @@ export type Exchange = Answered | Failed;
 
 const maximumAnswerBytes = 1_048_576;
 
+/** What ends a request before its answer: somebody's wish, or the time that it may take in all. */
+export type Ends = { signal: AbortSignal; timeoutMs: number };
+
 /**
  * Makes one request and reads its whole answer, up to 1 MiB; never rejects.
  *
- * The signal ends it at once, also while it waits for a connection, and a request that has not begun by
+ * What ends it does so at once, also while it waits for a connection, and a request that has not begun by
  * then is never written.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  signal: AbortSignal,
+  ends: Ends,
 ): Promise<Exchange> {
-  const handler = new ExchangeHandler(signal);
-  if (!signal.aborted) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, handler);
+  const handler = new ExchangeHandler(ends);
+  if (!ends.signal.aborted) dispatcher.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0 }, handler);
   return handler.result;
 }
 
@@ -38,6 +41,8 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   readonly result: Promise<Exchange>;
   readonly #resolve: (outcome: Exchange) => void;
   readonly #signal: AbortSignal;
+  /** A signal of its own for each request would cost more than all else here. */
+  readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
   /** Stands from the moment before the first byte is written. */
   #controller: Dispatcher.DispatchController | null = null;
@@ -46,11 +51,12 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: Headers = {};
 
-  constructor(signal: AbortSignal) {
+  constructor({ signal, timeoutMs }: Ends) {
     const { promise, resolve } = Promise.withResolvers<Exchange>();
     this.result = promise;
     this.#resolve = resolve;
     this.#signal = signal;
+    this.#timer = setTimeout(this.#onTimeout, timeoutMs);
     if (signal.aborted) this.#onAbort();
     else signal.addEventListener('abort', this.#onAbort);
   }
@@ -81,9 +87,12 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
     this.#fail(error);
   }
 
+  readonly #onTimeout = (): void => {
+    this.#fail(new Error(this.#controller === null ? 'no connection in time' : 'no whole answer in time'));
+  };
+
   readonly #onAbort = (): void => {
-    const late = this.#controller === null ? 'no connection in time' : 'no whole answer in time';
-    this.#fail(new Error(isTimeout(this.#signal.reason) ? late : 'aborted'));
+    this.#fail(new Error('aborted'));
   };
 
   #fail(error: Error): void {
@@ -94,13 +103,10 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   #settle(outcome: Exchange): void {
     this.#settled = true;
+    clearTimeout(this.#timer);
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.#resolve(outcome);
   }
-}
-
-function isTimeout(reason: unknown): boolean {
-  return reason instanceof DOMException && reason.name === 'TimeoutError';
 }
 
 /** The header's value, the first one where it was sent more than once; null when absent. */

@@ -21,8 +21,7 @@ export function networkTransport(settings: ConnectionSettings): Transport {
   return {
     async send(request, signal) {
       const { current } = connections;
-      const ends = AbortSignal.any([signal, AbortSignal.timeout(settings.timeoutMs)]);
-      const came = await exchange(current, request, ends);
+      const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });
       return { came, leave: () => connections.leave(current) };
     },
     [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),

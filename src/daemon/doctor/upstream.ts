@@ -107,8 +107,8 @@ async function askWithoutCredential(settings: ConnectionSettings, userAgent: str
   const { origin, pathname } = new URL(settings.baseUrl);
   const path = `${pathname.replace(/\/+$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
   const headers = { accept: 'application/json', 'user-agent': userAgent };
-  const signal = AbortSignal.timeout(settings.timeoutMs);
-  return await exchange(connections.current, { origin, method: 'GET', path, headers }, signal);
+  const ends = { signal: new AbortController().signal, timeoutMs: settings.timeoutMs };
+  return await exchange(connections.current, { origin, method: 'GET', path, headers }, ends);
 }
 
 /** Whether what answers is the API: in one dialect or another it refuses a request without a credential. */
