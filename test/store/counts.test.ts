@@ -51,6 +51,59 @@ test('the licenses of each product and state are counted as they are, whatever w
   );
 });
 
+test('all acts of people are counted as they are', () => {
+  const { audit } = given();
+  const act = { at: 1, actor: 'token:1', act: 'product.add', subject: 'press', detail: '' };
+  for (const at of [1, 2, 3]) audit.add({ ...act, at });
+  expect([audit.count({}), audit.count({ since: 2 }), audit.count({ actor: 'none' })]).toEqual([3, 2, 0]);
+});
+
+test('purchases are counted as they are, whatever was done to them', () => {
+  const purchase = fc.record({
+    purchaseId: fc.integer({ min: 0, max: 4 }).map((number) => `purchase-${number}`),
+    licenseKey: key,
+    createdAt: fc.integer({ min: 0, max: 3 }),
+    refundedAt: fc.option(fc.constant(9)),
+  });
+  const span = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined });
+  fc.assert(
+    fc.property(fc.array(purchase, { maxLength: 20 }), span, span, (rows, since, until) => {
+      const { licenses, purchases } = given();
+      for (const number of [0, 1, 2, 3, 4, 5, 6]) {
+        licenses.add(givenLicense({ licenseKey: `KEY-${number}`, productKey: products[number % 2] ?? '' }));
+      }
+      for (const row of rows) purchases.put(row);
+      for (const productKey of [undefined, ...products]) {
+        for (const refunded of [undefined, true, false]) {
+          for (const accountId of [undefined, 'default', 'other']) {
+            const reach = accountId === undefined ? {} : { reach: { accountId, productKey: null } };
+            const filter = { productKey, refunded, since, until, ...reach };
+            expect(purchases.count(filter)).toBe(purchases.list(filter, { limit: 100, offset: 0 }).length);
+          }
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test.for([3, 2_001])('the latest of %i purchases of a product are listed first', (sold) => {
+  const { database, licenses, purchases } = given();
+  database.exec('BEGIN');
+  for (let number = 0; number < sold; number += 1) {
+    const licenseKey = `KEY-${number}`;
+    licenses.add(givenLicense({ licenseKey }));
+    purchases.put({ purchaseId: String(number), licenseKey, createdAt: number, refundedAt: null });
+  }
+  database.exec('COMMIT');
+  for (const filter of [{}, { productKey: 'press' }, { since: 1 }, { productKey: 'press', since: 1 }]) {
+    const listed = purchases.list(filter, { limit: 2, offset: 0 });
+    expect(listed.map(({ purchase }) => purchase.createdAt)).toEqual([sold - 1, sold - 2]);
+    expect(purchases.count(filter)).toBe('since' in filter ? sold - 1 : sold);
+  }
+  expect(purchases.list({ productKey: 'plug' }, { limit: 2, offset: 0 })).toEqual([]);
+});
+
 test('observations are counted by their age as they are, whatever was done to them', () => {
   const instant = fc.integer({ min: 0, max: 5 * hourMs });
   const put = fc
@@ -145,6 +198,7 @@ test('a store from before is counted when it is migrated', () => {
     INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
       VALUES ('press', 'default', 'Press', 0, 'press', 0), ('plug', 'default', 'Plug', 0, 'plug', 0);
     INSERT INTO license VALUES ('A', 'press', 'a@example.com', 0, 1, 0), ('B', 'press', 'b@example.com', 0, 0, 0);
+    INSERT INTO purchase VALUES ('1', 'A', 0, NULL), ('2', 'B', 0, 5);
     INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at, local_uses,
         local_enabled, local_pending, product_key, confirmed_at, boot, many_writers, gone, asked_at)
       VALUES ('C', 'l', 'c@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
@@ -153,7 +207,8 @@ test('a store from before is counted when it is migrated', () => {
     INSERT INTO preload (license_key, is_found) VALUES ('F', 1), ('G', 0), ('H', NULL), ('I', NULL);
   `);
   takeSteps(database, 4, migrations);
-  const { licenses, observations, preload } = prepareReader(database);
+  const { licenses, purchases, observations, preload } = prepareReader(database);
+  expect([purchases.count({}), purchases.count({ refunded: true })]).toEqual([2, 1]);
   expect([licenses.count({}), licenses.count({ enabled: false })]).toEqual([2, 1]);
   expect([licenses.count({ productKey: 'press' }), licenses.count({ productKey: 'plug' })]).toEqual([2, 0]);
   const census = observations.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });

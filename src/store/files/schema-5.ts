@@ -66,6 +66,30 @@ END;
 -- A list of the disabled ones, which are few, does not look at the others.
 CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;
 
+-- How many of the licenses of each product were bought, and how many of those purchases refunded.
+CREATE TABLE purchase_count (
+  product_key TEXT PRIMARY KEY NOT NULL,
+  purchases INTEGER NOT NULL,
+  refunded INTEGER NOT NULL CHECK (refunded BETWEEN 0 AND purchases)
+) STRICT, WITHOUT ROWID;
+INSERT INTO purchase_count (product_key, purchases, refunded)
+  SELECT product_key, count(*), 0
+  FROM purchase INDEXED BY purchase_license JOIN license USING (license_key) GROUP BY product_key;
+UPDATE purchase_count SET refunded = counted.refunded
+  FROM (SELECT product_key, count(*) AS refunded FROM purchase JOIN license USING (license_key)
+    WHERE refunded_at IS NOT NULL GROUP BY product_key) AS counted
+  WHERE counted.product_key = purchase_count.product_key;
+CREATE TRIGGER purchase_added AFTER INSERT ON purchase BEGIN
+  INSERT INTO purchase_count (product_key, purchases, refunded)
+    SELECT product_key, 1, new.refunded_at IS NOT NULL FROM license WHERE license_key = new.license_key
+    ON CONFLICT (product_key) DO UPDATE SET purchases = purchases + 1, refunded = refunded + excluded.refunded;
+END;
+CREATE TRIGGER purchase_refunded AFTER UPDATE OF refunded_at ON purchase
+WHEN (new.refunded_at IS NULL) <> (old.refunded_at IS NULL) BEGIN
+  UPDATE purchase_count SET refunded = refunded + (old.refunded_at IS NULL) - (new.refunded_at IS NULL)
+    WHERE product_key = (SELECT product_key FROM license WHERE license_key = new.license_key);
+END;
+
 -- How many license keys an agent last saw confirmed in each hour, without counting them.
 CREATE TABLE observation_count (
   enabled INTEGER NOT NULL,
