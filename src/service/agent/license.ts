@@ -1,6 +1,6 @@
 import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { done, refuse, type Problem, type Result } from '../../domain/problem.ts';
 import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { Page } from '../../domain/page.ts';
 import { verdict } from '../../domain/verdict.ts';
@@ -167,10 +167,7 @@ async function change(
     idempotency !== null && parts.reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
   if (!isReplay && asksFirst(parts, request)) await fetch(parts, { reach, licenseKey, lookups }, signal);
   let queued = await queue(parts, request);
-  if (
-    !queued.ok &&
-    (queued.problem.code === 'upstream_unreachable' || queued.problem.code === 'verdict_expired')
-  ) {
+  if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
     const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
     if (!fetched.ok) return fetched;
     queued = await queue(parts, request);
@@ -185,18 +182,30 @@ async function change(
 }
 
 /**
- * Whether the upstream is to be asked before the change is recorded: about a key that is gone, which may have
- * come back, and before the enable of a key that was seen enabled too long ago to be relied upon.
+ * Whether the upstream is to be asked before the change is recorded: when a key is to be enabled that was seen
+ * enabled too long ago to be relied upon.
  */
 function asksFirst(
   parts: AgentLicensingParts,
   { reach, licenseKey, trigger }: LicenseChangeRequest,
 ): boolean {
+  if (trigger !== 'enable') return false;
   const observation = parts.reader.observations.get(licenseKey);
   if (observation === null || !reaches(reach, observation)) return false;
   const { freshness } = parts.settings();
   const isFresh = freshnessAt(observation.confirmedAt, freshness, parts.clock.now()) === 'fresh';
-  return observation.gone || (trigger === 'enable' && observation.local.enabled && !isFresh);
+  return observation.local.enabled && !isFresh;
+}
+
+/** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
+function upstreamMayKnow(
+  { reader }: AgentLicensingParts,
+  { reach, licenseKey }: LicenseChangeRequest,
+  { code }: Problem,
+): boolean {
+  if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
+  const observation = reader.observations.get(licenseKey);
+  return observation !== null && observation.gone && reaches(reach, observation);
 }
 
 async function queue(

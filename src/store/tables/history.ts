@@ -3,8 +3,10 @@ import type { HistoryEntry } from '../../domain/history.ts';
 import type { HistoryReads, HistoryTable } from '../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
-/** How many changes of one license key are kept: the last ones. */
+/** How many changes of one license key are told: the last ones. */
 const changesKept = 1_000;
+/** Those before are removed so many at a time: to remove one at each change would write twice as much. */
+const trimmedTogether = 100;
 
 type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;
@@ -32,8 +34,9 @@ export function historyReads(database: DatabaseSync): HistoryReads {
   );
   const count = prepareCount(database, 'SELECT count(*) AS count FROM license_history WHERE license_key = ?');
   return {
-    list: (licenseKey, { limit, offset }) => list.all(licenseKey, limit, offset),
-    count: (licenseKey) => count(licenseKey),
+    list: (licenseKey, { limit, offset }) =>
+      list.all(licenseKey, Math.max(0, Math.min(limit, changesKept - offset)), offset),
+    count: (licenseKey) => Math.min(count(licenseKey), changesKept),
   };
 }
 
@@ -67,7 +70,8 @@ export function historyTable(database: DatabaseSync): HistoryTable {
     add({ licenseKey, at, change, credential, before, after }) {
       const states = [before.uses, bit(before.enabled), after.uses, bit(after.enabled)];
       const number = add.first(licenseKey, at, change, credential, ...states) ?? 0;
-      if (number > changesKept) trim({ licenseKey, last: number - changesKept });
+      if (number > changesKept && number % trimmedTogether === 0)
+        trim({ licenseKey, last: number - changesKept });
     },
     respell(from, to) {
       respell({ from, to });
