@@ -29,11 +29,12 @@ if (isEnough(process.versions.node)) {
   }
 }
 
-/** Keeps compiled code in the user's cache directory: anybody could put code into one in /tmp. */
+/** Keeps compiled code in the cache directory of the service or the user: anybody could put code into one in /tmp. */
 function cacheCompiledCode() {
   try {
-    const given = process.env.XDG_CACHE_HOME || '';
-    module.enableCompileCache(join(isAbsolute(given) ? given : join(homedir(), '.cache'), 'latchkey'));
+    const { CACHE_DIRECTORY: ofService = '', XDG_CACHE_HOME: ofUser = '' } = process.env;
+    const ofUsers = () => join(isAbsolute(ofUser) ? ofUser : join(homedir(), '.cache'), 'latchkey');
+    module.enableCompileCache(isAbsolute(ofService) ? ofService : ofUsers());
   } catch {
     // Without a home directory it starts a little slower.
   }

@@ -1,4 +1,5 @@
 import closeWithGrace from 'close-with-grace';
+import { flushCompileCache } from 'node:module';
 import { formatFault } from '../config/fault.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import { ListenError } from '../http/listen.ts';
@@ -49,6 +50,8 @@ export async function serve(
     return 1;
   }
   void tellServiceManager('READY', log);
+  // The launcher's cache would be written at the end, when what only a start runs is compiled no more.
+  flushCompileCache();
   return await daemon.failed.catch(async (error: unknown) => {
     handlers.uninstall();
     root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');

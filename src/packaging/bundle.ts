@@ -21,7 +21,7 @@ export async function bundle(input: string | Record<string, string>, output: Out
     input,
     cwd: root,
     platform: 'node',
-    plugins: [builtinsOnUse],
+    plugins: [builtinsOnUse, asciiOnly],
     // A warning would be of something that is missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
@@ -47,3 +47,15 @@ const builtinsOnUse: Plugin = {
     handler: (id) => `module.exports = process.getBuiltinModule('${id.slice(1)}');`,
   },
 };
+
+/** A text of ASCII alone takes half of the memory, and what is not ASCII stands only within literals. */
+const asciiOnly: Plugin = {
+  name: 'ascii-only',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) if (file.type === 'chunk') file.code = escaped(file.code);
+  },
+};
+
+function escaped(code: string): string {
+  return code.replaceAll(/[^\0-\x7F]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

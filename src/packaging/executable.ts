@@ -49,7 +49,13 @@ type Parts = { main: string; assets: Record<string, string>; executable: string 
 
 function combine(parts: Parts): void {
   const file = join(workshop, 'configuration.json');
-  const settings = { mainFormat: 'module', useCodeCache: true, disableExperimentalSEAWarning: true };
+  const settings = {
+    mainFormat: 'module',
+    useCodeCache: true,
+    disableExperimentalSEAWarning: true,
+    // Of young objects, in MiB: Node's own limit of 16 or more is memory that no request needs.
+    execArgv: ['--max-semi-space-size=4'],
+  };
   // The one that is there may be running.
   const built = `${output}.new`;
   writeFileSync(file, JSON.stringify({ ...parts, ...settings, output: built }));

@@ -12,11 +12,11 @@ const startBytes = 1024 * 1024;
 /** Disk space kept in reserve, to be given back when the disk is full (src/sync/README.md, The store). */
 export class Ballast {
   readonly #path: string;
-  readonly #filling: Uint8Array;
+  readonly #filling: () => Uint8Array;
   #isTaken: boolean;
 
   /** `filling`: what it is made of, written as often as needed; a file system must not be able to compress it. */
-  constructor(directory: string, filling: Uint8Array) {
+  constructor(directory: string, filling: () => Uint8Array) {
     this.#path = pathIn(directory);
     this.#filling = filling;
     const status = lstatSync(this.#path, { throwIfNoEntry: false });
@@ -41,16 +41,12 @@ export class Ballast {
   }
 
   #write(): boolean {
+    const filling = this.#filling();
     try {
       const file = createFile(this.#path);
       try {
         for (let written = 0; written < ballastBytes;) {
-          written += writeSync(
-            file,
-            this.#filling,
-            0,
-            Math.min(this.#filling.length, ballastBytes - written),
-          );
+          written += writeSync(file, filling, 0, Math.min(filling.length, ballastBytes - written));
         }
       } finally {
         closeSync(file);

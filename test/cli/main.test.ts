@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -50,4 +51,19 @@ test.skipIf(process.platform !== 'linux')('a result that cannot be written is a 
   const command = `"${process.execPath}" "${main}" config show > /dev/full`;
   const run = promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
   await expect(run).rejects.toMatchObject({ code: 1, stderr: '' });
+});
+
+test('a service without a home keeps compiled code in its cache directory', async () => {
+  await using directory = temporaryDirectory();
+  const [home, cache] = [join(directory.path, 'home'), join(directory.path, 'cache')];
+  const launcher = fileURLToPath(new URL('../../src/cli/launcher.js', import.meta.url));
+  const run = (environment: Record<string, string>): Promise<{ code: number }> =>
+    runProcess(['--version'], { HOME: home, XDG_CACHE_HOME: '', ...environment }, [
+      process.execPath,
+      launcher,
+    ]);
+  expect(await run({ CACHE_DIRECTORY: cache })).toMatchObject({ code: 0 });
+  expect([readdirSync(cache).length, existsSync(home)]).toEqual([1, false]);
+  expect(await run({ CACHE_DIRECTORY: '' })).toMatchObject({ code: 0 });
+  expect(readdirSync(join(home, '.cache/latchkey'))).toHaveLength(1);
 });

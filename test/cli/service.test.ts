@@ -31,6 +31,8 @@ test('print shows the whole unit and touches nothing', async () => {
     'NotifyAccess=all',
     'ExecReload=/bin/kill -HUP $MAINPID',
     'User=latchkey',
+    // Its user has no home.
+    'CacheDirectory=latchkey',
   ]) {
     expect(out.split('\n')).toContain(line);
   }

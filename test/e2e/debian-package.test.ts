@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     const environment = [
       `STATE_DIRECTORY=/var/lib/${unit.get('StateDirectory')}`,
       `RUNTIME_DIRECTORY=/run/${unit.get('RuntimeDirectory')}`,
-      unit.get('Environment') ?? '',
+      ...(unit.get('Environment') ?? '').split(' '),
       'LATCHKEY_LISTEN__TCP=127.0.0.1:0',
     ];
     const masked = ['sh', '-c', `umask ${unit.get('UMask')}; exec "$@"`, 'sh'];

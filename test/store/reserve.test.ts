@@ -10,7 +10,7 @@ import { canMount, smallDisk } from '../support/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const mebibyte = 1024 * 1024;
-const filling = Buffer.alloc(mebibyte, 7);
+const filling = (): Uint8Array => Buffer.alloc(mebibyte, 7);
 
 /** Commits everything, but for what is called large while the ballast is there to be given back. */
 function committerOn(ballast: Ballast): Committer<string> & { readonly batches: string[][] } {

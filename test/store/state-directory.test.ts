@@ -145,7 +145,7 @@ test('a file that is made takes the place of a link, and does not follow it', as
     symlinkSync(precious, join(store.directory, name));
   }
   replaceFile(join(store.directory, 'listen.json'), 'other');
-  const ballast = new Ballast(store.directory, Buffer.alloc(1024 * 1024, 1));
+  const ballast = new Ballast(store.directory, () => Buffer.alloc(1024 * 1024, 1));
   expect(ballast.take()).toBe(true);
   expect(readFileSync(precious, 'utf8')).toBe('text');
   expect(readFileSync(join(store.directory, 'listen.json'), 'utf8')).toBe('other');

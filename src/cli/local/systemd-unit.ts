@@ -36,6 +36,11 @@ export function formatUnit(options: UnitOptions): string {
   return `${markOf(body)}\n${body}`;
 }
 
+/** Where the launcher keeps compiled code: a user of a service has no home. The executable brings its own. */
+const compiledCode = `CacheDirectory=latchkey
+CacheDirectoryMode=0700
+`;
+
 /** Whether nobody edited a unit since some version of this program wrote it. */
 export function isUnchanged(unit: string): boolean {
   const end = unit.indexOf('\n');
@@ -57,7 +62,7 @@ ${service(options)}
 User=latchkey
 Group=latchkey
 ${writable(options.writes)}
-RuntimeDirectory=latchkey
+${options.program.length > 1 ? compiledCode : ''}RuntimeDirectory=latchkey
 RuntimeDirectoryMode=0755
 UMask=0077
 
@@ -129,7 +134,8 @@ RestartSec=2s
 # A configuration that cannot be served does not get better by itself.
 RestartPreventExitStatus=78
 TimeoutStopSec=20s
-Environment=NODE_ENV=production`;
+# Less memory: what a request leaves behind is collected soon, and threads share what they allocate from.
+Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2`;
 }
 
 /** Quotes a word of a command, in which systemd would expand `$` as well. */

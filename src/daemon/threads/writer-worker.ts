@@ -34,7 +34,7 @@ function work(port: Port, databasePath: string): void {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
   });
-  const ballast = new Ballast(dirname(databasePath), systemRandom.bytes(fillingBytes));
+  const ballast = new Ballast(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
   const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
   const room = new DiskSpaceWatch(port, ballast);
   const receive = async (message: WriterMessage): Promise<void> => {
