@@ -1,4 +1,4 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { v7 as uuid } from 'uuid';
 import type { Digest, Random, SameDigest } from '../../service/ports.ts';
 
@@ -6,7 +6,7 @@ import type { Digest, Random, SameDigest } from '../../service/ports.ts';
 export const systemRandom: Random = {
   bytes: (count) => randomBytes(count),
   uuid: (now) => uuid({ msecs: now, random: nextUuidBytes() }),
-  draw: () => randomBytes(4).readUInt32LE() / 2 ** 32,
+  draw: () => randomInt(2 ** 32) / 2 ** 32,
 };
 
 const uuidBytes = 16;
