@@ -26,7 +26,7 @@ await bundle(
   },
   {
     dir: inRoot('dist'),
-    chunkFileNames: 'cli/[name]-[hash].js',
+    chunkFileNames: 'cli/[name].js',
     codeSplitting: { groups: [{ name: 'builtins', test: /^\0node:/ }] },
   },
 );
