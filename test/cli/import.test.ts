@@ -20,3 +20,13 @@ test('where a file cannot be read any further, what is before is in, and both ar
     { body: '{"licenses":[{"license_key":"A","buyer_email":"a@example.com"}]}' },
   ]);
 });
+
+test('why nothing can be sent is said once, also of a file of many requests', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  const rows = Array.from({ length: 5_000 }, (_, number) => `K-${number},a@example.com`);
+  await writeFile(file, ['license_key,buyer_email', ...rows].join('\n'));
+  daemon.answer({ status: 507, body: { title: 'The storage is full', code: 'storage_full' } });
+  const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
+  expect(outcome).toEqual({ code: 1, out: '', err: 'latchkey: The storage is full (storage_full)\n' });
+});

@@ -135,10 +135,11 @@ async function importFile(
   return await withSource(args.file, output, async (source) => {
     const sent = overlapped(batches(readCsv(source.bytes, toColumns)), async (rows) => ({
       rows: rows.length,
-      code: await send(importable, { rows, report, args }, output),
+      complain: await send(importable, { rows, report, args }),
     }));
-    for await (const { rows, code } of sent) {
-      if (code !== exitCode.done) return code;
+    for await (const { rows, complain } of sent) {
+      // Of those that are under way together, the first one says it.
+      if (complain !== null) return complain(output);
       source.advance(rows);
       if (report.rejected.length <= maximumRejected) continue;
       output.complain([`latchkey: over ${maximumRejected} rows are rejected: the rest was not read`]);
@@ -233,12 +234,11 @@ interface Batch {
   readonly args: ImportOptions;
 }
 
-/** Sends some rows, adds what became of them to the report, and gives the exit code. */
+/** Sends some rows, and adds what became of them to the report; gives what says why they could not be sent. */
 async function send(
   { path, member, scope }: Importable,
   { rows, report, args }: Batch,
-  output: Output,
-): Promise<number> {
+): Promise<((output: Output) => number) | null> {
   const readable = rows.flatMap((row) => ('cells' in row ? [row] : []));
   const rejected = rows.flatMap((row) => ('cells' in row ? [] : [toRejected(row)]));
   if (readable.length > 0) {
@@ -249,7 +249,7 @@ async function send(
       json: { [member]: readable.map(({ cells }) => cells) },
     };
     const asked = await inquire(args, request, answer);
-    if (!asked.ok) return asked.complain(output);
+    if (!asked.ok) return asked.complain;
     const { data } = asked;
     report.imported += data.imported;
     report.unchanged += data.unchanged;
@@ -258,7 +258,7 @@ async function send(
     );
   }
   report.rejected.push(...rejected);
-  return exitCode.done;
+  return null;
 }
 
 function toRejected(row: CsvRow): Rejected {

@@ -92,14 +92,20 @@ async function* readQuoted(
   const text = Readable.from(joined(first, others)).once('error', (error) => parser.destroy(error));
   let rows: CsvRow[] = [];
   let emptyLines = 0;
-  for await (const { record, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
-    // The parser's own count takes the two characters of a line end within quotes for two lines.
-    table.pass(info.empty_lines - emptyLines);
-    emptyLines = info.empty_lines;
-    table.readInto(rows, record, 1 + lineEndsIn(record));
-    if (rows.length < rowsAtOnce) continue;
+  try {
+    for await (const { record, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
+      // The parser's own count takes the two characters of a line end within quotes for two lines.
+      table.pass(info.empty_lines - emptyLines);
+      emptyLines = info.empty_lines;
+      table.readInto(rows, record, 1 + lineEndsIn(record));
+      if (rows.length < rowsAtOnce) continue;
+      yield rows;
+      rows = [];
+    }
+  } catch (error) {
+    // What is before the fault is read.
     yield rows;
-    rows = [];
+    throw error;
   }
   yield rows;
   table.end(isCutOff);
