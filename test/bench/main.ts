@@ -63,7 +63,7 @@ async function run(form: Form, chosen: readonly Theme[]): Promise<number> {
   writeFileSync(values.json, `${JSON.stringify({ ...about, seconds, rows }, null, 2)}\n`);
   if (values.markdown !== undefined) {
     const text = readFileSync(values.markdown, 'utf8');
-    writeFileSync(values.markdown, withTable(text, { machine: about.machine, rows }));
+    writeFileSync(values.markdown, withTable(text, { heading: headingOf(about), rows }));
   }
   return failed ? 1 : 0;
 }
@@ -91,10 +91,15 @@ async function measure(form: Form, chosen: readonly Theme[]): Promise<Measuremen
 
 type About = { machine: string; form: Form; loadGenerator: string; loadAverage: number };
 
-function headOf({ machine: where, form, loadGenerator, loadAverage }: About): string {
-  const lines = [`${where}; ${form}; TCP load by ${loadGenerator}`];
-  if (loadAverage > 0.5) lines.push(`Something else is running (load average ${loadAverage.toFixed(1)})`);
-  if (form === 'build' && isThere('executable') && !isFresh('executable')) {
+/** Where and of what; whether something else was running, which nothing that is measured then is free of. */
+function headingOf({ machine: where, form, loadAverage }: About): string {
+  const beside = loadAverage > 1 ? `, while other programs ran (load average ${loadAverage.toFixed(1)})` : '';
+  return `${where}; ${form}${beside}`;
+}
+
+function headOf(about: About): string {
+  const lines = [headingOf(about), `TCP load by ${about.loadGenerator}`];
+  if (about.form === 'build' && isThere('executable') && !isFresh('executable')) {
     lines.push('The executable is older than the sources, and not measured: npm run build:executable');
   }
   return `${lines.join('\n')}\n`;

@@ -22,22 +22,25 @@ export type StoreContents = {
 
 const refreshMs = 6 * 3_600_000;
 
-/** A copy of a store. Gives its state directory. */
+/** A copy of a store, which is made once a run for the same contents. Gives its state directory. */
 export async function copyOfStore(bench: Bench, contents: StoreContents): Promise<string> {
-  const directory = await mkdtemp(join(bench.directory, 'state-'));
-  await cp(await sharedStore(bench, contents), directory, { recursive: true });
-  return directory;
-}
-
-/**
- * A store itself, made once a run: of a copy, the program would take everything that waits to be in doubt.
- * Who uses it leaves it to others as it is, or as good as.
- */
-export async function sharedStore(bench: Bench, contents: StoreContents): Promise<string> {
   const key = JSON.stringify(contents);
   const made = bench.stores.get(key) ?? makeStore(bench, contents);
   bench.stores.set(key, made);
-  return await made;
+  const from = await made;
+  const directory = await mkdtemp(join(bench.directory, 'state-'));
+  await cp(from, directory, { recursive: true });
+  moveTo(directory, from);
+  return directory;
+}
+
+/** An agent that finds its store in another place than before takes it for a copy, and what waits to be in doubt. */
+function moveTo(directory: string, from: string): void {
+  using store = openStore({ directory });
+  using writing = openWriting(store.databasePath);
+  const { settings } = writing.transaction;
+  const place = settings.get('place');
+  if (place !== null) settings.set('place', place.replace(from, directory));
 }
 
 /** The program itself makes an empty store with its product; its tables are filled in one transaction. */

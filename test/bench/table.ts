@@ -29,12 +29,12 @@ const marks = ['<!-- npm run bench -->', '<!-- end -->'] as const;
 /** A Markdown text with its table replaced, which stands between the two marks. */
 export function withTable(
   text: string,
-  { machine, rows }: { machine: string; rows: readonly Row[] },
+  { heading, rows }: { heading: string; rows: readonly Row[] },
 ): string {
   const [before, between] = text.split(marks[0]);
   const after = between?.split(marks[1])[1];
   if (before === undefined || after === undefined) throw new Error(`there is no ${marks[0]} … ${marks[1]}`);
-  return [before, marks[0], `\n\n${machine}:\n\n${markdownTable(rows)}\n\n`, marks[1], after].join('');
+  return [before, marks[0], `\n\n${heading}:\n\n${markdownTable(rows)}\n\n`, marks[1], after].join('');
 }
 
 /** As prettier would write it. */

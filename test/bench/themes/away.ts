@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { verify } from '../sample.ts';
 import { startBare, startLatchkey, type Server } from '../server.ts';
-import { copyOfStore, sharedStore } from '../stores.ts';
+import { copyOfStore } from '../stores.ts';
 import type { Theme } from '../theme.ts';
 
 export const awayTheme: Theme = {
@@ -11,8 +11,8 @@ export const awayTheme: Theme = {
   async *measure(bench) {
     const licenses = bench.count(10_000);
     const contents = { role: 'agent', licenses } as const;
-    const few = await sharedStore(bench, { ...contents, waiting: 10 });
-    const many = await sharedStore(bench, { ...contents, waiting: licenses });
+    const few = await copyOfStore(bench, { ...contents, waiting: 10 });
+    const many = await copyOfStore(bench, { ...contents, waiting: licenses });
     const agents = {
       idle: await startAgent(bench, await copyOfStore(bench, contents), { hangs: false }),
       hanging: await startAgent(bench, few, { hangs: true }),

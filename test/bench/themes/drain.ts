@@ -14,13 +14,15 @@ import type { Theme } from '../theme.ts';
 const lanes = 64;
 /** More than can be sent. */
 const noRate = 1_000_000;
+/** How long an outbox may take. */
+const longestMs = 60_000;
 const loop = join(import.meta.dirname, '../reference/undici-loop.ts');
 
 export const drainTheme: Theme = {
   name: 'drain',
   about: 'an outbox goes up to a plain upstream, against a bare undici loop',
   async *measure(bench) {
-    const uses = bench.count(10_000);
+    const uses = bench.count(5000);
     const upstream = await startBare(bench, { licenses: uses });
     const state = await copyOfStore(bench, { role: 'agent', licenses: uses });
     const settings = { sync: { lanes, rate: noRate } };
@@ -55,9 +57,11 @@ async function drain(bench: Bench, { agent, upstream, uses }: Drained): Promise<
   const job = { target: agent.tcp, request: use, keys, connections: 64, ending: 'each key once' } as const;
   await bench.load(agent, job);
   await admin.postJson('/admin/v1/sync/resume', {});
+  const deadline = performance.now() + longestMs;
   for (;;) {
     const seen = (await (await fetch(count)).json()) as UsesSeen;
     if (seen.count === uses) return ((uses - 1) * 1000) / (seen.lastAt - seen.firstAt);
+    if (performance.now() > deadline) throw new Error(`the upstream got ${seen.count} of ${uses} uses`);
     await sleep(20);
   }
 }

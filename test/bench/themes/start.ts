@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts';
 import { figure, ratio } from '../figure.ts';
 import { programs } from '../program.ts';
 import { startBare, startLatchkey } from '../server.ts';
-import { copyOfStore, sharedStore } from '../stores.ts';
+import { copyOfStore } from '../stores.ts';
 import { plainRow, type Row, type Theme } from '../theme.ts';
 
 export const startTheme: Theme = {
@@ -13,7 +13,7 @@ export const startTheme: Theme = {
     const waiting = bench.count(100_000);
     const states = {
       empty: await copyOfStore(bench, { role: 'agent', licenses: 0 }),
-      full: await sharedStore(bench, { role: 'agent', licenses, waiting }),
+      full: await copyOfStore(bench, { role: 'agent', licenses, waiting }),
     };
     const upstream = (await startBare(bench, { hangs: true })).tcp;
     const size = `${licenses.toLocaleString('en')} licenses and ${waiting.toLocaleString('en')} operations`;

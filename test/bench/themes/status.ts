@@ -3,7 +3,7 @@ import { show } from '../compare.ts';
 import type { Measured } from '../load/load.ts';
 import { verify } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey } from '../server.ts';
-import { sharedStore } from '../stores.ts';
+import { copyOfStore } from '../stores.ts';
 import type { Theme } from '../theme.ts';
 
 const paths = ['/statusz', '/metrics'] as const;
@@ -17,7 +17,7 @@ export const statusTheme: Theme = {
     const licenses = bench.count(1_000_000);
     const contents = { role: 'agent', licenses, waiting: bench.count(100_000) } as const;
     const upstream = (await startBare(bench, { hangs: true })).tcp;
-    const agent = await startLatchkey(bench, { state: await sharedStore(bench, contents), upstream });
+    const agent = await startLatchkey(bench, { state: await copyOfStore(bench, contents), upstream });
     for (const path of paths) {
       const contestants: Record<'alone' | 'beside', () => Promise<Round>> = {
         alone: async () => ({ verifies: await ask(bench, agent), reads: null }),
