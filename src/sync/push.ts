@@ -109,7 +109,7 @@ export class Push implements Deliveries {
   #startDue(run: Run): number {
     const { reader, clock, uplink, settings } = this.#parts;
     const now = clock.steady();
-    for (;;) {
+    while (!run.signal.aborted) {
       this.#startKnown(run);
       const admission = uplink.admission();
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
@@ -118,6 +118,7 @@ export class Push implements Deliveries {
       this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
+    return Infinity;
   }
 
   /**
