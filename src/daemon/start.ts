@@ -65,10 +65,10 @@ async function startOn(
     import('../http/memory.ts'),
     loadRole(configuration),
   ]);
-  starting.use(writer);
   const metrics = starting.use(
     new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
   );
+  starting.use(writer);
   // A server that is changed is asked each time, or its changes would be passed by.
   const memory = options.prepare === undefined ? new Memory() : null;
   const instance = await startStore(configuration, reader, writer);

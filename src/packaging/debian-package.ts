@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { thirdPartyNotices } from './third-party.ts';
+import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
 const templates = join(import.meta.dirname, 'debian');
@@ -74,7 +74,7 @@ function addDocumentation(): void {
   const replaced = { copyright: copyright.replace(/^Copyright /, ''), license: paragraph };
   add(`${folder}/copyright`, template('copyright', replaced));
   add(`${folder}/changelog.gz`, packed(changelog()));
-  add(`${folder}/third-party.gz`, packed(thirdPartyNotices(root)));
+  add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root)}`));
   add(`${folder}/CHANGELOG.md.gz`, packed(read('CHANGELOG.md')));
   add(`${folder}/README.md.gz`, packed(read('README.md')));
   add(`${folder}/configuration.md`, read('src/config/README.md'));

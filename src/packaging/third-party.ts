@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a lock file says of a package that is installed; those for development are not in the executable. */
+/** What a lock file says of a package that is installed; those for development are not in the bundle. */
 type Locked = { version: string; license?: string; dev?: boolean; devOptional?: boolean };
 
 /** What @fastify/swagger-ui holds of another's, without its notice. */
@@ -10,17 +10,21 @@ const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its t
 swagger-ui
 Copyright 2020-2021 SmartBear Software Inc.`;
 
-/** The license notices of everything that the executable holds and that is not Latchkey: Node.js, and packages of npm. */
+/** The license notices of the Node.js that the executable holds. Its package has it only where npm ran its script. */
+export function nodeNotice(root: string): string {
+  const folder = `node_modules/node/node_modules/node-${process.platform}-${process.arch}`;
+  return notice(`Node.js ${process.version}`, join(root, folder));
+}
+
+/** The license notices of the packages of npm that the bundle holds. */
 export function thirdPartyNotices(root: string): string {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, Locked>;
   };
-  const node = `node_modules/node/node_modules/node-${process.platform}-${process.arch}`;
   const shipped = Object.entries(packages).filter(
     ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
   );
   return [
-    notice(`Node.js ${process.version}`, join(root, node)),
     ...shipped.map(([path, { version, license }]) =>
       notice(`${path.split('node_modules/').at(-1)} ${version} (${license})`, join(root, path)),
     ),
