@@ -9,6 +9,8 @@ const ticksPerMark = 6;
 const ticksPerPrune = 360;
 /** What one commit removes: a larger one would keep callers waiting. */
 const prunedAtOnce = 500;
+/** How many commits in a row; what is left then waits for the next time, and the mark of the time does not. */
+const mostSteps = 1_000;
 /** A shorter sleep of the machine changes nothing; nor does a wall clock that is set right by seconds. */
 const longSleepMs = 60_000;
 /** Agents that wake up together do not ask together, in ms. */
@@ -65,9 +67,10 @@ async function prune(
   /** Each step is a commit of its own: what callers write meanwhile goes in between. */
   const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
     unlessFull(async () => {
-      let pruned: Result<{ removed: number }>;
-      do pruned = await step();
-      while (pruned.ok && pruned.value.removed === limit && !signal.aborted);
+      for (let count = 0; count < mostSteps && !signal.aborted; count += 1) {
+        const pruned = await step();
+        if (!pruned.ok || pruned.value.removed < limit) return;
+      }
     });
   await unlessFull(() => writer.write('pruneOldCredentials', { believedNow }));
   await inSteps(() => writer.write('pruneIdempotency', { believedNow, limit }));

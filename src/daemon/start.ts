@@ -4,6 +4,7 @@ import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import type { Log } from '../service/ports.ts';
 import { openReading } from '../store/connection.ts';
+import type { Memory } from '../http/memory.ts';
 import { openStore } from '../store/files/open.ts';
 import type { Daemon } from './daemon.ts';
 import { explainFailedStart } from './damaged-start.ts';
@@ -11,6 +12,7 @@ import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { OperationLog } from './log/operation-log.ts';
 import { logOf } from './log/part.ts';
+import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { startStore, warnOfApiKey } from './start-store.ts';
 import { KeptClock, type TimeSource } from './system/clock.ts';
@@ -50,27 +52,28 @@ async function startOn(
   const storeLog = logOf(options.log, 'store');
   const current = new LiveConfiguration(configuration);
   const operationLog = new OperationLog(reader);
+  let metrics: Metrics | null = null;
+  let memory: Memory | null = null;
   const starts = startWriter(databasePath, clock, {
     keepsHistory: () => current.configuration.history.keepMs > 0,
-    onCommit: (measure) => metrics.committed(measure),
+    onCommit: (measure) => metrics?.committed(measure),
     onChanged: (changes) => memory?.forget(changes),
     onTraced: (traced) => operationLog.add(traced),
     onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
   });
   // Loaded while the writer's thread starts.
-  const [writer, { Daemon }, { Metrics }, { Memory }, makeRole] = await Promise.all([
-    starts,
-    import('./daemon.ts'),
-    import('./metrics.ts'),
-    import('../http/memory.ts'),
-    loadRole(configuration),
-  ]);
-  const metrics = starting.use(
+  const loads = Promise.all([import('./daemon.ts'), import('./metrics.ts'), import('../http/memory.ts')]);
+  const loadsRole = loadRole(configuration);
+  // Awaited below, when the thread has an owner that ends it.
+  for (const load of [loads, loadsRole]) load.catch(() => undefined);
+  const writer = starting.use(await starts);
+  const [{ Daemon }, { Metrics }, { Memory }] = await loads;
+  const makeRole = await loadsRole;
+  metrics = starting.use(
     new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
   );
-  starting.use(writer);
   // A server that is changed is asked each time, or its changes would be passed by.
-  const memory = options.prepare === undefined ? new Memory() : null;
+  memory = options.prepare === undefined ? new Memory() : null;
   const instance = await startStore(configuration, reader, writer);
   const log = hashLicenseKeys(options.log, await logKey(reader));
   operationLog.begin(logOf(log, 'sync'));

@@ -7,6 +7,9 @@ import type { RepeatedLicense } from './answer.ts';
 /** How many credentials, and how many answers, are remembered: those that were used last. */
 const most = 10_000;
 
+/** In characters. A question is a license key and little else; what a caller adds to it shall fill no memory. */
+const longestQuestion = 1_000;
+
 /** An answer about a license key as it was sent: 200, its headers as names and values in turn, and its body. */
 export type ReadyAnswer = { headers: readonly string[]; body: string; repeat: RepeatedLicense };
 
@@ -83,7 +86,7 @@ export class Memory {
 
   /** Remembers an answer that was read after a moment; nothing may have been forgotten since. */
   keep(question: string, ready: ReadyAnswer, moment: number): void {
-    if (moment !== this.#moment) return;
+    if (moment !== this.#moment || question.length > longestQuestion) return;
     const { licenseKey } = ready.repeat;
     const license = this.#licenses.get(licenseKey) ?? { holds: true };
     this.#licenses.set(licenseKey, license);

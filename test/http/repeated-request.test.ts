@@ -162,3 +162,26 @@ test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) =>
     { numRuns: 15 },
   );
 });
+
+const verifyKey = (more = ''): string =>
+  `GET /api/v2/license/verify?license_key=KEY-1${more} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${stageSecret}\r\n\r\n`;
+
+test('what a caller was answered about its change is known to the next verify, before the writer has told of it', async () => {
+  // Nobody tells this memory what the writer commits.
+  await using served = await serve('specification');
+  await using kept = new KeptConnection(served.listeners.tcp);
+  await using http = httpClient(served.listeners.tcp);
+  for (let time = 0; time < 3; time += 1) expect(await kept.send(verifyKey())).toContain('"enabled":true');
+  expect(served.repeated()).toBeGreaterThan(0);
+  const headers = { 'product-secret-key': stageSecret };
+  await http.put('/api/v2/license/disable', { headers, form: { license_key: 'KEY-1' } });
+  expect(await kept.send(verifyKey())).toContain('"enabled":false');
+});
+
+test('what a caller adds to its question fills no memory', async () => {
+  await using served = await serve('specification');
+  await using kept = new KeptConnection(served.listeners.tcp);
+  const long = verifyKey(`&more=${'x'.repeat(1_000)}`);
+  for (let time = 0; time < 3; time += 1) expect(await kept.send(long)).toContain('200 OK');
+  expect(served.repeated()).toBe(0);
+});

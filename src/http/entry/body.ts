@@ -30,11 +30,14 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
   ] as const) {
     const parser = read(parse);
     server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+      let parameters: RawParameters;
       try {
-        done(null, parser(request, body));
+        parameters = parser(request, body);
       } catch (error) {
         done(error as Error);
+        return;
       }
+      done(null, parameters);
     });
   }
   acceptCsv(server);

@@ -57,7 +57,10 @@ export async function changeLicense(
   if (licenseKey === null) return licenseNotFound();
   const lookups = lookupsOf(app, principal);
   const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
-  return await present(app, await app.licensing.change(request, signal), form);
+  const result = await app.licensing.change(request, signal);
+  // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
+  if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
+  return await present(app, result, form);
 }
 
 /**

@@ -92,9 +92,10 @@ function censusRead(database: DatabaseSync): ObservationReads['census'] {
     ];
     return {
       fresh,
-      stale: stale - fresh,
-      grace: grace - stale,
-      expired: inHours(1, first, last) - grace,
+      // A commit may come between two of these reads.
+      stale: Math.max(0, stale - fresh),
+      grace: Math.max(0, grace - stale),
+      expired: Math.max(0, inHours(1, first, last) - grace),
       disabled: inHours(0, first, last),
     };
   };
