@@ -6,39 +6,27 @@ import type { Goal, Row, Source, Unit } from './theme.ts';
 const units: Readonly<Record<Compared, Unit>> = { perSecond: '/s', p50: 'ms', p99: 'ms', max: 'ms' };
 type Compared = 'perSecond' | 'p50' | 'p99' | 'max';
 
+/** By what it is compared, and how far the row should get. */
+type How = { by: Compared; goal: Goal };
+
 /** The rounds of one contestant or more, under its name. */
 type Named = Readonly<Record<string, readonly Measured[]>>;
 
 /** How many times as fast, or as long, one contestant was as another in the same round. */
-export function compare(
-  what: string,
-  of: Named,
-  to: Named,
-  { by, goal }: { by: Compared; goal: Goal | null },
-): Row {
+export function compare(what: string, of: Named, to: Named, { by, goal }: How): Row {
   const all = { ...of, ...to };
   const times = ratio(valuesOf(of, by), valuesOf(to, by));
   return { what, unit: '×', figure: times, goal, from: sourcesOf(all, by), note: noteOn(all) };
 }
 
 /** What one contestant had more than another in the same round. */
-export function exceed(
-  what: string,
-  of: Named,
-  to: Named,
-  { by, goal }: { by: Compared; goal: Goal | null },
-): Row {
+export function exceed(what: string, of: Named, to: Named, { by, goal }: How): Row {
   const more = difference(valuesOf(of, by), valuesOf(to, by));
   return { what, unit: units[by], figure: more, goal, from: sourcesOf({ ...of, ...to }, by), note: null };
 }
 
 /** What one contestant had, beside what others had. */
-export function show(
-  what: string,
-  of: Named,
-  beside: Named,
-  { by, goal }: { by: Compared; goal: Goal | null },
-): Row {
+export function show(what: string, of: Named, beside: Named, { by, goal }: How): Row {
   return {
     what,
     unit: units[by],

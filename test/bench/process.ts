@@ -10,7 +10,6 @@ export interface Started extends AsyncDisposable {
   readonly line: string;
   /** When that line came, in ms since the process was started. */
   readonly readyMs: number;
-  readonly signal: (name: NodeJS.Signals) => void;
   /** Asks it to end, and waits until it has. */
   readonly stop: () => Promise<void>;
 }
@@ -50,7 +49,6 @@ export async function start(
     pid: child.pid ?? -1,
     line,
     readyMs: performance.now() - before,
-    signal: (name) => void child.kill(name),
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -1,8 +1,11 @@
-import type { LoadRequest } from './load/job.ts';
+import type { KeyRange, LoadRequest } from './load/job.ts';
 
 /** The product of every store that is measured, and its secret. */
 export const productKey = 'bench';
 export const secret = 'secret-of-the-measured-product';
+
+/** One license key, asked for again and again. */
+export const oneKey: KeyRange = { first: 0, count: 1 };
 
 export const verify: LoadRequest = {
   method: 'GET',

@@ -37,6 +37,11 @@ export type Theme = {
   readonly measure: (bench: Bench) => AsyncIterable<Row>;
 };
 
+/** What one contestant reached in some rounds, in which its processor time was not looked at. */
+export function plainSource(values: readonly number[], unit: Unit): Source {
+  return { figure: figure(values), unit, processorMicros: null };
+}
+
 /** A row of one contestant, measured in some rounds, that is compared with nothing. */
 export function plainRow(
   what: string,

@@ -13,13 +13,12 @@ export type Measured = LoadResult & {
   readonly processorMicros: number | null;
   /** How many processors the server used or waited for: below 1 it was not the limit; null where it is not told. */
   readonly busy: number | null;
-  readonly generator: 'wrk' | 'own';
 };
 
 /** Puts a server under load from a process of its own. Throws when a request failed. */
 export async function load(pid: number, job: Job): Promise<Measured> {
   const before = processorTime(pid);
-  const { generator, ...result } = await run(job);
+  const result = (await runWrk(job)) ?? (await runOwn(job));
   const after = processorTime(pid);
   if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
   if (result.requests === 0) throw new Error('no request was answered');
@@ -28,16 +27,12 @@ export async function load(pid: number, job: Job): Promise<Measured> {
   return {
     ...result,
     connections: job.connections,
-    generator,
     perSecond: result.requests / result.seconds,
     processorMicros: used === null ? null : (used * 1000) / result.requests,
     busy: used === null ? null : (used + waited) / 1000 / result.seconds,
   };
 }
 
-async function run(job: Job): Promise<LoadResult & { generator: 'wrk' | 'own' }> {
-  const wrk = await runWrk(job);
-  if (wrk !== null) return { ...wrk, generator: 'wrk' };
-  const text = await output([process.execPath, ownGenerator, JSON.stringify(job)]);
-  return { ...(JSON.parse(text) as LoadResult), generator: 'own' };
+async function runOwn(job: Job): Promise<LoadResult> {
+  return JSON.parse(await output([process.execPath, ownGenerator, JSON.stringify(job)])) as LoadResult;
 }

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { completeLine, linesOf } from '../../support/every-command.ts';
 import type { Bench } from '../bench.ts';
-import { alternate, difference, figure } from '../figure.ts';
+import { alternate, difference } from '../figure.ts';
 import type { Argv } from '../process.ts';
 import { programs } from '../program.ts';
-import type { Theme } from '../theme.ts';
+import { plainSource, type Theme } from '../theme.ts';
 
 /** They run until they are ended, play a whole story, or write where they stand. */
 const others = new Set(['serve', 'sandbox', 'demo', 'init', 'service install', 'service uninstall']);
@@ -27,9 +27,8 @@ export const commandsTheme: Theme = {
           command: () => time(bench, program, folder),
           node: () => time(bench, [process.execPath, '-e', '0'], folder),
         });
-        const source = { figure: figure(node), unit: 'ms', processorMicros: null } as const;
         const what = `latchkey ${line}, ${form}, beyond an empty Node`;
-        const from = { 'empty Node': source };
+        const from = { 'empty Node': plainSource(node, 'ms') };
         yield { what, unit: 'ms', figure: difference(command, node), goal: null, from, note: null };
       }
     }

@@ -2,14 +2,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalClient } from '../../../src/daemon/trial/local-client.ts';
 import type { Bench } from '../bench.ts';
-import { figure, ratio } from '../figure.ts';
+import { ratio } from '../figure.ts';
 import { output } from '../process.ts';
 import type { UsesSeen } from '../reference/bare.ts';
 import type { LoopOptions } from '../reference/undici-loop.ts';
 import { use } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
-import type { Theme } from '../theme.ts';
+import { plainSource, type Theme } from '../theme.ts';
 
 const lanes = 64;
 /** More than can be sent. */
@@ -32,14 +32,12 @@ export const drainTheme: Theme = {
       loop: () => runLoop({ port: upstream.tcp.port, uses, concurrency: lanes }),
     };
     const measured = await bench.alternate(contestants);
-    const source = (perSecond: readonly number[]) =>
-      ({ figure: figure(perSecond), unit: '/s', processorMicros: null }) as const;
     yield {
       what: `drain of ${uses.toLocaleString('en')} uses, ${lanes} lanes, to a bare undici loop`,
       unit: '×',
       figure: ratio(measured.agent, measured.loop),
       goal: { atLeast: 0.7 },
-      from: { agent: source(measured.agent), 'undici loop': source(measured.loop) },
+      from: { agent: plainSource(measured.agent, '/s'), 'undici loop': plainSource(measured.loop, '/s') },
       note: null,
     };
   },

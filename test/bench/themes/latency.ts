@@ -1,5 +1,5 @@
 import { exceed } from '../compare.ts';
-import { verify } from '../sample.ts';
+import { oneKey, verify } from '../sample.ts';
 import type { Server } from '../server.ts';
 import { startAll } from '../servers.ts';
 import type { Theme } from '../theme.ts';
@@ -15,7 +15,7 @@ export const latencyTheme: Theme = {
       bench.load(server, {
         target: server.tcp,
         request: verify,
-        keys: { first: 0, count: 1 },
+        keys: oneKey,
         connections: 16,
         rate,
         ending: { seconds: bench.effort.seconds * 2 },

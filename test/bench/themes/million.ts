@@ -2,7 +2,7 @@ import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { alternate } from '../figure.ts';
 import type { Measured } from '../load/load.ts';
-import { verify } from '../sample.ts';
+import { oneKey, verify } from '../sample.ts';
 import { startLatchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import type { Theme } from '../theme.ts';
@@ -42,7 +42,7 @@ async function askKnown(bench: Bench, server: Server): Promise<Measured> {
   return await bench.load(server, {
     target: server.tcp,
     request: verify,
-    keys: { first: 0, count: 1 },
+    keys: oneKey,
     connections,
   });
 }

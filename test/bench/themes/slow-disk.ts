@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import type { Measured } from '../load/load.ts';
-import { use, verify } from '../sample.ts';
+import { oneKey, use, verify } from '../sample.ts';
 import { startLatchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { notMeasured, type Theme } from '../theme.ts';
@@ -49,8 +49,7 @@ function findMissing(): string | null {
 }
 
 async function ask(bench: Bench, server: Server): Promise<Measured> {
-  const keys = { first: 0, count: 1 };
-  return await bench.load(server, { target: server.tcp, request: verify, keys, connections: 64 });
+  return await bench.load(server, { target: server.tcp, request: verify, keys: oneKey, connections: 64 });
 }
 
 async function write(bench: Bench, server: Server): Promise<Measured> {

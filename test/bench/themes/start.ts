@@ -1,9 +1,9 @@
 import type { Bench } from '../bench.ts';
-import { figure, ratio } from '../figure.ts';
+import { ratio } from '../figure.ts';
 import { programs } from '../program.ts';
 import { startBare, startLatchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
-import { plainRow, type Row, type Theme } from '../theme.ts';
+import { plainRow, plainSource, type Row, type Theme } from '../theme.ts';
 
 export const startTheme: Theme = {
   name: 'start',
@@ -36,15 +36,14 @@ export const startTheme: Theme = {
 type Ready = Readonly<Record<'empty' | 'full' | 'bare', readonly number[]>>;
 
 function* rowsOf(what: string, size: string, { empty, full, bare }: Ready): Iterable<Row> {
-  const source = (values: readonly number[]) =>
-    ({ figure: figure(values), unit: 'ms', processorMicros: null }) as const;
-  yield plainRow(`${what}, empty`, 'ms', empty, { goal: { atMost: 200 }, from: { bare: source(bare) } });
+  const from = { bare: plainSource(bare, 'ms') };
+  yield plainRow(`${what}, empty`, 'ms', empty, { goal: { atMost: 200 }, from });
   yield {
     what: `${what}, ${size}, to empty`,
     unit: '×',
     figure: ratio(full, empty),
     goal: { atMost: 1.5 },
-    from: { full: source(full), empty: source(empty) },
+    from: { full: plainSource(full, 'ms'), empty: plainSource(empty, 'ms') },
     note: null,
   };
 }

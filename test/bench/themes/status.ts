@@ -1,7 +1,7 @@
 import type { Bench } from '../bench.ts';
 import { show } from '../compare.ts';
 import type { Measured } from '../load/load.ts';
-import { verify } from '../sample.ts';
+import { oneKey, verify } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import type { Theme } from '../theme.ts';
@@ -41,17 +41,15 @@ export const statusTheme: Theme = {
   },
 };
 
-const often = { first: 0, count: 1 };
-
 /** Verifies at a rate that leaves the server room: a pause is seen as latency. */
 async function ask(bench: Bench, agent: Latchkey): Promise<Measured> {
-  const job = { target: agent.tcp, request: verify, keys: often, connections: 8 };
+  const job = { target: agent.tcp, request: verify, keys: oneKey, connections: 8 };
   return await bench.load(agent, { ...job, rate: 1000 });
 }
 
 /** Reads it ten times a second. */
 async function read(bench: Bench, agent: Latchkey, path: string): Promise<Measured> {
   const request = { method: 'GET', path, headers: agent.admin, body: '' } as const;
-  const job = { target: agent.tcp, request, keys: often, connections: 1 };
+  const job = { target: agent.tcp, request, keys: oneKey, connections: 1 };
   return await bench.load(agent, { ...job, rate: 10 });
 }

@@ -3,12 +3,10 @@ import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { alternate } from '../figure.ts';
 import type { Measured } from '../load/load.ts';
-import { use } from '../sample.ts';
+import { oneKey, use } from '../sample.ts';
 import { startBare, type Server } from '../server.ts';
 import { startAgent, startAuthority } from '../servers.ts';
 import type { Row, Theme } from '../theme.ts';
-
-const oneKey = { first: 0, count: 1 };
 
 export const useTheme: Theme = {
   name: 'use',

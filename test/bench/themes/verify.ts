@@ -1,12 +1,11 @@
 import type { Bench } from '../bench.ts';
 import { compare } from '../compare.ts';
 import { alternate } from '../figure.ts';
-import { verify } from '../sample.ts';
+import { oneKey, verify } from '../sample.ts';
 import type { Server } from '../server.ts';
 import { startAll, type Servers } from '../servers.ts';
 import type { Row, Theme } from '../theme.ts';
 
-const oneKey = { first: 0, count: 1 };
 const transports = { TCP: 'tcp', socket: 'socket' } as const;
 const roles = ['authority', 'agent'] as const;
 
