@@ -23,8 +23,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'cloc
 
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
-  const { instance, current, reader, writer, clock, log, metrics } = parts;
-  const { memory } = parts;
+  const { instance, current, reader, writer, clock, log, metrics, memory } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
