@@ -57,8 +57,8 @@ async function makeStore(bench: Bench, contents: StoreContents): Promise<string>
   return directory;
 }
 
-async function emptyStore(bench: Bench, { role, licenses, waiting = 0 }: StoreContents): Promise<string> {
-  if (licenses > 0 && waiting === 0) return await copyOfStore(bench, { role, licenses: 0 });
+async function emptyStore(bench: Bench, { role, licenses }: StoreContents): Promise<string> {
+  if (licenses > 0) return await copyOfStore(bench, { role, licenses: 0 });
   const directory = await mkdtemp(join(bench.directory, 'store-'));
   await takeIntoUse(bench, directory, role);
   return directory;
@@ -102,7 +102,7 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
     transaction.observations.put({
       license: {
         licenseKey,
-        productKey: 'bench',
+        productKey,
         buyerEmail: buyerOf(index),
         uses: 0,
         enabled: true,

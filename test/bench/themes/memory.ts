@@ -9,7 +9,6 @@ import { notMeasured, plainRow, type Row, type Theme } from '../theme.ts';
 
 /** Verifies, as a multiple of the keys that are asked for. */
 const timesEach = 5;
-const idleMs = 1000;
 const goals = { idle: { atMost: 95 }, used: { atMost: 150 } } as const;
 
 export const memoryTheme: Theme = {
@@ -31,7 +30,7 @@ async function* rowsOf(bench: Bench, { form, licenses, state, upstream }: Given)
     used: `the same after ${(licenses * timesEach).toLocaleString('en')} verifies over ${licenses.toLocaleString('en')} keys`,
   };
   await using agent = await startLatchkey(bench, { state, upstream, program: programs[form] });
-  await sleep(idleMs);
+  await sleep(bench.effort.seconds * 1000);
   const idle = residentMib(agent.pid);
   if (idle === null) {
     yield notMeasured(titles.idle, 'MiB', goals.idle, 'there is no /proc');
@@ -43,6 +42,6 @@ async function* rowsOf(bench: Bench, { form, licenses, state, upstream }: Given)
     const job = { target: agent.socket, request: verify, keys, connections: 64 };
     await bench.load(agent, { ...job, ending: 'each key once' });
   }
-  await sleep(idleMs);
+  await sleep(bench.effort.seconds * 1000);
   yield plainRow(titles.used, 'MiB', [residentMib(agent.pid) ?? Number.NaN], { goal: goals.used });
 }

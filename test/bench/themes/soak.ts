@@ -5,7 +5,6 @@ import { startBare, startLatchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { notMeasured, plainRow, type Theme } from '../theme.ts';
 
-const parts = 10;
 const usesPerSecond = 50;
 /** More than is used, so that nothing gathers. */
 const settings = { sync: { rate: 1000, lanes: 16 } };
@@ -23,20 +22,16 @@ export const soakTheme: Theme = {
       yield notMeasured('resident memory under load', 'MiB', null, 'there is no /proc');
       return;
     }
+    const parts = bench.isQuick ? 2 : 10;
+    const seconds = bench.effort.soakSeconds / parts;
     const resident: number[] = [];
     for (let part = 0; part < parts; part += 1) {
-      await loadForAWhile(bench, agent, licenses);
+      await loadForAWhile(bench, agent, { licenses, seconds });
       resident.push(residentMib(agent.pid) ?? Number.NaN);
     }
     const settled = resident.slice(1);
-    yield plainRow(
-      'resident memory of an agent over 10 minutes of load, from the second on',
-      'MiB',
-      settled,
-      {
-        goal: { atMost: 150 },
-      },
-    );
+    const what = 'resident memory of an agent over 10 minutes of load, from the second on';
+    yield plainRow(what, 'MiB', settled, { goal: { atMost: 150 } });
     const growth = (settled.at(-1) ?? Number.NaN) / (settled[0] ?? Number.NaN);
     yield plainRow('resident memory after the tenth minute to the second', '×', [growth], {
       goal: { atMost: 1.05 },
@@ -44,10 +39,13 @@ export const soakTheme: Theme = {
   },
 };
 
-/** A tenth of the whole: verifies of all keys as fast as it can, and uses beside them. */
-async function loadForAWhile(bench: Bench, agent: Server, licenses: number): Promise<void> {
-  const ending = { seconds: bench.effort.soakSeconds / parts };
-  const job = { target: agent.socket, keys: { first: 0, count: licenses }, ending };
+/** Verifies of all keys as fast as it can, and uses beside them. */
+async function loadForAWhile(
+  bench: Bench,
+  agent: Server,
+  { licenses, seconds }: { licenses: number; seconds: number },
+): Promise<void> {
+  const job = { target: agent.socket, keys: { first: 0, count: licenses }, ending: { seconds } };
   await Promise.all([
     bench.load(agent, { ...job, request: verify, connections: 16 }),
     bench.load(agent, { ...job, request: use, connections: 4, rate: usesPerSecond }),

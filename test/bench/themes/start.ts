@@ -15,7 +15,8 @@ export const startTheme: Theme = {
       empty: await copyOfStore(bench, { role: 'agent', licenses: 0 }),
       full: await copyOfStore(bench, { role: 'agent', licenses, waiting }),
     };
-    const upstream = (await startBare(bench, { hangs: true })).tcp;
+    // It answers: each stop would wait for a request that hangs as long as one may take.
+    const upstream = (await startBare(bench)).tcp;
     const size = `${licenses.toLocaleString('en')} licenses and ${waiting.toLocaleString('en')} operations`;
     for (const form of bench.shippedForms()) {
       const ready = async (state: string): Promise<number> => {
