@@ -54,7 +54,7 @@ export class Memory {
   }
 
   /** Whether no credential has changed since a moment. */
-  hasCredentialsOf(moment: number): boolean {
+  credentialsHoldSince(moment: number): boolean {
     return moment >= this.#credentialsChangedAt;
   }
 

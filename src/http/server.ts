@@ -90,6 +90,7 @@ function follow(server: FastifyInstance, connections: Connections, repeated: Rep
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
+  // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
     if (repeated.answer(request, response)) connections.use(request.socket, response);

@@ -61,7 +61,8 @@ export class RepeatedRequests {
     const begunAt = app.metrics.begin();
     const at = app.now();
     const { state } = app.readiness();
-    if (state === 'starting' || state === 'draining' || !memory.hasCredentialsOf(head.moment)) return false;
+    if (state === 'starting' || state === 'draining' || !memory.credentialsHoldSince(head.moment))
+      return false;
     const principal = app.credentials.use(head.grant);
     if (principal === null || principal === 'expired') return false;
     const { url = '' } = request;
@@ -100,7 +101,9 @@ export class RepeatedRequests {
     const state = stateOf(reply.request);
     const before = this.#heads.get(raw.socket);
     const isSame =
-      before?.route === route && memory.hasCredentialsOf(before.moment) && hasHead(before, raw.rawHeaders);
+      before?.route === route &&
+      memory.credentialsHoldSince(before.moment) &&
+      hasHead(before, raw.rawHeaders);
     const head = isSame ? before : this.#headOf(route, raw.rawHeaders, state, headers);
     if (head === null) return ready;
     this.#heads.set(raw.socket, head);

@@ -77,10 +77,11 @@ function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Looku
 }
 
 async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
-  return result.ok ? done(await write(app, result.value, form)) : result;
+  return result.ok ? done(await answerOf(app, result.value, form)) : result;
 }
 
-function write(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable<Answer> {
+/** The answer in the form of a dialect; at once where the form need not wait for the name of the product. */
+function answerOf(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable<Answer> {
   const { provenance, license, repeat } = answer;
   let isNameAsked = false;
   const presented = form.present(answer, (productKey) => {
@@ -104,7 +105,7 @@ const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 function verifyAtOnce(app: App, reach: Reach, target: string, form: LicenseForm): Answer | null {
   const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
   const known = licenseKey === null ? null : app.licensing.verifyNow?.(reach, licenseKey);
-  const answer = known && write(app, known, form);
+  const answer = known && answerOf(app, known, form);
   return answer instanceof Promise ? null : (answer ?? null);
 }
 
