@@ -7,6 +7,7 @@ import { currentBoot } from '../../src/service/lifecycle/boot.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/files/open.ts';
+import { givenOperation } from '../support/store-given.ts';
 import { licenseKeyOf } from './license-keys.ts';
 import { productKey, secret } from './sample.ts';
 import { startBare, startLatchkey } from './server.ts';
@@ -124,25 +125,8 @@ function fillAgent(transaction: Transaction, { licenses, waiting = 0 }: StoreCon
 }
 
 function addUse({ operations }: Transaction, subject: string, now: number): void {
-  operations.add({
-    id: v7(),
-    kind: 'usage',
-    subject,
-    productKey,
-    createdAt: now,
-    credential: `product:${productKey}`,
-    requestId: null,
-    attempts: 0,
-    failures: 0,
-    nextAt: now,
-    outage: false,
-    lastError: null,
-    fencedUntil: null,
-    upstream: null,
-    seenEnabled: null,
-    payload: null,
-    progress: { state: 'pending', doubtful: false },
-  });
+  const credential = `product:${productKey}`;
+  operations.add(givenOperation({ id: v7(), subject, productKey, createdAt: now, credential, nextAt: now }));
 }
 
 const sorted = new Map<number, readonly string[]>();

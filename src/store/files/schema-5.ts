@@ -14,6 +14,12 @@ const addUp = /* sql */ `ON CONFLICT (subject) DO UPDATE SET usages = usages + e
       decreases = decreases + excluded.decreases, disables = disables + excluded.disables,
       unfinished = unfinished + excluded.unfinished`;
 
+const countLicense = /* sql */ `INSERT INTO license_count (product_key, licenses, disabled)
+    VALUES (new.product_key, 1, new.enabled = 0)
+    ON CONFLICT (product_key) DO UPDATE SET licenses = licenses + 1, disabled = disabled + excluded.disabled;`;
+const discountLicense = /* sql */ `UPDATE license_count
+    SET licenses = licenses - 1, disabled = disabled - (old.enabled = 0) WHERE product_key = old.product_key;`;
+
 export const schema5: string = /* sql */ `
 DROP TRIGGER outbox_weighed;
 CREATE TRIGGER outbox_weighed AFTER INSERT ON outbox WHEN new.lane = 'counter' OR new.lane = 'state' BEGIN
@@ -49,19 +55,15 @@ UPDATE license_count SET disabled = counted.disabled
     AS counted
   WHERE counted.product_key = license_count.product_key;
 CREATE TRIGGER license_added AFTER INSERT ON license BEGIN
-  INSERT INTO license_count (product_key, licenses, disabled) VALUES (new.product_key, 1, new.enabled = 0)
-    ON CONFLICT (product_key) DO UPDATE SET licenses = licenses + 1, disabled = disabled + excluded.disabled;
+  ${countLicense}
 END;
 CREATE TRIGGER license_changed AFTER UPDATE OF enabled, product_key ON license
 WHEN new.enabled <> old.enabled OR new.product_key <> old.product_key BEGIN
-  UPDATE license_count SET licenses = licenses - 1, disabled = disabled - (old.enabled = 0)
-    WHERE product_key = old.product_key;
-  INSERT INTO license_count (product_key, licenses, disabled) VALUES (new.product_key, 1, new.enabled = 0)
-    ON CONFLICT (product_key) DO UPDATE SET licenses = licenses + 1, disabled = disabled + excluded.disabled;
+  ${discountLicense}
+  ${countLicense}
 END;
 CREATE TRIGGER license_removed AFTER DELETE ON license BEGIN
-  UPDATE license_count SET licenses = licenses - 1, disabled = disabled - (old.enabled = 0)
-    WHERE product_key = old.product_key;
+  ${discountLicense}
 END;
 -- A list of the disabled ones, which are few, does not look at the others.
 CREATE INDEX license_disabled ON license (license_key) WHERE enabled = 0;

@@ -56,12 +56,12 @@ const conditions = {
 /** Of so few, all are looked at; of more, enough are soon found among those of other products. */
 const few = 2_000;
 
-/** The purchases of all times, as the schema keeps count of them. */
-const kept = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
+/** Of all times, as the schema keeps count of them. */
+const keptCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
   AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ${ofProduct}`;
 
-/** The purchases of every product: their licenses need not be looked at. */
-const ofAnyProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
+/** Of every product: their licenses need not be looked at. */
+const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
   AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
 
 /** Prepares the reads of purchases. */
@@ -84,20 +84,20 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
   const ofBuyer = prepareFiltered(conditions.byBuyer);
   const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
   const any = prepareFiltered(conditions.any);
-  const ofAllTimes = prepareCount(database, kept);
+  const countKept = prepareCount(database, keptCount);
   const statementsFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, productKey, reach } = filter;
     if (licenseKey !== undefined) return ofKey;
     if (buyerEmail !== undefined) return ofBuyer;
     const whole = { reach, productKey };
-    return !isOfAny(filter) && ofAllTimes(...filterParameters(whole)) <= few ? ofProducts : any;
+    return !isOfEveryProduct(filter) && countKept(...filterParameters(whole)) <= few ? ofProducts : any;
   };
-  const ofAll = prepareCount(database, ofAnyProduct);
+  const countEvery = prepareCount(database, countOfEveryProduct);
   const countFor = (filter: PurchaseFilter) => {
     const { licenseKey, buyerEmail, since, until } = filter;
     if (licenseKey !== undefined || buyerEmail !== undefined) return statementsFor(filter).count;
-    if (since === undefined && until === undefined) return ofAllTimes;
-    return isOfAny(filter) ? ofAll : statementsFor(filter).count;
+    if (since === undefined && until === undefined) return countKept;
+    return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
   };
   const after = prepareQuery(
     database,
@@ -114,7 +114,7 @@ export function purchaseReads(database: DatabaseSync): PurchaseReads {
 }
 
 /** Whether purchases of every product are asked for. */
-function isOfAny({ productKey, reach }: PurchaseFilter): boolean {
+function isOfEveryProduct({ productKey, reach }: PurchaseFilter): boolean {
   return productKey === undefined && (reach?.accountId ?? reach?.productKey ?? null) === null;
 }
 

@@ -52,7 +52,13 @@ export function prepareChange(
   const { numbered, names } = byPlace(sql);
   const statement = onUse(database, numbered);
   return (parameters) => {
-    const values = names.map((name) => parameters[name] ?? null);
+    const values = names.map((name) => {
+      const value = parameters[name];
+      if (value === undefined) throw new Error(`the parameter ${name} is missing`);
+      return value;
+    });
+    if (Object.keys(parameters).length !== names.length)
+      throw new Error('a parameter is not in the statement');
     const { changes, lastInsertRowid } = statement().run(...values);
     return { changes: Number(changes), rowId: Number(lastInsertRowid) };
   };
