@@ -250,6 +250,12 @@ export type AwaitableTable<Table> = {
     : never;
 };
 
+/** What only an agent does with its tables: its upstream says how a key, a product or a coupon is really called. */
+type AgentMethod = 'respell' | 'renameProduct' | 'renumberCoupon' | 'renameCredential';
+
+/** A table as an authority uses it. */
+export type AuthorityTable<Table> = AwaitableTable<Omit<Table, AgentMethod>>;
+
 /** Tables that only an agent has; its store is always on this machine and answers at once. */
 type AgentTable = 'mirror' | 'observations' | 'operations' | 'preload' | 'trace';
 
@@ -263,5 +269,5 @@ export type AuthorityReader = {
 
 /** The only handle by which an authority writes. A transaction of a store on this machine is one. */
 export type AuthorityTransaction = {
-  readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AwaitableTable<Transaction[Name]>;
+  readonly [Name in Exclude<keyof Transaction, AgentTable | LocalTable>]: AuthorityTable<Transaction[Name]>;
 };

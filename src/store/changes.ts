@@ -44,7 +44,7 @@ const effects: {
   licenses: {
     // That there was none is not remembered.
     add: nothing,
-    put: ({ licenseKey }) => ({ licenseKey }),
+    change: ({ licenseKey }) => ({ licenseKey }),
     setState: ({ licenseKey }) => ({ licenseKey }),
   },
   observations: {

@@ -46,12 +46,13 @@ export function prepareReader(database: DatabaseSync): Reader {
 /** Prepares every table; only the committer may pass it to use cases. */
 export function prepareTransaction(database: DatabaseSync): Transaction {
   const changes = collectChanges();
+  const history = historyTable(database);
   const tables: Transaction = {
     accounts: accountTable(database),
     products: productTable(database),
     collections: collectionTable(database),
     purchases: purchaseTable(database),
-    licenses: licenseTable(database),
+    licenses: licenseTable(database, history),
     coupons: couponTable(database),
     mirror: mirrorTable(database),
     redemptions: redemptionTable(database),
@@ -64,7 +65,7 @@ export function prepareTransaction(database: DatabaseSync): Transaction {
     idempotency: idempotencyTable(database),
     settings: settingTable(database),
     audit: auditTable(database),
-    history: historyTable(database),
+    history,
     oldCredentials: oldCredentialTable(database),
   };
   return collectFrom(tables, changes);

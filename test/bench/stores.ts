@@ -82,7 +82,7 @@ async function takeIntoUse(bench: Bench, state: string, role: StoreContents['rol
 function fillAuthority({ licenses }: Transaction, contents: StoreContents): void {
   const createdAt = Date.now();
   for (const [index, licenseKey] of sortedKeys(contents.licenses).entries()) {
-    licenses.put({
+    licenses.add({
       licenseKey,
       productKey,
       buyerEmail: buyerOf(index),

@@ -73,9 +73,8 @@ test('licenses are put, changed, and listed by any filter', async () => {
   const one = givenLicense();
   const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
   const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
-  for (const license of [three, two, one]) licenses.put({ ...license, uses: 0 });
-  for (const license of [three, one]) licenses.put(license);
-  licenses.setState(two);
+  for (const license of [three, two, one]) licenses.add({ ...license, uses: 0, enabled: !license.enabled });
+  for (const license of [three, two, one]) licenses.setState(license);
   expect(licenses.get('KEY-2')).toStrictEqual(two);
   expect(licenses.get('KEY-4')).toBeNull();
   const cases = [
@@ -106,9 +105,9 @@ test('a purchase keeps when it was refunded', async () => {
   const { accounts, licenses, products, purchases } = store.writing.transaction;
   accounts.add(account, 'digest');
   products.add(product, 'secret');
-  licenses.put(givenLicense());
+  licenses.add(givenLicense());
   const purchase = { purchaseId: 'p', licenseKey: 'KEY-1', createdAt: at, refundedAt: null };
-  purchases.put(purchase);
+  purchases.add(purchase);
   expect(purchases.get('p')).toStrictEqual(purchase);
   purchases.put({ ...purchase, refundedAt: at + 1 });
   expect(purchases.get('p')).toStrictEqual({ ...purchase, refundedAt: at + 1 });

@@ -83,7 +83,7 @@ test('writes that keep coming while others are committed are each done once, man
   const { accounts, products, licenses } = store.writing.transaction;
   accounts.add(account, 'digest');
   products.add(product, 'digest');
-  licenses.put(givenLicense());
+  licenses.add(givenLicense());
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);

@@ -140,7 +140,7 @@ test('a command that breaks a rule of the schema is only its own error', async (
   await using store = givenStore();
   const committer = givenCommitter(store);
   const breaking: Command = ({ licenses }) => {
-    licenses.put({
+    licenses.add({
       licenseKey: 'KEY',
       productKey: 'none',
       buyerEmail: '',

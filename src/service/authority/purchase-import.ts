@@ -31,7 +31,7 @@ export async function importPurchases(
     if (typeof license === 'object' || stored !== null) return license;
     if (command.isDryRun) return 'imported';
     const createdAt = row.createdAt ?? now;
-    await purchases.put({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
+    await purchases.add({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
     return 'imported';
   });
 }

@@ -35,14 +35,13 @@ export async function addPurchase(
     return refuse('product_archived', 'This product is not sold any more.');
   }
   const licenseKey = command.licenseKey ?? licenseKeyFrom(random.bytes(licenseKeyBytes));
-  if ((await transaction.licenses.get(licenseKey)) !== null) {
-    return refuse('license_key_taken', 'There already is a license with this key.');
-  }
   const createdAt = command.soldAt ?? now;
   const license = { licenseKey, productKey, buyerEmail, uses, enabled, createdAt };
   const purchase = { purchaseId: random.uuid(now), licenseKey, createdAt, refundedAt: null };
-  await transaction.licenses.put(license);
-  await transaction.purchases.put(purchase);
+  if (!(await transaction.licenses.add(license))) {
+    return refuse('license_key_taken', 'There already is a license with this key.');
+  }
+  await transaction.purchases.add(purchase);
   return done({ purchase, license });
 }
 
@@ -63,7 +62,7 @@ export async function refundPurchase(
     license: changeLicense(license, 'refund'),
   };
   await transaction.purchases.put(refunded.purchase);
-  await transaction.licenses.put(refunded.license);
+  await transaction.licenses.setState(refunded.license);
   const change = { change: 'refund', before: license, after: refunded.license } as const;
   await recordChange(transaction.history, change, context);
   return done(refunded);

@@ -1,9 +1,9 @@
 import type { Account } from '../../domain/account.ts';
 import type { Collection } from '../../domain/collection.ts';
 import type { Coupon, CouponFilter, CouponTerms } from '../../domain/coupon.ts';
-import type { License, SoldLicense } from '../../domain/license.ts';
+import type { License, LicenseTrigger, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
-import type { ReachFilter } from '../../domain/principal.ts';
+import type { Reach, ReachFilter } from '../../domain/principal.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Purchase, PurchaseWithLicense } from '../../domain/purchase.ts';
 
@@ -64,6 +64,8 @@ export interface PurchaseReads {
   count(filter: PurchaseFilter): number;
 }
 export interface PurchaseTable extends PurchaseReads {
+  add(purchase: Purchase): void;
+  /** Changes when it was refunded. */
   put(purchase: Purchase): void;
 }
 
@@ -82,12 +84,23 @@ export interface LicenseReads {
   list(filter: LicenseFilter, page: Page): SoldLicense[];
   count(filter: LicenseFilter): number;
 }
+/** A change of a license that a credential reaches; `remembered`: when (epoch ms) and by whom, for its history. */
+export type LicenseChange = {
+  reach: Reach;
+  licenseKey: string;
+  trigger: Exclude<LicenseTrigger, 'refund'>;
+  remembered: { at: number; credential: string } | null;
+};
 export interface LicenseTable extends LicenseReads {
   /** Adds a license unless its key is taken; says whether it did. */
   add(license: License): boolean;
-  put(license: License): void;
   /** Writes what changes of a license move, and touches none of its indexes. */
   setState(license: Pick<License, 'licenseKey' | 'uses' | 'enabled'>): void;
+  /**
+   * Changes one by `changeLicense` and adds to its history what is to be remembered and has changed, in one
+   * step; null when the credential reaches no such license.
+   */
+  change(change: LicenseChange): { before: License; after: License } | null;
 }
 
 /** What an export is limited to. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { License, SoldLicense } from '../../domain/license.ts';
+import { changeLicense, type License, type SoldLicense } from '../../domain/license.ts';
+import type { HistoryTable } from '../../service/access/tables.ts';
 import type {
   ExportFilter,
   LicenseFilter,
@@ -109,8 +110,8 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
   ];
 }
 
-/** Prepares the table of licenses. */
-export function licenseTable(database: DatabaseSync): LicenseTable {
+/** Prepares the table of licenses, whose changes go into their history. */
+export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable, 'add'>): LicenseTable {
   // An import adds a million: parameters that are bound by name take half as long again.
   const add = prepareQuery(
     database,
@@ -118,13 +119,11 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
     () => true,
   );
-  const put = prepareChange(
+  const reached = prepareQuery(
     database,
-    `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES (:licenseKey, :productKey, :buyerEmail, :uses, :enabled, :createdAt)
-     ON CONFLICT (license_key) DO UPDATE SET product_key = excluded.product_key,
-       buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
-       created_at = excluded.created_at`,
+    `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE EXISTS (
+       SELECT 1 FROM product WHERE product.product_key = license.product_key AND product.account_id = ?2) END`,
+    fromRow,
   );
   const setState = prepareChange(
     database,
@@ -134,11 +133,18 @@ export function licenseTable(database: DatabaseSync): LicenseTable {
     ...licenseReads(database),
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       add.first(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt) ?? false,
-    put({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) {
-      put({ licenseKey, productKey, buyerEmail, uses, enabled: bit(enabled), createdAt });
-    },
     setState({ licenseKey, uses, enabled }) {
       setState({ licenseKey, uses, enabled: bit(enabled) });
+    },
+    change({ reach, licenseKey, trigger, remembered }) {
+      const before = reached.first(licenseKey, reach.accountId, reach.productKey);
+      if (before === null) return null;
+      const after = changeLicense(before, trigger);
+      // Enabling what is enabled, or taking a use back at 0, changes nothing that could be remembered.
+      if (after.uses === before.uses && after.enabled === before.enabled) return { before, after };
+      setState({ licenseKey, uses: after.uses, enabled: bit(after.enabled) });
+      if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });
+      return { before, after };
     },
   };
 }

@@ -134,16 +134,22 @@ function filterParameters(filter: PurchaseFilter): SQLInputValue[] {
 
 /** Prepares the table of purchases. */
 export function purchaseTable(database: DatabaseSync): PurchaseTable {
-  const put = prepareChange(
+  const add = prepareChange(
     database,
     `INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
-     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)
-     ON CONFLICT (purchase_id) DO UPDATE SET refunded_at = excluded.refunded_at`,
+     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`,
+  );
+  const put = prepareChange(
+    database,
+    'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
   );
   return {
     ...purchaseReads(database),
-    put({ purchaseId, licenseKey, createdAt, refundedAt }) {
-      put({ purchaseId, licenseKey, createdAt, refundedAt });
+    add({ purchaseId, licenseKey, createdAt, refundedAt }) {
+      add({ purchaseId, licenseKey, createdAt, refundedAt });
+    },
+    put({ purchaseId, refundedAt }) {
+      put({ purchaseId, refundedAt });
     },
   };
 }
