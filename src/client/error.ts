@@ -69,6 +69,7 @@ const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'starting',
   'draining',
   'storage_failed',
+  'storage_unavailable',
   'internal_error',
   'request_timeout',
   'idempotency_key_in_use',

@@ -56,4 +56,6 @@ export type ProblemCode =
   | 'draining'
   | 'storage_failed'
   | 'storage_full'
+  | 'storage_unavailable'
+  | 'outcome_unknown'
   | 'loop_detected';

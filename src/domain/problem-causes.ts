@@ -86,6 +86,10 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   starting: 'The process has just been started and is opening its store.',
   draining: 'The process was told to stop (SIGTERM): it finishes what is in flight and takes nothing new.',
   storage_failed: 'The disk, or the file system of the state directory, failed while it was written to.',
+  storage_unavailable:
+    'The authority keeps its records on PostgreSQL (store.postgres), which cannot be reached, is starting or stopping, only reads, or refuses its role. The log and GET /readyz say which.',
+  outcome_unknown:
+    'The connection to PostgreSQL was lost after the change was handed over and before its answer came. It is the one refusal that may have changed something.',
   storage_full:
     'No room is left on the disk of the state directory, or as many changes wait as sync.max_pending allows, or as many keys to be fetched ahead as preload takes.',
   loop_detected:

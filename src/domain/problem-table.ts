@@ -280,6 +280,17 @@ const table = {
     title: 'The storage failed',
     remedy: 'Repair the disk: the process ends with exit code 74 for its supervisor. Nothing was changed.',
   },
+  storage_unavailable: {
+    status: 503,
+    title: 'The database cannot be used',
+    remedy: 'Try again later. Nothing was changed; it goes on by itself once the database is there again.',
+  },
+  outcome_unknown: {
+    status: 503,
+    title: 'Nobody can tell whether it was done',
+    remedy:
+      'Look whether it was done before it is sent again. Under an Idempotency-Key it can be sent again at once.',
+  },
   storage_full: {
     status: 507,
     title: 'The storage is full',

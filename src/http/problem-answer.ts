@@ -3,7 +3,7 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { instanceHeader } from '../domain/header-names.ts';
 import { refuse, type Problem } from '../domain/problem.ts';
 import type { ProblemCode } from '../domain/problem-table.ts';
-import { StorageError } from '../service/ports.ts';
+import { StorageError, type StorageFault } from '../service/ports.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';
 import { specification } from './dialects/specification.ts';
@@ -82,13 +82,16 @@ const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: st
   FST_ERR_NOT_FOUND: { code: 'route_not_found', detail: 'There is nothing at this path.' },
 };
 
+const storageProblems: Readonly<Record<StorageFault, Problem>> = {
+  full: refuse('storage_full', 'Nothing was changed; reading goes on.').problem,
+  failed: refuse('storage_failed', 'Nothing was changed.').problem,
+  unavailable: refuse('storage_unavailable', 'Nothing was changed.').problem,
+  unknown: refuse('outcome_unknown', 'It may have been carried out, or not.').problem,
+};
+
 function knownProblem(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.problem;
-  if (error instanceof StorageError) {
-    return error.fault === 'full'
-      ? refuse('storage_full', 'Nothing was changed; reading goes on.').problem
-      : refuse('storage_failed', 'Nothing was changed.').problem;
-  }
+  if (error instanceof StorageError) return storageProblems[error.fault];
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const problem = frameworkProblems[code];
   return problem === undefined ? null : refuse(problem.code, problem.detail).problem;

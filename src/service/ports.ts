@@ -60,14 +60,24 @@ export type WriteOptions = {
   idempotency: Idempotency | null;
 };
 
-/** Why the store did not take a write: `full` passes by itself, `failed` ends the process. */
-export type StorageFault = 'full' | 'failed';
+/**
+ * Why the store did not take a write: `full` and `unavailable` pass by themselves, `failed` ends the process.
+ * `unknown`: nobody can tell whether it did.
+ */
+export type StorageFault = 'full' | 'failed' | 'unavailable' | 'unknown';
 
-/** The store could not take a write; nothing of it was done. */
+const faultMessages: Readonly<Record<StorageFault, string>> = {
+  full: 'the storage is full',
+  failed: 'the storage failed',
+  unavailable: 'the storage cannot be reached',
+  unknown: 'the storage did not tell whether it has written',
+};
+
+/** The store could not take a write, of which nothing was done, but for the fault `unknown`. */
 export class StorageError extends Error {
   readonly fault: StorageFault;
   constructor(fault: StorageFault, cause: unknown) {
-    super(fault === 'full' ? 'the storage is full' : 'the storage failed', { cause });
+    super(faultMessages[fault], { cause });
     this.name = 'StorageError';
     this.fault = fault;
   }

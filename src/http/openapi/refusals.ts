@@ -28,6 +28,7 @@ const ofWrite: readonly ProblemCode[] = [
   'idempotency_key_malformed',
   'idempotency_key_in_use',
   'storage_full',
+  'outcome_unknown',
 ];
 
 /** Every code that a route may refuse with. */
@@ -40,7 +41,7 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...(route.operatorOnly === true ? (['operator_only'] as const) : []),
     ...(route.authorityOnly === true ? (['not_the_authority'] as const) : []),
     ...(route.always === true ? [] : (['starting', 'draining'] as const)),
-    ...(isAnyones ? [] : (['storage_failed'] as const)),
+    ...(isAnyones ? [] : (['storage_failed', 'storage_unavailable'] as const)),
     ...((query ?? body) ? (['parameters_invalid'] as const) : []),
     ...(owned === undefined ? [] : ([`${owned}_not_found`] as const)),
     ...(route.method === 'GET' ? [] : ofWrite),

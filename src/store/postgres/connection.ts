@@ -1,0 +1,128 @@
+import type { PoolClient } from 'pg';
+import type { AuthorityTransaction } from '../../service/tables.ts';
+import { isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
+import type { Names } from './names.ts';
+import { statementOf, type Row, type SqlValue, type Statement, type WritingSource } from './statements.ts';
+import { prepareTransaction } from './tables.ts';
+
+/** The answer to COMMIT, or to a statement that is a transaction of its own, was lost: nobody knows what it says. */
+export class CommitInDoubt extends Error {
+  constructor(cause: unknown) {
+    super('the answer to a commit was lost', { cause });
+    this.name = 'CommitInDoubt';
+  }
+}
+
+/** A statement with its values. */
+export type Bound = { statement: Statement; values: readonly SqlValue[] };
+
+/** An idempotency key as the first thing that a transaction takes. */
+export type Claim = { credential: string; key: string; fingerprint: string };
+
+const clock = statementOf('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
+
+/**
+ * One connection of the pool, and the tables over it. Its statements are sent as soon as they are asked for, and are
+ * answered in their order (https://www.postgresql.org/docs/current/protocol-flow.html, "Pipelining").
+ */
+export class Connection implements WritingSource {
+  readonly names: Names;
+  readonly transaction: AuthorityTransaction;
+  readonly #client: PoolClient;
+  readonly #claims: { insert: Statement; select: Statement };
+  /** Of the transaction under way: the first error, which is the reason of all others. */
+  #failure: Error | null = null;
+
+  constructor(client: PoolClient, names: Names) {
+    this.#client = client;
+    this.names = names;
+    this.transaction = prepareTransaction(this);
+    const { idempotency } = names;
+    this.#claims = {
+      insert:
+        statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, 0)
+        ON CONFLICT (credential, key) DO NOTHING`),
+      select: statementOf(`SELECT 1 FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`),
+    };
+  }
+
+  async rows({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    try {
+      const { rows } = await this.#client.query<Row>({ name, text, values: [...values] });
+      return rows;
+    } catch (error) {
+      this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      throw this.#failure;
+    }
+  }
+
+  send(statement: Statement, values: readonly SqlValue[]): void {
+    this.rows(statement, values).catch(() => undefined);
+  }
+
+  /**
+   * Begins a transaction, in one round trip: takes the idempotency key, for which it waits as long as `lock_timeout`
+   * says, then the locks; gives the time of the database (epoch ms) when it had them all. Throws `KeyInUse`.
+   */
+  async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
+    this.#failure = null;
+    const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+    const claimed = claim === null ? null : this.#claim(claim);
+    const rest = [...locks, { statement: clock, values: [] }].map((one) =>
+      this.rows(one.statement, one.values),
+    );
+    const answers = await Promise.allSettled([begun, claimed, ...rest]);
+    const failed = answers.find((answer) => answer.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    const [row] = (await rest.at(-1)) ?? [];
+    return Number(row?.['now']);
+  }
+
+  /** Commits; throws `CommitInDoubt` when nobody can tell, and otherwise when nothing was committed. */
+  async commit(): Promise<void> {
+    let command: string;
+    try {
+      command = await this.#control('COMMIT');
+    } catch (error) {
+      const cause = this.#failure ?? error;
+      throw isSurelyUndone(cause) ? cause : new CommitInDoubt(cause);
+    }
+    // COMMIT of a transaction in which a statement has failed is answered so.
+    if (command !== 'COMMIT') throw this.#failure ?? new Error(`COMMIT was answered with ${command}`);
+  }
+
+  async rollback(): Promise<void> {
+    await this.#control('ROLLBACK');
+  }
+
+  /** Runs what sends a single statement, which is a transaction of its own. Throws as `commit` does. */
+  async autocommit<Value>(run: (transaction: AuthorityTransaction) => Promise<Value>): Promise<Value> {
+    this.#failure = null;
+    try {
+      return await run(this.transaction);
+    } catch (error) {
+      throw this.#failure === null || isAnswered(this.#failure) ? error : new CommitInDoubt(error);
+    }
+  }
+
+  /** Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss. */
+  async #claim({ credential, key, fingerprint }: Claim): Promise<void> {
+    const { insert, select } = this.#claims;
+    const answers = [this.rows(insert, [credential, key, fingerprint]), this.rows(select, [credential, key])];
+    for (const answer of await Promise.allSettled(answers)) {
+      if (answer.status === 'fulfilled') continue;
+      throw sqlState(answer.reason) === '55P03' ? new KeyInUse(answer.reason) : answer.reason;
+    }
+  }
+
+  async #control(text: string): Promise<string> {
+    const { command } = await this.#client.query(text);
+    return command;
+  }
+}
+
+/** Whether the server itself has refused a statement, and went on. */
+function isAnswered(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && !state.startsWith('57P') && !state.startsWith('08');
+}

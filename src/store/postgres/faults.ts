@@ -1,0 +1,75 @@
+import { StorageError } from '../../service/ports.ts';
+
+/** The database is not one that this version may use, or may not be used by this role; it is left as it is. */
+export class PostgresRefused extends Error {
+  readonly code = 'database_refused';
+  constructor(reason: string, cause?: unknown) {
+    super(`The database is refused: ${reason}`, { cause });
+    this.name = 'PostgresRefused';
+  }
+}
+
+/** Another request has the idempotency key, and has not ended in time. */
+export class KeyInUse extends Error {
+  constructor(cause: unknown) {
+    super('another request has the idempotency key', { cause });
+    this.name = 'KeyInUse';
+  }
+}
+
+/** PostgreSQL's code of an error (https://www.postgresql.org/docs/current/errcodes-appendix.html); null: none. */
+export function sqlState(error: unknown): string | null {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** Serialization failure, deadlock, lock not available; an insert that another has made first reads it next time. */
+const repeatable: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '23505']);
+
+/** Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself. */
+const away = /^(?:08...|57P0[1-5]|53300)$/;
+/** No space on the disk, a database that only reads (a standby, after a failover). */
+const full = '53100';
+
+/**
+ * What an error means for a transaction whose COMMIT was not sent: `repeat` is begun again at once, `away` once the
+ * database is there again; the rest is an error of the statement.
+ */
+export function transactionFault(error: unknown): 'repeat' | 'away' | 'full' | 'error' {
+  const state = sqlState(error);
+  if (state === null) return isOfTheConnection(error) ? 'away' : 'error';
+  if (repeatable.has(state)) return 'repeat';
+  if (state === full) return 'full';
+  if (away.test(state) || unusable.has(state)) return 'away';
+  return 'error';
+}
+
+/** Read-only; statement ended by its time-out; idle for too long; no memory; wrong password; no such role or right. */
+const unusable: ReadonlySet<string> = new Set('25006 57014 25P03 53200 28P01 28000 3D000 42501'.split(' '));
+
+/**
+ * Whether an error that came in place of COMMIT's answer says that nothing was committed. Whatever ends a backend may
+ * have come after its commit.
+ */
+export function isSurelyUndone(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && /^(?:23|25P02|40|53|25006)/.test(state);
+}
+
+/** The driver's own errors carry no code, those of the system one of its own: all of them end the connection. */
+function isOfTheConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const isOfTheSystem = 'syscall' in error || ('code' in error && String(error.code).startsWith('E'));
+  return (
+    isOfTheSystem ||
+    /connection|timeout|timed out|terminated|not queryable|Client was closed/i.test(error.message)
+  );
+}
+
+/** What callers are told of an error that is not theirs. */
+export function storageErrorOf(error: unknown): unknown {
+  if (error instanceof StorageError) return error;
+  const fault = transactionFault(error);
+  if (fault === 'full') return new StorageError('full', error);
+  return fault === 'away' || fault === 'repeat' ? new StorageError('unavailable', error) : error;
+}

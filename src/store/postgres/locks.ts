@@ -1,0 +1,122 @@
+import { foldCouponCode } from '../../domain/coupon.ts';
+import type { AuthorityTransaction } from '../../service/tables.ts';
+import type { CommandOf, TransactionOf, UseCaseName } from '../../service/writer.ts';
+import type { Names } from './names.ts';
+import { statementOf, type SqlValue, type Statement } from './statements.ts';
+
+/*
+ * What each use case locks before it decides, and the one order of it all: idempotency key (the writer's), then as
+ * the kinds stand here. Who waits for the key of a request holds nothing yet. What is not locked decides nothing
+ * that two requests could decide differently: it is never changed (whose a product is), or a unique constraint
+ * refuses the second, whose transaction is repeated and then finds what the first has made.
+ */
+const order = [
+  'start',
+  'imports',
+  'credentials',
+  'account',
+  'product',
+  'collection',
+  'coupon',
+  'couponCode',
+  'order',
+  'licenseOfPurchase',
+  'tokens',
+  'setting',
+] as const;
+type Kind = (typeof order)[number];
+
+/** The use cases that run on any engine. */
+export type AuthorityUseCase = {
+  [Name in UseCaseName]: [AuthorityTransaction] extends [TransactionOf<Name>] ? Name : never;
+}[UseCaseName];
+
+type Locks = Partial<Record<Kind, readonly SqlValue[]>>;
+
+const nothing = (): Locks => ({});
+
+/** By use case, what is locked, with the values that its statement takes. */
+const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks } = {
+  startAuthority: () => ({ start: [] }),
+  addAccount: () => ({ credentials: [] }),
+  rollApiKey: ({ accountId }) => ({ credentials: [], account: [accountId] }),
+  addProduct: () => ({ credentials: [] }),
+  rollProductSecret: ({ productKey }) => ({ credentials: [], product: [productKey] }),
+  updateProduct: ({ productKey }) => ({ product: [productKey] }),
+  addCollection: nothing,
+  updateCollection: ({ collectionId }) => ({ collection: [collectionId] }),
+  addPurchase: nothing,
+  refundPurchase: ({ purchaseId }) => ({ licenseOfPurchase: [purchaseId] }),
+  importLicenses: () => ({ imports: [] }),
+  importPurchases: () => ({ imports: [] }),
+  importCoupons: () => ({ imports: [] }),
+  // Its only statement locks the license.
+  changeLicense: nothing,
+  createCoupon: nothing,
+  updateCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  endCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  deleteCoupon: ({ accountId, id }) => ({ coupon: [accountId, id] }),
+  redeemCoupon: ({ accountId, cart }) => ({ couponCode: [accountId, foldCouponCode(cart.code)] }),
+  voidRedemption: ({ accountId, order: id }) => ({ order: [accountId, id] }),
+  issueToken: nothing,
+  revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
+  keepAnswer: nothing,
+  markTime: () => ({ setting: ['high_water'] }),
+  pruneIdempotency: nothing,
+  keepTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
+  pruneOldCredentials: nothing,
+  pruneHistory: nothing,
+};
+
+/** Whether a use case is one of an authority. */
+export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase {
+  return name in locks;
+}
+
+/** The statements by which a use case takes its locks, in the order of all. */
+export type LockPlan = (
+  name: AuthorityUseCase,
+  command: CommandOf<AuthorityUseCase>,
+) => { statement: Statement; values: readonly SqlValue[] }[];
+
+/** Makes the statements of all locks. */
+export function prepareLocks(names: Names): LockPlan {
+  const statements = lockStatements(names);
+  return (name, command) => {
+    // The compiler cannot see that a name and its command belong together.
+    const wanted = (locks[name] as (command: CommandOf<AuthorityUseCase>) => Locks)(command);
+    return order.flatMap((kind) => {
+      const values = wanted[kind];
+      return values === undefined ? [] : [{ statement: statements[kind], values }];
+    });
+  };
+}
+
+function lockStatements(names: Names): Record<Kind, Statement> {
+  const row = (text: string): Statement => statementOf(`SELECT 1 FROM ${text}`);
+  const { account, product, collection, coupon, redemption, license, purchase, token, setting } = names;
+  return {
+    start: advisory(names, 'start'),
+    imports: advisory(names, 'imports'),
+    credentials: advisory(names, 'credentials'),
+    account: row(`${account} WHERE account_id = $1 FOR NO KEY UPDATE`),
+    product: row(`${product} WHERE product_key = $1 FOR NO KEY UPDATE`),
+    collection: row(`${collection} WHERE collection_id = $1 FOR NO KEY UPDATE`),
+    coupon: row(`${coupon} WHERE account_id = $1 AND id = $2 FOR UPDATE`),
+    couponCode: row(`${coupon} WHERE account_id = $1 AND folded_code = $2 FOR NO KEY UPDATE`),
+    order: row(`${redemption} WHERE account_id = $1 AND order_id = $2 FOR UPDATE`),
+    licenseOfPurchase: row(`${license} WHERE license_key =
+      (SELECT sold.license_key FROM ${purchase} AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
+    tokens: row(`${token} WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE`),
+    setting: row(`${setting} WHERE name = $1 FOR UPDATE`),
+  };
+}
+
+/**
+ * A lock that stands for no row, held until the end of the transaction. Two authorities in one database, each in its
+ * schema, do not wait for one another.
+ */
+export function advisory({ schema }: Pick<Names, 'schema'>, what: string): Statement {
+  const name = `latchkey ${schema} ${what}`.replaceAll("'", "''");
+  return statementOf(`SELECT pg_advisory_xact_lock(hashtextextended('${name}', 0))`);
+}

@@ -1,0 +1,40 @@
+/** The tables of an authority, as they are called in PostgreSQL. */
+const tables = {
+  account: 'account',
+  product: 'product',
+  collection: 'collection',
+  collectionMember: 'collection_member',
+  license: 'license',
+  purchase: 'purchase',
+  coupon: 'coupon',
+  couponNumber: 'coupon_number',
+  token: 'token',
+  oldCredential: 'old_credential',
+  redemption: 'redemption',
+  redemptionCount: 'redemption_count',
+  licenseHistory: 'license_history',
+  idempotency: 'idempotency',
+  setting: 'setting',
+  audit: 'audit',
+} as const;
+
+/**
+ * The names of the tables as they stand in statements: always with their schema, because a pooler between here and
+ * the database may lose `search_path`.
+ */
+export type Names = Readonly<Record<keyof typeof tables, string>> & {
+  readonly schema: string;
+  /** The name of something else in the schema. */
+  of(name: string): string;
+};
+
+/** Names what is in a schema. */
+export function namesIn(schema: string): Names {
+  const of = (name: string): string => `${quote(schema)}.${quote(name)}`;
+  const named = Object.entries(tables).map(([noun, name]) => [noun, of(name)]);
+  return { ...(Object.fromEntries(named) as Record<keyof typeof tables, string>), schema: quote(schema), of };
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

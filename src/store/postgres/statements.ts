@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto';
+import type { Names } from './names.ts';
+
+/** A value of a parameter. */
+export type SqlValue = string | number | boolean | null | readonly string[];
+
+/** A statement that each connection prepares once, under a name that no other text has. */
+export type Statement = { readonly name: string; readonly text: string };
+
+/** What was selected or returned. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Runs the statements of tables: a connection in a transaction, or, for reads alone, any connection. */
+export interface Source {
+  readonly names: Names;
+  /** Runs a statement and waits for its rows. */
+  rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]>;
+}
+
+/** A source in a transaction. */
+export interface WritingSource extends Source {
+  /**
+   * Sends a statement without waiting for its answer: where it fails, so does whatever is asked for next, or the
+   * commit. A write that decides nothing costs no round trip.
+   */
+  send(statement: Statement, values: readonly SqlValue[]): void;
+}
+
+/** Names a statement after its text, so that the same name is the same statement also behind a pooler. */
+export function statementOf(text: string): Statement {
+  return { name: `latchkey_${hash('sha256', text).slice(0, 24)}`, text };
+}
+
+/** A reading statement. */
+export interface Query<Value> {
+  first(...values: SqlValue[]): Promise<Value | null>;
+  all(...values: SqlValue[]): Promise<Value[]>;
+}
+
+/**
+ * Makes a reading statement. `from` names the shape of its rows: the schema types and checks its columns, so that a
+ * row of another shape cannot have been written.
+ */
+export function prepareQuery<Value>(source: Source, text: string, from: (row: never) => Value): Query<Value> {
+  const statement = statementOf(text);
+  return {
+    async first(...values) {
+      const [row] = await source.rows(statement, values);
+      return row === undefined ? null : from(row as never);
+    },
+    async all(...values) {
+      const rows = await source.rows(statement, values);
+      return rows.map((row) => from(row as never));
+    },
+  };
+}
+
+/** Makes a writing statement whose answer nobody waits for. */
+export function prepareWrite(source: WritingSource, text: string): (...values: SqlValue[]) => void {
+  const statement = statementOf(text);
+  return (...values) => source.send(statement, values);
+}
+
+/** A condition of a list, given the places of its values; it is left out where there is no first value. */
+export type Condition = readonly [
+  condition: (...places: string[]) => string,
+  ...values: (SqlValue | undefined)[],
+];
+
+/** The condition that all of those with values are, and these; `places` before them are taken. */
+export function where(conditions: readonly Condition[], places = 0): { sql: string; values: SqlValue[] } {
+  const terms: string[] = [];
+  const values: SqlValue[] = [];
+  for (const [condition, ...given] of conditions) {
+    const [first] = given;
+    if (first === undefined) continue;
+    const present = given.filter((value) => value !== undefined);
+    terms.push(condition(...present.map((_, index) => `$${places + values.length + index + 1}`)));
+    values.push(...present);
+  }
+  return { sql: terms.length === 0 ? 'true' : terms.join(' AND '), values };
+}
+
+/** A list whose conditions are only known when it is asked for, and how long it is. */
+export interface FilteredList<Value> {
+  list(conditions: readonly Condition[], page: { limit: number; offset: number }): Promise<Value[]>;
+  count(conditions: readonly Condition[]): Promise<number>;
+}
+
+/** Makes a list of what `select` gives of `from`, in the order of `by`. */
+export function prepareList<Value>(
+  source: Source,
+  { select, from, by }: { select: string; from: string; by: string },
+  value: (row: never) => Value,
+): FilteredList<Value> {
+  return {
+    async list(conditions, { limit, offset }) {
+      const { sql, values } = where(conditions, 2);
+      const text = `SELECT ${select} FROM ${from} WHERE ${sql} ORDER BY ${by} LIMIT $1::bigint OFFSET $2::bigint`;
+      const rows = await source.rows(statementOf(text), [limit, offset, ...values]);
+      return rows.map((row) => value(row as never));
+    },
+    async count(conditions) {
+      const { sql, values } = where(conditions);
+      const text = `SELECT count(*) AS count FROM ${from} WHERE ${sql}`;
+      const [row] = await source.rows(statementOf(text), values);
+      return Number(row?.['count'] ?? 0);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
+import type { Source, WritingSource } from './statements.ts';
+import { accountReads, accountTable } from './tables/account.ts';
+import { auditReads, auditTable } from './tables/audit.ts';
+import { collectionReads, collectionTable } from './tables/collection.ts';
+import { couponReads, couponTable } from './tables/coupon.ts';
+import { historyReads, historyTable } from './tables/history.ts';
+import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
+import { licenseReads, licenseTable } from './tables/license.ts';
+import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
+import { productReads, productTable } from './tables/product.ts';
+import { purchaseReads, purchaseTable } from './tables/purchase.ts';
+import { redemptionReads, redemptionTable } from './tables/redemption.ts';
+import { settingReads, settingTable } from './tables/setting.ts';
+import { tokenReads, tokenTable } from './tables/token.ts';
+
+/** Makes the reads of every table. */
+export function prepareReader(source: Source): AuthorityReader {
+  return {
+    accounts: accountReads(source),
+    products: productReads(source),
+    collections: collectionReads(source),
+    purchases: purchaseReads(source),
+    licenses: licenseReads(source),
+    coupons: couponReads(source),
+    redemptions: redemptionReads(source),
+    tokens: tokenReads(source),
+    idempotency: idempotencyReads(source),
+    settings: settingReads(source),
+    audit: auditReads(source),
+    history: historyReads(source),
+    oldCredentials: oldCredentialReads(source),
+  };
+}
+
+/** Makes every table over a connection; only the writer may pass it to use cases. */
+export function prepareTransaction(source: WritingSource): AuthorityTransaction {
+  return {
+    accounts: accountTable(source),
+    products: productTable(source),
+    collections: collectionTable(source),
+    purchases: purchaseTable(source),
+    licenses: licenseTable(source),
+    coupons: couponTable(source),
+    redemptions: redemptionTable(source),
+    tokens: tokenTable(source),
+    idempotency: idempotencyTable(source),
+    settings: settingTable(source),
+    audit: auditTable(source),
+    history: historyTable(source),
+    oldCredentials: oldCredentialTable(source),
+  };
+}

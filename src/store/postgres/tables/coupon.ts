@@ -1,0 +1,120 @@
+import { foldCouponCode, type Coupon, type CouponFilter, type CouponTerms } from '../../../domain/coupon.ts';
+import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
+import type { AwaitableTable } from '../../../service/tables.ts';
+import { couponFrom, termsColumns } from '../../tables/coupon-row.ts';
+import type { Names } from '../names.ts';
+import {
+  prepareList,
+  prepareQuery,
+  prepareWrite,
+  type Condition,
+  type Source,
+  type SqlValue,
+  type WritingSource,
+} from '../statements.ts';
+
+const columns = `id, code, scope, product_key AS "productKey", collection_id AS "collectionId",
+  percent_off AS "percentOff", amount_off AS "amountOff", start_at AS "startAt", end_at AS "endAt",
+  minimum_purchase_amount AS "minimumPurchaseAmount", usage_limit AS "usageLimit", notes`;
+
+/** The conditions of a filtered list. The state is that of `couponState`. */
+function conditionsOf(
+  { coupon, redemptionCount }: Names,
+  accountId: string,
+  filter: CouponFilter,
+): Condition[] {
+  const { code, productKey, state } = filter;
+  const redemptions = `coalesce((SELECT redeemed.count FROM ${redemptionCount} AS redeemed
+    WHERE redeemed.account_id = ${coupon}.account_id AND redeemed.coupon_id = ${coupon}.id), 0)`;
+  const stateAt = (at: string): string => `CASE WHEN ${at} > end_at THEN 'ended'
+    WHEN ${redemptions} >= usage_limit THEN 'used_up' WHEN ${at} < start_at THEN 'scheduled' ELSE 'active' END`;
+  return [
+    [(place) => `account_id = ${place}`, accountId],
+    [(place) => `folded_code = ${place}`, code === undefined ? undefined : foldCouponCode(code)],
+    [(place) => `product_key = ${place}`, productKey],
+    [(is, at = '') => `${is} = ${stateAt(at)}`, state?.is, state?.at],
+  ];
+}
+
+/** Makes the reads of an account's coupons. `locking`: what stands behind a look-up of a single one. */
+export function couponReads(source: Source, locking = ''): AwaitableTable<CouponReads> {
+  const { names } = source;
+  const { coupon } = names;
+  const select = `SELECT ${columns} FROM ${coupon}`;
+  const get = prepareQuery(source, `${select} WHERE account_id = $1 AND id = $2 ${locking}`, couponFrom);
+  const byCode = prepareQuery(
+    source,
+    `${select} WHERE account_id = $1 AND folded_code = $2 ${locking}`,
+    couponFrom,
+  );
+  const after = prepareQuery(
+    source,
+    `${select} WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3::bigint`,
+    couponFrom,
+  );
+  const listed = prepareList(source, { select: columns, from: coupon, by: 'id' }, couponFrom);
+  return {
+    get: (accountId, id) => get.first(accountId, id),
+    byCode: (accountId, code) => byCode.first(accountId, foldCouponCode(code)),
+    after: (accountId, id, limit) => after.all(accountId, id, limit),
+    list: (accountId, page, filter = {}) => listed.list(conditionsOf(names, accountId, filter), page),
+    count: (accountId, filter = {}) => listed.count(conditionsOf(names, accountId, filter)),
+  };
+}
+
+function termsValues(terms: CouponTerms): SqlValue[] {
+  const row = termsColumns(terms);
+  return [
+    row.code,
+    foldCouponCode(row.code),
+    row.scope,
+    row.productKey,
+    row.collectionId,
+    row.percentOff,
+    row.amountOff,
+    row.startAt,
+    row.endAt,
+    row.minimumPurchaseAmount,
+    row.usageLimit,
+    row.notes,
+  ];
+}
+
+/**
+ * Makes the table of coupons. A look-up locks what it finds: a code may have come to mean another coupon while the
+ * lock of the first was waited for.
+ */
+export function couponTable(source: WritingSource): AwaitableTable<CouponTable> {
+  const { coupon, couponNumber } = source.names;
+  const add = prepareQuery(
+    source,
+    `WITH numbered AS (
+       UPDATE ${couponNumber} SET last = greatest(last, coalesce($1, last + 1)) RETURNING last
+     )
+     INSERT INTO ${coupon} (id, account_id, code, folded_code, scope, product_key, collection_id, percent_off,
+       amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes)
+     SELECT coalesce($1::bigint, last), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14 FROM numbered
+     RETURNING id`,
+    ({ id }: { id: number }) => id,
+  );
+  const taken = prepareQuery(source, `SELECT 1 FROM ${coupon} WHERE id = $1`, () => true);
+  const put = prepareWrite(
+    source,
+    `UPDATE ${coupon} SET code = $2, folded_code = $3, scope = $4, product_key = $5, collection_id = $6,
+       percent_off = $7, amount_off = $8, start_at = $9, end_at = $10, minimum_purchase_amount = $11,
+       usage_limit = $12, notes = $13
+     WHERE id = $1`,
+  );
+  const remove = prepareWrite(source, `DELETE FROM ${coupon} WHERE id = $1`);
+  return {
+    ...couponReads(source, 'FOR NO KEY UPDATE'),
+    isTaken: async (id) => (await taken.first(id)) !== null,
+    async add(accountId, terms, wanted = null): Promise<Coupon> {
+      const id = await add.first(wanted, accountId, ...termsValues(terms));
+      if (id === null) throw new Error('the coupon got no id');
+      return { ...terms, id };
+    },
+    put: (changed) => put(changed.id, ...termsValues(changed)),
+    remove: (id) => remove(id),
+  };
+}

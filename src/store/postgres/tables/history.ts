@@ -1,0 +1,78 @@
+import type { HistoryEntry } from '../../../domain/history.ts';
+import type { HistoryReads, HistoryTable } from '../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
+import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+
+/** How many changes of one license key are kept: the last ones. */
+export const changesKept = 1_000;
+
+type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
+  usesBefore: number;
+  enabledBefore: boolean;
+  usesAfter: number;
+  enabledAfter: boolean;
+};
+
+function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): HistoryEntry {
+  return {
+    ...same,
+    before: { uses: usesBefore, enabled: enabledBefore },
+    after: { uses: usesAfter, enabled: enabledAfter },
+  };
+}
+
+/** Makes the reads of what happened to license keys. */
+export function historyReads(source: Source): AwaitableTable<HistoryReads> {
+  const { licenseHistory } = source.names;
+  const list = prepareQuery(
+    source,
+    `SELECT license_key AS "licenseKey", at, change, credential, uses_before AS "usesBefore",
+       enabled_before AS "enabledBefore", uses_after AS "usesAfter", enabled_after AS "enabledAfter"
+     FROM ${licenseHistory} WHERE license_key = $1 ORDER BY number DESC LIMIT $2::bigint OFFSET $3::bigint`,
+    fromRow,
+  );
+  const count = prepareQuery(
+    source,
+    `SELECT count(*) AS count FROM ${licenseHistory} WHERE license_key = $1`,
+    (row: { count: number }) => row.count,
+  );
+  return {
+    list: (licenseKey, { limit, offset }) => list.all(licenseKey, limit, offset),
+    count: async (licenseKey) => (await count.first(licenseKey)) ?? 0,
+  };
+}
+
+/**
+ * Makes the table of what happened to license keys. The license numbers its changes: a count of them could not see
+ * what those have added that this transaction has just waited for.
+ */
+export function historyTable(source: WritingSource): AuthorityTable<HistoryTable> {
+  const { license, licenseHistory } = source.names;
+  const add = prepareWrite(
+    source,
+    `WITH numbered AS (
+       UPDATE ${license} SET changes = changes + 1 WHERE license_key = $1 RETURNING changes
+     ), trimmed AS (
+       DELETE FROM ${licenseHistory} WHERE license_key = $1
+         AND number <= (SELECT changes FROM numbered) - ${changesKept}
+     )
+     INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
+       uses_after, enabled_after)
+     SELECT $1, changes, $2, $3, $4, $5, $6, $7, $8 FROM numbered`,
+  );
+  const prune = prepareQuery(
+    source,
+    `WITH pruned AS (
+       DELETE FROM ${licenseHistory} WHERE (license_key, number) IN
+         (SELECT license_key, number FROM ${licenseHistory} WHERE at < $1 ORDER BY at LIMIT $2::bigint)
+       RETURNING 1
+     ) SELECT count(*) AS count FROM pruned`,
+    (row: { count: number }) => row.count,
+  );
+  return {
+    ...historyReads(source),
+    add: ({ licenseKey, at, change, credential, before, after }) =>
+      add(licenseKey, at, change, credential, before.uses, before.enabled, after.uses, after.enabled),
+    prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
+  };
+}

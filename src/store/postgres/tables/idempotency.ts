@@ -1,0 +1,46 @@
+import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
+import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+
+/** Makes the reads of stored answers. Their values are JSON; without one, the request is still under way. */
+export function idempotencyReads(source: Source): AwaitableTable<IdempotencyReads> {
+  const { idempotency } = source.names;
+  const get = prepareQuery(
+    source,
+    `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2 AND value IS NOT NULL`,
+    ({ fingerprint, value }: { fingerprint: string; value: string }): StoredAnswer => ({
+      fingerprint,
+      value: JSON.parse(value),
+    }),
+  );
+  const unchanged = prepareQuery(
+    source,
+    `SELECT count(*) AS count FROM ${idempotency} WHERE unchanged`,
+    ({ count }: { count: number }) => count,
+  );
+  return {
+    get: (credential, key) => get.first(credential, key),
+    unchangedCount: async () => (await unchanged.first()) ?? 0,
+  };
+}
+
+/** Makes the table of stored answers. */
+export function idempotencyTable(source: WritingSource): AuthorityTable<IdempotencyTable> {
+  const { idempotency } = source.names;
+  const put = prepareWrite(
+    source,
+    `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (credential, key) DO UPDATE SET fingerprint = excluded.fingerprint, value = excluded.value,
+       at = excluded.at, unchanged = excluded.unchanged`,
+  );
+  const remove = prepareWrite(source, `DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
+  const prune = prepareWrite(source, `DELETE FROM ${idempotency} WHERE at < $1`);
+  return {
+    ...idempotencyReads(source),
+    put: (credential, key, { fingerprint, value, at, unchanged }) =>
+      put(credential, key, fingerprint, JSON.stringify(value), at, unchanged),
+    remove: (credential, key) => remove(credential, key),
+    prune: (before) => prune(before),
+  };
+}

@@ -1,0 +1,159 @@
+import { countAfter, licenseTransitions, type License, type SoldLicense } from '../../../domain/license.ts';
+import type {
+  ExportFilter,
+  LicenseChange,
+  LicenseFilter,
+  LicenseReads,
+  LicenseTable,
+} from '../../../service/authority/tables.ts';
+import type { AwaitableTable } from '../../../service/tables.ts';
+import type { Names } from '../names.ts';
+import {
+  prepareList,
+  prepareQuery,
+  prepareWrite,
+  where,
+  statementOf,
+  type Condition,
+  type Source,
+  type WritingSource,
+} from '../statements.ts';
+import { changesKept } from './history.ts';
+import { ofReach } from './reach.ts';
+
+const fromRow = (row: License): License => row;
+
+/** The columns of a license, qualified: they also stand in joins. */
+export function licenseColumns({ license }: Pick<Names, 'license'>): string {
+  return `${license}.license_key AS "licenseKey", ${license}.product_key AS "productKey",
+    ${license}.buyer_email AS "buyerEmail", ${license}.uses, ${license}.enabled,
+    ${license}.created_at AS "createdAt"`;
+}
+
+/** The license of a buyer, whatever the letter case. */
+export function ofBuyer({ license }: Names, buyerEmail: string | undefined): Condition {
+  return [(place) => `lower(${license}.buyer_email) = lower(${place}::text COLLATE "C")`, buyerEmail];
+}
+
+/** What an export is limited to. */
+export function exported(names: Names, { productKey, reach }: ExportFilter): Condition[] {
+  return [[(place) => `${names.license}.product_key = ${place}`, productKey], ...ofReach(names, reach)];
+}
+
+function conditionsOf(names: Names, filter: LicenseFilter): Condition[] {
+  const { license } = names;
+  return [
+    [(place) => `${license}.license_key = ${place}`, filter.licenseKey],
+    [(place) => `${license}.enabled = ${place}`, filter.enabled],
+    ofBuyer(names, filter.buyerEmail),
+    ...exported(names, filter),
+  ];
+}
+
+/** Makes the reads of licenses. */
+export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
+  const { names } = source;
+  const { license, purchase } = names;
+  const columns = licenseColumns(names);
+  // A key is sold once.
+  const sale = (column: string): string =>
+    `(SELECT max(sale.${column}) FROM ${purchase} AS sale WHERE sale.license_key = ${license}.license_key)`;
+  const sold = `${columns}, ${sale('purchase_id')} AS "purchaseId", ${sale('refunded_at')} AS "refundedAt"`;
+  const get = prepareQuery(source, `SELECT ${columns} FROM ${license} WHERE license_key = $1`, fromRow);
+  const listed = prepareList(
+    source,
+    { select: sold, from: license, by: 'license_key' },
+    (row: SoldLicense) => row,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey),
+    async after(filter, licenseKey, limit) {
+      const { sql, values } = where(exported(names, filter), 2);
+      const text = `SELECT ${columns} FROM ${license} WHERE license_key > $1 AND ${sql}
+        ORDER BY license_key LIMIT $2::bigint`;
+      const rows = await source.rows(statementOf(text), [licenseKey, limit, ...values]);
+      return rows.map((row) => fromRow(row as never));
+    },
+    list: (filter, page) => listed.list(conditionsOf(names, filter), page),
+    count: (filter) => listed.count(conditionsOf(names, filter)),
+  };
+}
+
+type ChangedRow = License & { usesBefore: number; enabledBefore: boolean };
+
+/**
+ * The statement that changes a license, and keeps its history: whoever changes a key waits for those before, and
+ * finds it as they left it. It is the same rule as `changeLicense` of the domain, which gives it its parameters.
+ */
+function changeText({ license, product, licenseHistory }: Names): string {
+  return `WITH before AS (
+      SELECT license_key, uses, enabled FROM ${license}
+      WHERE license_key = $1 AND ($3::text IS NULL OR product_key = $3)
+        AND ($3 IS NOT NULL OR EXISTS (SELECT 1 FROM ${product} AS reached
+          WHERE reached.product_key = ${license}.product_key AND reached.account_id = $2))
+      FOR NO KEY UPDATE
+    ), changed AS (
+      UPDATE ${license} SET
+        uses = CASE WHEN before.uses <= 0 THEN before.uses + $4::bigint ELSE before.uses + $5::bigint END,
+        enabled = CASE WHEN before.enabled THEN $6::boolean ELSE $7::boolean END,
+        changes = changes + 1
+      FROM before WHERE ${license}.license_key = before.license_key
+      RETURNING ${licenseColumns({ license })}, ${license}.changes,
+        before.uses AS "usesBefore", before.enabled AS "enabledBefore"
+    ), kept AS (
+      INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
+        uses_after, enabled_after)
+      SELECT "licenseKey", changes, $8::bigint, $9::text, $10::text, "usesBefore", "enabledBefore", uses, enabled
+      FROM changed
+      WHERE $8 IS NOT NULL AND (uses <> "usesBefore" OR enabled <> "enabledBefore")
+    ), trimmed AS (
+      DELETE FROM ${licenseHistory} WHERE license_key = $1
+        AND number <= (SELECT changes FROM changed) - ${changesKept}
+    )
+    SELECT "licenseKey", "productKey", "buyerEmail", uses, enabled, "createdAt", "usesBefore", "enabledBefore"
+    FROM changed`;
+}
+
+/** Makes the table of licenses. */
+export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable> {
+  const { names } = source;
+  const { license } = names;
+  const add = prepareWrite(
+    source,
+    `INSERT INTO ${license} (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6)`,
+  );
+  const put = prepareWrite(
+    source,
+    `UPDATE ${license} SET product_key = $2, buyer_email = $3, uses = $4, enabled = $5, created_at = $6
+     WHERE license_key = $1`,
+  );
+  const valuesOf = ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }: License) =>
+    [licenseKey, productKey, buyerEmail, uses, enabled, createdAt] as const;
+  const change = prepareQuery(source, changeText(names), (row: ChangedRow) => {
+    const { usesBefore, enabledBefore, ...after } = row;
+    return { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
+  });
+  return {
+    ...licenseReads(source),
+    add: (added) => add(...valuesOf(added)),
+    put: (changed) => put(...valuesOf(changed)),
+    change({ reach, licenseKey, trigger, remembered }: LicenseChange) {
+      const states = [licenseTransitions.enabled[trigger], licenseTransitions.disabled[trigger]];
+      const [fromEnabled = false, fromDisabled = false] = states.map((state) => state === 'enabled');
+      const steps = [countAfter(0, trigger), countAfter(1, trigger) - 1] as const;
+      const { at = null, credential = null } = remembered ?? {};
+      return change.first(
+        licenseKey,
+        reach.accountId,
+        reach.productKey,
+        ...steps,
+        fromEnabled,
+        fromDisabled,
+        at,
+        trigger,
+        credential,
+      );
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import type { License } from '../../../domain/license.ts';
+import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
+import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
+import type { AwaitableTable } from '../../../service/tables.ts';
+import type { Names } from '../names.ts';
+import {
+  prepareList,
+  prepareQuery,
+  prepareWrite,
+  statementOf,
+  where,
+  type Condition,
+  type Source,
+  type WritingSource,
+} from '../statements.ts';
+import { exported, licenseColumns, ofBuyer } from './license.ts';
+
+type Row = Omit<License, 'createdAt'> & Omit<Purchase, 'licenseKey'> & { soldAt: number } & License;
+
+function fromRow({ purchaseId, soldAt, refundedAt, ...license }: Row): PurchaseWithLicense {
+  return { purchase: { purchaseId, licenseKey: license.licenseKey, createdAt: soldAt, refundedAt }, license };
+}
+
+function conditionsOf(names: Names, filter: PurchaseFilter): Condition[] {
+  const { license, purchase } = names;
+  return [
+    [(place) => `${license}.license_key = ${place}`, filter.licenseKey],
+    ofBuyer(names, filter.buyerEmail),
+    [(place) => `${purchase}.created_at >= ${place}`, filter.since],
+    [(place) => `${purchase}.created_at <= ${place}`, filter.until],
+    [(place) => `(${purchase}.refunded_at IS NOT NULL) = ${place}`, filter.refunded],
+    ...exported(names, filter),
+  ];
+}
+
+/** Makes the reads of purchases. */
+export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
+  const { names } = source;
+  const { license, purchase } = names;
+  const columns = `${purchase}.purchase_id AS "purchaseId", ${purchase}.created_at AS "soldAt",
+    ${purchase}.refunded_at AS "refundedAt", ${licenseColumns(names)}`;
+  const joined = `${purchase} JOIN ${license} ON ${license}.license_key = ${purchase}.license_key`;
+  const get = prepareQuery(
+    source,
+    `SELECT purchase_id AS "purchaseId", license_key AS "licenseKey", created_at AS "createdAt",
+       refunded_at AS "refundedAt" FROM ${purchase} WHERE purchase_id = $1`,
+    (row: Purchase) => row,
+  );
+  const by = `${purchase}.created_at DESC, ${purchase}.purchase_id DESC`;
+  const listed = prepareList(source, { select: columns, from: joined, by }, fromRow);
+  return {
+    get: (purchaseId) => get.first(purchaseId),
+    async after(filter, purchaseId, limit) {
+      const { sql, values } = where(exported(names, filter), 2);
+      const text = `SELECT ${columns} FROM ${joined} WHERE ${purchase}.purchase_id > $1 AND ${sql}
+        ORDER BY ${purchase}.purchase_id LIMIT $2::bigint`;
+      const rows = await source.rows(statementOf(text), [purchaseId, limit, ...values]);
+      return rows.map((row) => fromRow(row as never));
+    },
+    list: (filter, page) => listed.list(conditionsOf(names, filter), page),
+    count: (filter) => listed.count(conditionsOf(names, filter)),
+  };
+}
+
+/** Makes the table of purchases. */
+export function purchaseTable(source: WritingSource): AwaitableTable<PurchaseTable> {
+  const { purchase } = source.names;
+  const add = prepareWrite(
+    source,
+    `INSERT INTO ${purchase} (purchase_id, license_key, created_at, refunded_at) VALUES ($1, $2, $3, $4)`,
+  );
+  const put = prepareWrite(source, `UPDATE ${purchase} SET refunded_at = $2 WHERE purchase_id = $1`);
+  return {
+    ...purchaseReads(source),
+    add: ({ purchaseId, licenseKey, createdAt, refundedAt }) =>
+      add(purchaseId, licenseKey, createdAt, refundedAt),
+    put: ({ purchaseId, refundedAt }) => put(purchaseId, refundedAt),
+  };
+}

@@ -1,0 +1,74 @@
+import type { Cart, Quote } from '../../../domain/quote.ts';
+import type { Redemption } from '../../../domain/redemption.ts';
+import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
+import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+
+type Row = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
+
+const columns = 'order_id AS "order", coupon_id AS "couponId", cart, quote, redeemed_at AS "redeemedAt"';
+const fromRow = ({ cart, quote, ...row }: Row): Redemption => ({
+  ...row,
+  cart: JSON.parse(cart) as Cart,
+  quote: JSON.parse(quote) as Quote,
+});
+
+/** Makes the reads of redemptions. */
+export function redemptionReads(source: Source): AwaitableTable<RedemptionReads> {
+  const { redemption, redemptionCount } = source.names;
+  const select = `SELECT ${columns} FROM ${redemption}`;
+  const get = prepareQuery(source, `${select} WHERE account_id = $1 AND order_id = $2`, fromRow);
+  const countOf = prepareQuery(
+    source,
+    `SELECT count FROM ${redemptionCount} WHERE account_id = $1 AND coupon_id = $2`,
+    ({ count }: { count: number }) => count,
+  );
+  const listOf = prepareQuery(
+    source,
+    `${select} WHERE account_id = $1 AND coupon_id = $2 ORDER BY id LIMIT $3::bigint OFFSET $4::bigint`,
+    fromRow,
+  );
+  const ordersOf = prepareQuery(
+    source,
+    `SELECT order_id AS "order" FROM ${redemption} WHERE account_id = $1 AND coupon_id = $2
+     ORDER BY id DESC LIMIT $3::bigint`,
+    ({ order }: { order: string }) => order,
+  );
+  return {
+    get: (accountId, order) => get.first(accountId, order),
+    countOf: async (accountId, couponId) => (await countOf.first(accountId, couponId)) ?? 0,
+    listOf: (accountId, couponId, { limit, offset }) => listOf.all(accountId, couponId, limit, offset),
+    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+  };
+}
+
+/** Makes the table of redemptions, which counts those of each coupon. */
+export function redemptionTable(source: WritingSource): AuthorityTable<RedemptionTable> {
+  const { redemption, redemptionCount } = source.names;
+  const add = prepareWrite(
+    source,
+    `WITH added AS (
+       INSERT INTO ${redemption} (account_id, order_id, coupon_id, cart, quote, redeemed_at)
+       VALUES ($1, $2, $3, $4, $5, $6) RETURNING account_id, coupon_id
+     )
+     INSERT INTO ${redemptionCount} AS redeemed (account_id, coupon_id, count)
+     SELECT account_id, coupon_id, 1 FROM added
+     ON CONFLICT (account_id, coupon_id) DO UPDATE SET count = redeemed.count + 1`,
+  );
+  const remove = prepareQuery(
+    source,
+    `WITH removed AS (
+       DELETE FROM ${redemption} WHERE account_id = $1 AND order_id = $2 RETURNING account_id, coupon_id
+     )
+     UPDATE ${redemptionCount} AS redeemed SET count = redeemed.count - 1 FROM removed
+     WHERE redeemed.account_id = removed.account_id AND redeemed.coupon_id = removed.coupon_id
+     RETURNING 1`,
+    () => true,
+  );
+  return {
+    ...redemptionReads(source),
+    add: (accountId, { order, couponId, cart, quote, redeemedAt }) =>
+      add(accountId, order, couponId, JSON.stringify(cart), JSON.stringify(quote), redeemedAt),
+    remove: async (accountId, order) => (await remove.first(accountId, order)) !== null,
+  };
+}

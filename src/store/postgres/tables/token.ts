@@ -1,0 +1,51 @@
+import type { Token } from '../../../domain/token.ts';
+import type { TokenReads, TokenTable } from '../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
+import { prepareList, prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+import { ofAccount } from './reach.ts';
+
+const columns = `token_id AS "tokenId", scopes, product_key AS "productKey", account_id AS "accountId", label,
+  created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt"`;
+const fromRow = (row: Omit<Token, 'scopes'> & { scopes: string }): Token => ({
+  ...row,
+  scopes: row.scopes.split(' ').filter(Boolean),
+});
+
+/** Makes the reads of tokens. */
+export function tokenReads(source: Source): AwaitableTable<TokenReads> {
+  const { token } = source.names;
+  const get = prepareQuery(source, `SELECT ${columns} FROM ${token} WHERE token_id = $1`, fromRow);
+  const byDigest = prepareQuery(source, `SELECT ${columns} FROM ${token} WHERE digest = $1`, fromRow);
+  const listed = prepareList(source, { select: columns, from: token, by: 'token_id' }, fromRow);
+  return {
+    get: (tokenId) => get.first(tokenId),
+    byDigest: (digest) => byDigest.first(digest),
+    list: ({ reach }, page) => listed.list([ofAccount(reach)], page),
+    count: ({ reach }) => listed.count([ofAccount(reach)]),
+  };
+}
+
+/** Makes the table of tokens. */
+export function tokenTable(source: WritingSource): AuthorityTable<TokenTable> {
+  const { token } = source.names;
+  const add = prepareWrite(
+    source,
+    `INSERT INTO ${token} (token_id, digest, scopes, product_key, account_id, label, created_at, last_used_at,
+       expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  );
+  const setLastUsed = prepareWrite(
+    source,
+    `UPDATE ${token} SET last_used_at = $2 WHERE token_id = $1 AND coalesce(last_used_at, 0) < $2`,
+  );
+  const remove = prepareWrite(source, `DELETE FROM ${token} WHERE token_id = $1`);
+  return {
+    ...tokenReads(source),
+    add({ tokenId, scopes, productKey, accountId, label, createdAt, lastUsedAt, expiresAt }, digest) {
+      const owner = [productKey, accountId, label] as const;
+      add(tokenId, digest, scopes.join(' '), ...owner, createdAt, lastUsedAt, expiresAt);
+    },
+    setLastUsed: (tokenId, at) => setLastUsed(tokenId, at),
+    remove: (tokenId) => remove(tokenId),
+  };
+}

@@ -1,0 +1,120 @@
+import { refuse } from '../../domain/problem.ts';
+import { StorageError, type Clock, type Random, type WriterContext } from '../../service/ports.ts';
+import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
+import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
+import { CommitInDoubt, type Connection } from './connection.ts';
+import type { Database } from './database.ts';
+import { KeyInUse, sqlState, storageErrorOf, transactionFault } from './faults.ts';
+import { isAuthorityUseCase, prepareLocks, type AuthorityUseCase, type LockPlan } from './locks.ts';
+
+/** How the writer runs use cases. */
+export type PostgresRun = {
+  run: (
+    transaction: AuthorityTransaction,
+    request: WriteRequest<AuthorityUseCase>,
+    context: WriterContext,
+  ) => Awaitable<unknown>;
+  isRefusal: (result: unknown) => boolean;
+  /** Called once for each try, with the time of the database (epoch ms) after the locks; null: it was not asked. */
+  context: (databaseNow: number | null) => WriterContext;
+  clock: Pick<Clock, 'sleep'>;
+  random: Pick<Random, 'draw'>;
+  /** A write is begun again, because of this. */
+  onRepeat: (reason: 'conflict' | 'away' | 'doubt') => void;
+};
+
+/** How often a write is begun at most, and how long the first wait before another try is, in ms; each is twice as long. */
+const tries = 6;
+const firstWaitMs = 15;
+
+/** Those that send one statement, without an idempotency key: they need neither BEGIN nor COMMIT. */
+const ofOneStatement: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
+
+/** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
+export class PostgresWriter implements Writer {
+  readonly #database: Database;
+  readonly #how: PostgresRun;
+  readonly #locksOf: LockPlan;
+
+  constructor(database: Database, how: PostgresRun) {
+    this.#database = database;
+    this.#how = how;
+    this.#locksOf = prepareLocks(database.names);
+  }
+
+  /**
+   * Rejects with `StorageError`. What was surely not done is begun again some times, and so is what is in doubt under
+   * an idempotency key, which tells whether it was done.
+   */
+  async write<Name extends UseCaseName>(
+    name: Name,
+    command: WriteRequest<Name>['command'],
+    writeOptions: WriteRequest['writeOptions'] = {},
+  ): Promise<CommandResult<Name>> {
+    if (!isAuthorityUseCase(name)) throw new Error(`an authority does not write ${name}`);
+    // The compiler cannot see that a name and its command, or its result, belong together.
+    const request = { name, command, writeOptions } as unknown as WriteRequest<AuthorityUseCase>;
+    return (await this.#repeat(request)) as CommandResult<Name>;
+  }
+
+  async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    let isInDoubt = false;
+    for (let count = 1; ; count += 1) {
+      try {
+        return await this.#try(request);
+      } catch (error) {
+        if (error instanceof KeyInUse) return keyInUse();
+        const reason = error instanceof CommitInDoubt ? 'doubt' : reasonToRepeat(error);
+        isInDoubt ||= reason === 'doubt';
+        const isLast = count === tries || (isInDoubt && (request.writeOptions.idempotency ?? null) === null);
+        if (reason === null || isLast)
+          throw isInDoubt ? new StorageError('unknown', error) : lastError(error);
+        this.#how.onRepeat(reason);
+      }
+      const { clock, random } = this.#how;
+      const waitMs = firstWaitMs * 2 ** (count - 1);
+      await clock.sleep(waitMs * (0.5 + random.draw()), new AbortController().signal);
+    }
+  }
+
+  async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    return await this.#database.lend(async (connection) => {
+      const { idempotency = null } = request.writeOptions;
+      const { run, context } = this.#how;
+      if (idempotency === null && ofOneStatement.has(request.name)) {
+        return await connection.autocommit(
+          async (transaction) => await run(transaction, request, context(null)),
+        );
+      }
+      const locks = this.#locksOf(request.name, request.command);
+      return await this.#transact(connection, request, await connection.begin(idempotency, locks));
+    });
+  }
+
+  async #transact(
+    connection: Connection,
+    request: WriteRequest<AuthorityUseCase>,
+    databaseNow: number,
+  ): Promise<unknown> {
+    const { run, isRefusal, context } = this.#how;
+    const result = await run(connection.transaction, request, context(databaseNow));
+    if (isRefusal(result)) await connection.rollback();
+    else await connection.commit();
+    return result;
+  }
+}
+
+function reasonToRepeat(error: unknown): 'conflict' | 'away' | null {
+  const fault = transactionFault(error);
+  if (fault === 'repeat') return 'conflict';
+  return fault === 'away' ? 'away' : null;
+}
+
+/** What could not be done however often it was tried. Only a constraint that holds for ever is a fault of ours. */
+function lastError(error: unknown): unknown {
+  return sqlState(error) === '23505' ? error : storageErrorOf(error);
+}
+
+function keyInUse(): ReturnType<typeof refuse> {
+  return refuse('idempotency_key_in_use', 'The first request with this key has not been answered yet.');
+}
