@@ -78,6 +78,11 @@ export class Connection implements WritingSource {
     return Number(row?.['now']);
   }
 
+  /** Runs statements of no table, one after the other. */
+  async execute(text: string): Promise<void> {
+    await this.#control(text);
+  }
+
   /** Commits; throws `CommitInDoubt` when nobody can tell, and otherwise when nothing was committed. */
   async commit(): Promise<void> {
     let command: string;

@@ -91,10 +91,10 @@ export class Database implements AsyncDisposable {
   }
 
   /** Sends a query of no table. */
-  async query(text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> {
+  readonly query = async (text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> => {
     const { rows } = await this.#pool.query<Row>(text, [...values]);
     return rows;
-  }
+  };
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool.end();

@@ -118,10 +118,11 @@ function changeText({ license, product, licenseHistory }: Names): string {
 export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable> {
   const { names } = source;
   const { license } = names;
-  const add = prepareWrite(
+  const add = prepareQuery(
     source,
     `INSERT INTO ${license} (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6)`,
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
+    () => true,
   );
   const put = prepareWrite(
     source,
@@ -136,7 +137,7 @@ export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable
   });
   return {
     ...licenseReads(source),
-    add: (added) => add(...valuesOf(added)),
+    add: async (added) => (await add.first(...valuesOf(added))) !== null,
     put: (changed) => put(...valuesOf(changed)),
     change({ reach, licenseKey, trigger, remembered }: LicenseChange) {
       const states = [licenseTransitions.enabled[trigger], licenseTransitions.disabled[trigger]];
