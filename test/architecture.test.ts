@@ -144,8 +144,13 @@ const waitingInTheDomain: Rule = (tree) =>
 // --- Names of the wire.
 
 const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
-/** Where names of the wire and of files are at home. The command line speaks JSON and configuration. */
-const speaksWire = /^(?:client|config|cli|daemon)\/|^http\/wire\/|\/wire\.ts$/;
+/**
+ * Where names of the wire and of files are at home. The command line speaks JSON and configuration, the driver of
+ * PostgreSQL in names of its own.
+ */
+const speaksWire = /^(?:client|config|cli|daemon)\/|^http\/wire\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
+
+const problemTables = new Set(['domain/problem-table.ts', 'domain/server-problems.ts']);
 
 /** Words of the domain, states and codes of problems, are written as in the contract wherever they stand. */
 const strayWireNames: Rule = (tree) => {
@@ -154,7 +159,7 @@ const strayWireNames: Rule = (tree) => {
     return typeof name === 'string' && snakeCase.test(name) ? [{ ...place, name }] : [];
   });
   const isWord = ({ path, folder, node }: Place): boolean =>
-    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : path === 'domain/problem-table.ts';
+    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.has(path);
   const words = new Set(found.filter(isWord).map(({ name }) => name));
   return found
     .filter(({ path, node, name }) => node.type !== 'Literal' && !speaksWire.test(path) && !words.has(name))

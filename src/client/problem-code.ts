@@ -55,7 +55,7 @@ export type ProblemCode =
   | 'starting'
   | 'draining'
   | 'storage_failed'
-  | 'storage_full'
   | 'storage_unavailable'
   | 'outcome_unknown'
+  | 'storage_full'
   | 'loop_detected';

@@ -1,3 +1,5 @@
+import { serverProblems } from './server-problems.ts';
+
 /*
  * The table of problems: code → HTTP status, title (RFC 9457) and what a caller or operator can do about it.
  * Answers are made from it, and so are src/http/PROBLEMS.md and `latchkey explain`, with problem-causes.ts.
@@ -245,66 +247,11 @@ const table = {
     title: 'The headers are too large',
     remedy: 'Send fewer or shorter headers, or raise limits.header_bytes and limits.header_count.',
   },
-  internal_error: {
-    status: 500,
-    title: 'Something failed here',
-    remedy: 'Look for the request_id in the log, and report what it says.',
-  },
-  coupons_not_configured: {
-    status: 501,
-    title: 'Coupons are not configured',
-    remedy: 'Set upstream.api_key.',
-  },
-  upstream_unreachable: {
-    status: 503,
-    title: 'The upstream cannot be reached',
-    remedy: 'Try again later. Nothing was changed, and nothing is known here to answer from.',
-  },
-  verdict_expired: {
-    status: 503,
-    title: 'The last answer of the upstream is too old',
-    remedy: 'Reconnect the agent to its upstream: the key is past freshness.grace.',
-  },
-  starting: {
-    status: 503,
-    title: 'Starting',
-    remedy: 'Try again after Retry-After.',
-  },
-  draining: {
-    status: 503,
-    title: 'Shutting down',
-    remedy: 'Try again after Retry-After, once it has been restarted.',
-  },
-  storage_failed: {
-    status: 503,
-    title: 'The storage failed',
-    remedy: 'Repair the disk: the process ends with exit code 74 for its supervisor. Nothing was changed.',
-  },
-  storage_unavailable: {
-    status: 503,
-    title: 'The database cannot be used',
-    remedy: 'Try again later. Nothing was changed; it goes on by itself once the database is there again.',
-  },
-  outcome_unknown: {
-    status: 503,
-    title: 'Nobody can tell whether it was done',
-    remedy:
-      'Look whether it was done before it is sent again. Under an Idempotency-Key it can be sent again at once.',
-  },
-  storage_full: {
-    status: 507,
-    title: 'The storage is full',
-    remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying goes on.',
-  },
-  loop_detected: {
-    status: 508,
-    title: 'This agent has asked itself',
-    remedy:
-      'Set upstream.connect_to: the name in upstream.base_url leads to this very agent. Nothing was changed.',
-  },
 } as const;
 
-export type ProblemCode = keyof typeof table;
+export type ProblemCode = keyof typeof table | keyof typeof serverProblems;
 
-export const problems: Readonly<Record<ProblemCode, { status: number; title: string; remedy: string }>> =
-  table;
+export const problems: Readonly<Record<ProblemCode, { status: number; title: string; remedy: string }>> = {
+  ...table,
+  ...serverProblems,
+};

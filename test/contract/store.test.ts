@@ -5,14 +5,12 @@ import { quoteCart } from '../../src/domain/quote.ts';
 import type { Redemption } from '../../src/domain/redemption.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';
 import {
-  account,
   at,
   givenLicense,
   givenObservation,
   givenOperation,
   givenStore,
   page,
-  product,
 } from '../support/store-given.ts';
 
 const terms: CouponTerms = {
@@ -25,121 +23,6 @@ const terms: CouponTerms = {
   usageLimit: 3,
   notes: null,
 };
-
-test('an account is found by its id and by the digest of its key', async () => {
-  await using store = givenStore();
-  const { accounts } = store.writing.transaction;
-  accounts.add(account, 'digest-1');
-  accounts.setKeyDigest('default', 'digest-2');
-  expect(store.reading.reader.accounts.get('default')).toEqual(account);
-  expect(store.reading.reader.accounts.byKeyDigest('digest-1')).toBeNull();
-  expect(store.reading.reader.accounts.byKeyDigest('digest-2')).toEqual(account);
-  expect(accounts.list({}, page)).toStrictEqual([account]);
-  expect(accounts.count({})).toBe(1);
-});
-
-test('a product is found by its key and by the digest of its secret', async () => {
-  await using store = givenStore();
-  const { accounts, products } = store.writing.transaction;
-  accounts.add(account, 'digest');
-  products.add(product, 'secret-1');
-  products.add({ ...product, productKey: 'abc', recurring: true }, 'secret-2');
-  products.setSecretDigest('press', 'secret-3');
-  expect(products.get('abc')).toStrictEqual({ ...product, productKey: 'abc', recurring: true });
-  expect(products.bySecretDigest('secret-1')).toBeNull();
-  expect(products.bySecretDigest('secret-3')).toStrictEqual(product);
-  expect(products.list({}, { limit: 1, offset: 1 })).toStrictEqual([product]);
-  expect(products.count({})).toBe(2);
-});
-
-test('a collection keeps its products in their order', async () => {
-  await using store = givenStore();
-  const { accounts, collections, products } = store.writing.transaction;
-  accounts.add(account, 'digest');
-  products.add(product, 'secret-1');
-  products.add({ ...product, productKey: 'abc' }, 'secret-2');
-  const collection = { collectionId: 'c', accountId: 'default', name: 'C', productKeys: ['press', 'abc'] };
-  collections.add(collection);
-  expect(collections.get('c')).toStrictEqual(collection);
-  expect(collections.get('d')).toBeNull();
-});
-
-test('licenses are put, changed, and listed by any filter', async () => {
-  await using store = givenStore();
-  const { accounts, licenses, products } = store.writing.transaction;
-  accounts.add(account, 'digest');
-  products.add(product, 'secret-1');
-  products.add({ ...product, productKey: 'abc' }, 'secret-2');
-  const one = givenLicense();
-  const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
-  const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
-  for (const license of [three, two, one]) licenses.add({ ...license, uses: 0, enabled: !license.enabled });
-  for (const license of [three, two, one]) licenses.setState(license);
-  expect(licenses.get('KEY-2')).toStrictEqual(two);
-  expect(licenses.get('KEY-4')).toBeNull();
-  const cases = [
-    [{}, [one, two, three]],
-    [{ productKey: 'press' }, [one, two]],
-    [{ enabled: true }, [one, three]],
-    [{ buyerEmail: 'B@Example.com' }, [three]],
-    [{ licenseKey: 'KEY-2' }, [two]],
-    [{ licenseKey: 'KEY-2', enabled: true }, []],
-    [{ reach: { accountId: 'default', productKey: null } }, [one, two, three]],
-    [{ reach: { accountId: 'default', productKey: 'abc' }, productKey: 'press' }, []],
-    [{ reach: { accountId: 'other', productKey: null }, licenseKey: 'KEY-2' }, []],
-    [{ productKey: 'press', enabled: false }, [two]],
-    [{ productKey: 'press', buyerEmail: 'b@example.com' }, []],
-    [{ productKey: undefined, enabled: undefined, buyerEmail: 'a@example.com' }, [one, two]],
-  ] as const;
-  const unsold = { purchaseId: null, refundedAt: null };
-  for (const [filter, expected] of cases) {
-    const listed = expected.map((license) => ({ ...license, ...unsold }));
-    expect(licenses.list(filter, page)).toStrictEqual(listed);
-    expect(licenses.count(filter)).toBe(expected.length);
-  }
-  expect(licenses.list({}, { limit: 1, offset: 1 })).toStrictEqual([{ ...two, ...unsold }]);
-});
-
-test('a purchase keeps when it was refunded', async () => {
-  await using store = givenStore();
-  const { accounts, licenses, products, purchases } = store.writing.transaction;
-  accounts.add(account, 'digest');
-  products.add(product, 'secret');
-  licenses.add(givenLicense());
-  const purchase = { purchaseId: 'p', licenseKey: 'KEY-1', createdAt: at, refundedAt: null };
-  purchases.add(purchase);
-  expect(purchases.get('p')).toStrictEqual(purchase);
-  purchases.put({ ...purchase, refundedAt: at + 1 });
-  expect(purchases.get('p')).toStrictEqual({ ...purchase, refundedAt: at + 1 });
-});
-
-test('a coupon code is one per account, whatever its letter case', async () => {
-  await using store = givenStore();
-  const { accounts, coupons } = store.writing.transaction;
-  accounts.add(account, 'digest-1');
-  accounts.add({ ...account, accountId: 'other' }, 'digest-2');
-  const coupon = coupons.add('default', terms);
-  expect(coupon).toStrictEqual({ ...terms, id: 1 });
-  expect(coupons.byCode('default', 'SPRING')).toStrictEqual(coupon);
-  expect(() => coupons.add('default', { ...terms, code: 'sprinG' })).toThrow(/UNIQUE/);
-  expect(coupons.add('other', terms).id).toBe(2);
-  expect(coupons.get('other', 1)).toBeNull();
-  expect(coupons.count('default')).toBe(1);
-});
-
-test('a coupon keeps its scope and its discount', async () => {
-  await using store = givenStore();
-  const { accounts, collections, coupons, products } = store.writing.transaction;
-  accounts.add(account, 'digest');
-  products.add(product, 'secret');
-  collections.add({ collectionId: 'c', accountId: 'default', name: 'C', productKeys: [] });
-  const added = [
-    coupons.add('default', { ...terms, scope: { type: 'single', productKey: 'press' } }),
-    coupons.add('default', { ...terms, code: 'b', scope: { type: 'collection', collectionId: 'c' } }),
-    coupons.add('default', { ...terms, code: 'c', discount: { type: 'amount', amountOff: 250 } }),
-  ];
-  expect(coupons.list('default', page)).toStrictEqual(added);
-});
 
 test('a mirrored coupon is found by its id and by its code, in any letter case', async () => {
   await using store = givenStore();
@@ -185,37 +68,6 @@ function givenRedemption(changes: Partial<Redemption> = {}): Redemption {
   return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
 }
 
-test('a redemption is found by its account and order, and counted by its coupon', async () => {
-  await using store = givenStore();
-  const { redemptions } = store.writing.transaction;
-  const [one, two] = [givenRedemption(), givenRedemption({ order: 'A-2' })];
-  for (const redemption of [one, two]) redemptions.add('default', redemption);
-  redemptions.add('default', givenRedemption({ order: 'A-3', couponId: 4 }));
-  redemptions.add('other', givenRedemption());
-  expect(redemptions.get('default', 'A-1')).toStrictEqual(one);
-  expect(redemptions.get('other', 'A-2')).toBeNull();
-  expect(redemptions.countOf('default', 3)).toBe(2);
-  expect(redemptions.countOf('default', 5)).toBe(0);
-  expect(redemptions.listOf('default', 3, page)).toStrictEqual([one, two]);
-  expect(redemptions.listOf('default', 3, { limit: 1, offset: 1 })).toStrictEqual([two]);
-  expect(redemptions.ordersOf('default', 3, 10)).toEqual(['A-2', 'A-1']);
-  expect(redemptions.ordersOf('default', 3, 1)).toEqual(['A-2']);
-  expect(() => redemptions.add('default', givenRedemption({ couponId: 9 }))).toThrow(/UNIQUE/);
-});
-
-test('a redemption that is removed is counted no more', async () => {
-  await using store = givenStore();
-  const { redemptions } = store.writing.transaction;
-  redemptions.add('default', givenRedemption());
-  expect(redemptions.remove('other', 'A-1')).toBe(false);
-  expect(redemptions.remove('default', 'A-1')).toBe(true);
-  expect(redemptions.remove('default', 'A-1')).toBe(false);
-  expect(redemptions.get('default', 'A-1')).toBeNull();
-  expect(redemptions.countOf('default', 3)).toBe(0);
-  redemptions.add('default', givenRedemption());
-  expect(redemptions.countOf('default', 3)).toBe(1);
-});
-
 test('the redemptions of a coupon go along when it gets another id', async () => {
   await using store = givenStore();
   const { redemptions } = store.writing.transaction;
@@ -227,32 +79,6 @@ test('the redemptions of a coupon go along when it gets another id', async () =>
   expect(redemptions.countOf('default', 7)).toBe(2);
   expect(redemptions.countOf('default', -1)).toBe(0);
   expect(redemptions.countOf('other', -1)).toBe(1);
-});
-
-test('a token is found by its digest until it is removed', async () => {
-  await using store = givenStore();
-  const { tokens } = store.writing.transaction;
-  const token = {
-    tokenId: 't',
-    scopes: ['verify', 'coupons:read'],
-    productKey: 'press',
-    accountId: null,
-    label: 'shop',
-    createdAt: at,
-    lastUsedAt: null,
-    expiresAt: at + 9,
-  };
-  tokens.add(token, 'digest');
-  tokens.add({ ...token, tokenId: 'u', scopes: [] }, 'digest-2');
-  expect(tokens.byDigest('digest')).toStrictEqual(token);
-  expect(tokens.get('u')?.scopes).toEqual([]);
-  tokens.setLastUsed('t', at + 5);
-  tokens.setLastUsed('t', at + 4);
-  expect(tokens.get('t')).toStrictEqual({ ...token, lastUsedAt: at + 5 });
-  tokens.remove('t');
-  expect(tokens.byDigest('digest')).toBeNull();
-  expect(tokens.list({}, page)).toHaveLength(1);
-  expect(tokens.count({})).toBe(1);
 });
 
 test('an observation keeps what the upstream said apart from what is shown here', async () => {
@@ -452,29 +278,6 @@ test('an operation that is not in the outbox cannot be put', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;
   expect(() => operations.put({ ...givenOperation({ id: 'gone' }), seq: 1 })).toThrow('no operation gone');
-});
-
-test('a stored answer is given again until it is pruned', async () => {
-  await using store = givenStore();
-  const { idempotency } = store.writing.transaction;
-  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: null }, at, unchanged: true });
-  idempotency.put('c', 'k', { fingerprint: 'f', value: { ok: true, value: [1] }, at, unchanged: false });
-  expect(idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
-  expect(idempotency.get('d', 'k')).toBeNull();
-  expect(idempotency.unchangedCount()).toBe(0);
-  idempotency.put('c', 'later', { fingerprint: 'f', value: null, at: at + 1, unchanged: false });
-  expect([idempotency.prune(at + 2, 1), idempotency.get('c', 'k')]).toEqual([1, null]);
-  expect(idempotency.get('c', 'later')).not.toBeNull();
-  expect([idempotency.prune(at + 2, 10), idempotency.prune(at + 2, 10)]).toEqual([1, 0]);
-});
-
-test('a setting is the value that was set last', async () => {
-  await using store = givenStore();
-  const { settings } = store.writing.transaction;
-  expect(settings.get('instance')).toBeNull();
-  settings.set('instance', 'a');
-  settings.set('instance', 'b');
-  expect(store.reading.reader.settings.get('instance')).toBe('b');
 });
 
 test('an act on record is neither changed nor removed', async () => {

@@ -2,7 +2,8 @@ import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Database, type DatabaseAddress, type DatabaseSettings } from '../../src/store/postgres/database.ts';
+import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
+import { Database, type DatabaseSettings } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { freePort } from './free-port.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -22,8 +23,9 @@ const programs = installedPrograms();
 /** Whether there is a PostgreSQL to test with; what needs one is skipped otherwise. */
 export const hasPostgres: boolean = programs !== null;
 
-if (!hasPostgres)
-  console.warn('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.');
+if (!hasPostgres) {
+  process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
+}
 
 /** A server of its own in a temporary directory, on loopback and a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
@@ -86,7 +88,11 @@ export async function startPostgres(): Promise<PostgresServer> {
   starting.defer(() => stop('immediate').catch(() => undefined));
   const owned = starting.move();
   const address: DatabaseAddress = {
-    ...{ host: directory, port, user: 'owner', password: 'secret', database: 'postgres' },
+    host: directory,
+    port,
+    user: 'owner',
+    password: 'secret',
+    database: 'postgres',
     tls: null,
   };
   let made = 0;

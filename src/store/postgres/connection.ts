@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { AuthorityTransaction } from '../../service/tables.ts';
+import { unlimited } from './client.ts';
 import { isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
 import type { Names } from './names.ts';
 import { statementOf, type Row, type SqlValue, type Statement, type WritingSource } from './statements.ts';
@@ -78,9 +79,9 @@ export class Connection implements WritingSource {
     return Number(row?.['now']);
   }
 
-  /** Runs statements of no table, one after the other. */
+  /** Runs statements of no table, one after the other, however long they take. */
   async execute(text: string): Promise<void> {
-    await this.#control(text);
+    await this.#client.query(unlimited(text));
   }
 
   /** Commits; throws `CommitInDoubt` when nobody can tell, and otherwise when nothing was committed. */

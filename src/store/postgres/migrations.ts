@@ -88,10 +88,10 @@ async function takeSteps(connection: Connection, steps: readonly Migration[]): P
   const { names } = connection;
   await connection.begin(null, []);
   await connection.execute(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`);
-  await connection.rows(advisory(names, 'migration'), []);
+  await connection.execute(advisory(names, 'migration').text);
   await connection.execute(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
   // Another copy may have taken them meanwhile.
-  const query: Asking['query'] = (text, values = []) => connection.rows({ name: '', text }, values);
+  const query: Asking['query'] = (text, values) => connection.rows({ name: '', text }, values ?? []);
   const present = await appliedIn({ names, query });
   refuseNewer(present, steps);
   if (present === null) await connection.execute(await beginnings(names, query));

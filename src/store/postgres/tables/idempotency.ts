@@ -35,12 +35,20 @@ export function idempotencyTable(source: WritingSource): AuthorityTable<Idempote
        at = excluded.at, unchanged = excluded.unchanged`,
   );
   const remove = prepareWrite(source, `DELETE FROM ${idempotency} WHERE credential = $1 AND key = $2`);
-  const prune = prepareWrite(source, `DELETE FROM ${idempotency} WHERE at < $1`);
+  const prune = prepareQuery(
+    source,
+    `WITH pruned AS (
+       DELETE FROM ${idempotency} WHERE (credential, key) IN
+         (SELECT credential, key FROM ${idempotency} WHERE at < $1 ORDER BY at LIMIT $2::bigint)
+       RETURNING 1
+     ) SELECT count(*) AS count FROM pruned`,
+    ({ count }: { count: number }) => count,
+  );
   return {
     ...idempotencyReads(source),
     put: (credential, key, { fingerprint, value, at, unchanged }) =>
       put(credential, key, fingerprint, JSON.stringify(value), at, unchanged),
     remove: (credential, key) => remove(credential, key),
-    prune: (before) => prune(before),
+    prune: async (before, limit) => (await prune.first(before, limit)) ?? 0,
   };
 }

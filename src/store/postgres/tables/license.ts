@@ -124,21 +124,19 @@ export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
     () => true,
   );
-  const put = prepareWrite(
+  const setState = prepareWrite(
     source,
-    `UPDATE ${license} SET product_key = $2, buyer_email = $3, uses = $4, enabled = $5, created_at = $6
-     WHERE license_key = $1`,
+    `UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`,
   );
-  const valuesOf = ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }: License) =>
-    [licenseKey, productKey, buyerEmail, uses, enabled, createdAt] as const;
   const change = prepareQuery(source, changeText(names), (row: ChangedRow) => {
     const { usesBefore, enabledBefore, ...after } = row;
     return { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
   });
   return {
     ...licenseReads(source),
-    add: async (added) => (await add.first(...valuesOf(added))) !== null,
-    put: (changed) => put(...valuesOf(changed)),
+    add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
+      (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
+    setState: ({ licenseKey, uses, enabled }) => setState(licenseKey, uses, enabled),
     change({ reach, licenseKey, trigger, remembered }: LicenseChange) {
       const states = [licenseTransitions.enabled[trigger], licenseTransitions.disabled[trigger]];
       const [fromEnabled = false, fromDisabled = false] = states.map((state) => state === 'enabled');

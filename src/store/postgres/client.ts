@@ -1,0 +1,73 @@
+import { types, type ClientConfig, type PoolConfig, type QueryConfig } from 'pg';
+
+/** Where a database is, as its URL says. */
+export type DatabaseAddress = {
+  /** A name or an address, or the directory of a Unix socket. */
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+  /** Null: no TLS. Otherwise the certificate of the server is checked, with its name. */
+  tls: { ca: string | null } | null;
+};
+
+/** How long another transaction is waited for, in ms: for a row, and for an idempotency key. */
+const lockTimeoutMs = 2_000;
+/** How long a connection is waited for, in ms: a free one, or that a new one is made. */
+const connectTimeoutMs = 5_000;
+/** By how much the deadline of this side is later than that of the server, which is the kinder one, in ms. */
+const silenceMs = 1_000;
+/** Connections are renewed, so that each copy finds its way back to a database that has moved. */
+const lifetimeS = 3_600;
+/** Timers of Node take no more (24 days). */
+const longestTimerMs = 2 ** 31 - 1;
+
+const bigint = 20;
+
+/** Numbers of 64 bits are read as numbers: times, counts, amounts of cents and ids are far below 2^53. */
+const numbers = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === bigint ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+};
+
+/** What the driver is told of one connection: everything, so that it asks neither `PGHOST` and others nor `~/.pgpass`. */
+export function clientConfig({ tls, password, ...address }: DatabaseAddress): ClientConfig {
+  const ca = tls?.ca ?? null;
+  return {
+    ...address,
+    password: () => password,
+    ssl: tls === null ? false : { rejectUnauthorized: true, ...(ca !== null && { ca }) },
+    keepAlive: true,
+    application_name: 'latchkey',
+  };
+}
+
+/** What the driver is told of a pool of pipelined connections. */
+export function poolConfig(address: DatabaseAddress, statementTimeoutMs: number): PoolConfig {
+  return {
+    ...clientConfig(address),
+    pipeline: true,
+    types: numbers,
+    connectionTimeoutMillis: connectTimeoutMs,
+    // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.
+    query_timeout: statementTimeoutMs + silenceMs,
+    maxLifetimeSeconds: lifetimeS,
+    // It is waited for, whatever its type says.
+    onConnect: (client) => client.query(sessionSettings(statementTimeoutMs)) as unknown as void,
+  };
+}
+
+/** A query that may take as long as it takes. */
+export function unlimited(text: string): QueryConfig {
+  const query: QueryConfig & { query_timeout: number } = { text, query_timeout: longestTimerMs };
+  return query;
+}
+
+/** For what the server is to end by itself. A pooler may lose them: what they guard is guarded here as well. */
+function sessionSettings(statementTimeoutMs: number): string {
+  return `SET statement_timeout = ${statementTimeoutMs};
+    SET lock_timeout = ${Math.min(lockTimeoutMs, statementTimeoutMs)};
+    SET idle_in_transaction_session_timeout = ${statementTimeoutMs + silenceMs};
+    SET synchronous_commit = on; SET timezone = 'UTC'`;
+}

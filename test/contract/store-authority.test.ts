@@ -1,0 +1,487 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { CouponTerms } from '../../src/domain/coupon.ts';
+import { changeLicense, type License, type LicenseTrigger } from '../../src/domain/license.ts';
+import { quoteCart } from '../../src/domain/quote.ts';
+import type { Redemption } from '../../src/domain/redemption.ts';
+import { engines, type AuthorityStore, type Engine } from '../support/authority-store.ts';
+import { givenCart, givenCoupon } from '../support/coupon-given.ts';
+import { account, at, givenLicense, page, product } from '../support/store-given.ts';
+
+const terms: CouponTerms = {
+  scope: { type: 'multi' },
+  discount: { type: 'percent', percentOff: 12.5 },
+  code: 'Spring',
+  startAt: null,
+  endAt: at,
+  minimumPurchaseAmount: 500,
+  usageLimit: 3,
+  notes: null,
+};
+
+/** An account with the products press and abc. */
+async function catalogue(store: AuthorityStore): Promise<void> {
+  await store.write(async ({ accounts, products }) => {
+    await accounts.add(account, 'digest');
+    await products.add(product, 'secret-1');
+    await products.add({ ...product, productKey: 'abc' }, 'secret-2');
+  });
+}
+
+async function add(store: AuthorityStore, ...licenses: readonly License[]): Promise<void> {
+  await store.write(async (transaction) => {
+    for (const license of licenses) await transaction.licenses.add(license);
+  });
+}
+
+function givenRedemption(changes: Partial<Redemption> = {}): Redemption {
+  const couponId = changes.couponId ?? 3;
+  const cart = givenCart({ amount: 1000 }, { collectionIds: ['set'], recurring: true });
+  const quote = quoteCart(givenCoupon({ id: couponId }), cart, { now: at, redemptions: 0 });
+  return { order: 'A-1', couponId, cart, quote, redeemedAt: at, ...changes };
+}
+
+describe.each(engines)('the store of an authority on $name', ({ start }) => {
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = await start();
+  });
+  afterAll(async () => {
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test('an account is found by its id and by the digest of its key', async () => {
+    await using store = await engine.open();
+    const { accounts } = store.reader;
+    await store.write(async (transaction) => {
+      await transaction.accounts.add(account, 'digest-1');
+      await transaction.accounts.setKeyDigest('default', 'digest-2');
+      expect(await transaction.accounts.keyDigest('default')).toBe('digest-2');
+    });
+    expect(await accounts.get('default')).toEqual(account);
+    expect(await accounts.byKeyDigest('digest-1')).toBeNull();
+    expect(await accounts.byKeyDigest('digest-2')).toEqual(account);
+    expect(await accounts.list({}, page)).toEqual([account]);
+    expect(await accounts.count({ reach: { accountId: 'other', productKey: null } })).toBe(0);
+    expect(await accounts.count({})).toBe(1);
+  });
+
+  test('a product is found by its key and by the digest of its secret', async () => {
+    await using store = await engine.open();
+    const { products } = store.reader;
+    const recurring = { ...product, productKey: 'abc', recurring: true };
+    await store.write(async (transaction) => {
+      await transaction.accounts.add(account, 'digest');
+      await transaction.products.add(product, 'secret-1');
+      await transaction.products.add(recurring, 'secret-2');
+      await transaction.products.setSecretDigest('press', 'secret-3');
+      expect(await transaction.products.secretDigest('press')).toBe('secret-3');
+    });
+    expect(await products.get('abc')).toEqual(recurring);
+    expect(await products.bySecretDigest('secret-1')).toBeNull();
+    expect(await products.bySecretDigest('secret-3')).toEqual(product);
+    expect(await products.list({}, { limit: 1, offset: 1 })).toEqual([product]);
+    const archived = { ...recurring, name: 'Old', archivedAt: at };
+    await store.write(async (transaction) => await transaction.products.put(archived));
+    expect(await products.list({ archived: true }, page)).toEqual([archived]);
+    expect([await products.count({}), await products.count({ archived: false })]).toEqual([2, 1]);
+  });
+
+  test('keys are in the order of their bytes, whatever the language of the database', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const keys = ['B', 'a', 'Z', '_', 'é', 'b', 'A-', 'A', '10', '9'];
+    await add(store, ...keys.map((licenseKey) => givenLicense({ licenseKey })));
+    const listed = await store.reader.licenses.list({}, page);
+    expect(listed.map(({ licenseKey }) => licenseKey)).toEqual(keys.toSorted());
+    const after = await store.reader.licenses.after({}, 'Z', 10);
+    expect(after.map(({ licenseKey }) => licenseKey)).toEqual(['_', 'a', 'b', 'é']);
+  });
+
+  test('a collection keeps its products in their order', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const collection = { collectionId: 'c', accountId: 'default', name: 'C', productKeys: ['press', 'abc'] };
+    await store.write(async ({ collections }) => await collections.add(collection));
+    expect(await store.reader.collections.get('c')).toEqual(collection);
+    const changed = { ...collection, name: 'D', productKeys: ['abc', 'press'] };
+    await store.write(async ({ collections }) => await collections.put(changed));
+    expect(await store.reader.collections.list({}, page)).toEqual([changed]);
+    expect(await store.reader.collections.count({})).toBe(1);
+    expect(await store.reader.collections.get('d')).toBeNull();
+  });
+
+  test('licenses are added once, changed, and listed by any filter', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const { licenses } = store.reader;
+    const one = givenLicense();
+    const two = givenLicense({ licenseKey: 'KEY-2', enabled: false, uses: 7 });
+    const three = givenLicense({ licenseKey: 'KEY-3', productKey: 'abc', buyerEmail: 'b@example.com' });
+    await store.write(async (transaction) => {
+      for (const license of [three, two, one]) {
+        expect(await transaction.licenses.add({ ...license, uses: 3, enabled: !license.enabled })).toBe(true);
+      }
+      expect(await transaction.licenses.add({ ...one, productKey: 'abc' })).toBe(false);
+      for (const license of [three, two, one]) await transaction.licenses.setState(license);
+    });
+    expect(await licenses.get('KEY-2')).toEqual(two);
+    expect(await licenses.get('KEY-4')).toBeNull();
+    const cases = [
+      [{}, [one, two, three]],
+      [{ productKey: 'press' }, [one, two]],
+      [{ enabled: true }, [one, three]],
+      [{ buyerEmail: 'B@Example.com' }, [three]],
+      [{ licenseKey: 'KEY-2' }, [two]],
+      [{ licenseKey: 'KEY-2', enabled: true }, []],
+      [{ reach: { accountId: 'default', productKey: null } }, [one, two, three]],
+      [{ reach: { accountId: 'default', productKey: 'abc' }, productKey: 'press' }, []],
+      [{ reach: { accountId: 'other', productKey: null }, licenseKey: 'KEY-2' }, []],
+      [{ productKey: 'press', enabled: false }, [two]],
+      [{ productKey: 'press', buyerEmail: 'b@example.com' }, []],
+      [{ productKey: undefined, enabled: undefined, buyerEmail: 'a@example.com' }, [one, two]],
+    ] as const;
+    const unsold = { purchaseId: null, refundedAt: null };
+    for (const [filter, expected] of cases) {
+      expect(await licenses.list(filter, page)).toEqual(
+        expected.map((license) => ({ ...license, ...unsold })),
+      );
+      expect(await licenses.count(filter)).toBe(expected.length);
+    }
+    expect(await licenses.list({}, { limit: 1, offset: 1 })).toEqual([{ ...two, ...unsold }]);
+    expect(await licenses.after({ productKey: 'press' }, 'KEY-1', 10)).toEqual([two]);
+  });
+
+  test('a license is changed by the rule of the domain, and its history says how', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const triggers = ['usage', 'decrease', 'enable', 'disable'] as const;
+    const reach = { accountId: 'default', productKey: null };
+    for (const uses of [-1, 0, 1, 5]) {
+      for (const enabled of [true, false]) {
+        for (const trigger of triggers) {
+          const before = givenLicense({ licenseKey: `${uses} ${enabled} ${trigger}`, uses, enabled });
+          await add(store, before);
+          const { licenseKey } = before;
+          const change = { reach, licenseKey, trigger, remembered: { at, credential: 'product:press' } };
+          const changed = await store.write(async ({ licenses }) => await licenses.change(change));
+          const after = changeLicense(before, trigger);
+          expect(changed).toEqual({ before, after });
+          expect(await store.reader.licenses.get(licenseKey)).toEqual(after);
+          const isChanged = after.uses !== uses || after.enabled !== enabled;
+          const states = { before: { uses, enabled }, after: { uses: after.uses, enabled: after.enabled } };
+          const entry = { licenseKey, at, change: trigger, credential: 'product:press', ...states };
+          expect(await store.reader.history.list(licenseKey, page)).toEqual(isChanged ? [entry] : []);
+        }
+      }
+    }
+  });
+
+  test('a license that a credential does not reach is not changed, and one without a history has none', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    await add(store, givenLicense());
+    const use = async (accountId: string, productKey: string | null, licenseKey = 'KEY-1') => {
+      const change = { licenseKey, trigger: 'usage' as LicenseTrigger & 'usage', remembered: null };
+      return await store.write(
+        async ({ licenses }) => await licenses.change({ ...change, reach: { accountId, productKey } }),
+      );
+    };
+    expect(await use('other', null)).toBeNull();
+    expect(await use('default', 'abc')).toBeNull();
+    expect(await use('default', null, 'KEY-2')).toBeNull();
+    expect((await use('default', 'press'))?.after.uses).toBe(1);
+    expect((await use('default', null))?.after.uses).toBe(2);
+    expect(await store.reader.history.count('KEY-1')).toBe(0);
+  });
+
+  test('a purchase keeps when it was refunded, and is listed by any filter', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const sold = givenLicense();
+    const other = givenLicense({ licenseKey: 'KEY-2', productKey: 'abc', buyerEmail: 'B@example.com' });
+    await add(store, sold, other);
+    const purchase = { purchaseId: 'p', licenseKey: 'KEY-1', createdAt: at, refundedAt: null };
+    const later = { purchaseId: 'q', licenseKey: 'KEY-2', createdAt: at + 10, refundedAt: null };
+    await store.write(async ({ purchases }) => {
+      await purchases.add(purchase);
+      await purchases.add(later);
+    });
+    const { purchases } = store.reader;
+    expect(await purchases.get('p')).toEqual(purchase);
+    const refunded = { ...purchase, refundedAt: at + 1 };
+    await store.write(async (transaction) => await transaction.purchases.put(refunded));
+    expect(await purchases.get('p')).toEqual(refunded);
+    const first = { purchase: refunded, license: sold };
+    const second = { purchase: later, license: other };
+    const cases = [
+      [{}, [second, first]],
+      [{ licenseKey: 'KEY-1' }, [first]],
+      [{ buyerEmail: 'b@Example.com' }, [second]],
+      [{ productKey: 'press' }, [first]],
+      [{ refunded: true }, [first]],
+      [{ refunded: false }, [second]],
+      [{ since: at + 1 }, [second]],
+      [{ since: at, until: at }, [first]],
+      [{ reach: { accountId: 'default', productKey: 'abc' } }, [second]],
+      [{ reach: { accountId: 'other', productKey: null } }, []],
+    ] as const;
+    for (const [filter, expected] of cases) {
+      expect(await purchases.list(filter, page)).toEqual(expected);
+      expect(await purchases.count(filter)).toBe(expected.length);
+    }
+    expect(await purchases.after({}, 'p', 10)).toEqual([second]);
+  });
+
+  test('a coupon code is one per account, whatever its letter case, and no id is given twice', async () => {
+    await using store = await engine.open();
+    await store.write(async ({ accounts }) => {
+      await accounts.add(account, 'digest-1');
+      await accounts.add({ ...account, accountId: 'other' }, 'digest-2');
+    });
+    const make = async (accountId: string, code: string, id?: number) =>
+      await store.write(async ({ coupons }) => await coupons.add(accountId, { ...terms, code }, id));
+    const coupon = await make('default', 'Spring');
+    expect(coupon).toEqual({ ...terms, id: 1 });
+    const { coupons } = store.reader;
+    expect(await coupons.byCode('default', 'SPRING')).toEqual(coupon);
+    await expect(make('default', 'sprinG')).rejects.toThrow(/unique/i);
+    const second = await make('other', 'Spring');
+    expect(second.id).toBeGreaterThan(1);
+    expect(await coupons.get('other', 1)).toBeNull();
+    expect((await make('default', 'Wanted', 70)).id).toBe(70);
+    await store.write(async (transaction) => await transaction.coupons.remove(70));
+    expect((await make('default', 'Next')).id).toBe(71);
+    expect((await make('default', 'Low', 12)).id).toBe(12);
+    expect((await make('default', 'After')).id).toBe(72);
+    await store.write(async (transaction) => {
+      expect([await transaction.coupons.isTaken(12), await transaction.coupons.isTaken(70)]).toEqual([
+        true,
+        false,
+      ]);
+    });
+    expect((await coupons.after('default', 12, 10)).map(({ id }) => id)).toEqual([71, 72]);
+    expect(await coupons.count('default')).toBe(4);
+  });
+
+  test('a coupon keeps its scope and its discount, and is changed as a whole', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const added = await store.write(async ({ collections, coupons }) => {
+      await collections.add({ collectionId: 'c', accountId: 'default', name: 'C', productKeys: [] });
+      return [
+        await coupons.add('default', { ...terms, scope: { type: 'single', productKey: 'press' } }),
+        await coupons.add('default', {
+          ...terms,
+          code: 'b',
+          scope: { type: 'collection', collectionId: 'c' },
+        }),
+        await coupons.add('default', { ...terms, code: 'c', discount: { type: 'amount', amountOff: 250 } }),
+      ];
+    });
+    expect(await store.reader.coupons.list('default', page)).toEqual(added);
+    const changed = { ...terms, id: added[0]?.id ?? 0, code: 'Other', notes: 'n' };
+    await store.write(async ({ coupons }) => await coupons.put(changed));
+    expect(await store.reader.coupons.byCode('default', 'other')).toEqual(changed);
+  });
+
+  test('coupons are listed by their code, their product and their state', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    const [ended, full, scheduled, active] = await store.write(async ({ coupons, redemptions }) => {
+      const make = async (code: string, changes: Partial<CouponTerms>) =>
+        await coupons.add('default', { ...terms, endAt: null, usageLimit: null, code, ...changes });
+      const made = [
+        await make('ENDED', { endAt: at - 1 }),
+        await make('FULL', { usageLimit: 1, scope: { type: 'single', productKey: 'press' } }),
+        await make('SCHEDULED', { startAt: at + 1 }),
+        await make('ACTIVE', { startAt: at, endAt: at, usageLimit: 2 }),
+      ];
+      for (const coupon of made) {
+        await redemptions.add('default', givenRedemption({ order: coupon.code, couponId: coupon.id }));
+      }
+      return made;
+    });
+    const cases = [
+      [{ state: { is: 'ended', at } }, [ended]],
+      [{ state: { is: 'used_up', at } }, [full]],
+      [{ state: { is: 'scheduled', at } }, [scheduled]],
+      [{ state: { is: 'active', at } }, [active]],
+      [{ code: 'full' }, [full]],
+      [{ productKey: 'press' }, [full]],
+      [{ productKey: 'press', state: { is: 'active', at } }, []],
+    ] as const;
+    for (const [filter, expected] of cases) {
+      expect(await store.reader.coupons.list('default', page, filter)).toEqual(expected);
+      expect(await store.reader.coupons.count('default', filter)).toBe(expected.length);
+    }
+  });
+
+  test('a redemption is found by its account and order, and counted by its coupon', async () => {
+    await using store = await engine.open();
+    const [one, two] = [givenRedemption(), givenRedemption({ order: 'A-2' })];
+    await store.write(async (transaction) => {
+      for (const redemption of [one, two]) await transaction.redemptions.add('default', redemption);
+      await transaction.redemptions.add('default', givenRedemption({ order: 'A-3', couponId: 4 }));
+      await transaction.redemptions.add('other', givenRedemption());
+    });
+    const { redemptions } = store.reader;
+    expect(await redemptions.get('default', 'A-1')).toEqual(one);
+    expect(await redemptions.get('other', 'A-2')).toBeNull();
+    expect([await redemptions.countOf('default', 3), await redemptions.countOf('default', 5)]).toEqual([
+      2, 0,
+    ]);
+    expect(await redemptions.listOf('default', 3, page)).toEqual([one, two]);
+    expect(await redemptions.listOf('default', 3, { limit: 1, offset: 1 })).toEqual([two]);
+    expect(await redemptions.ordersOf('default', 3, 10)).toEqual(['A-2', 'A-1']);
+    expect(await redemptions.ordersOf('default', 3, 1)).toEqual(['A-2']);
+    const again = givenRedemption({ couponId: 9 });
+    await expect(
+      store.write(async (transaction) => await transaction.redemptions.add('default', again)),
+    ).rejects.toThrow(/unique/i);
+    expect(await redemptions.countOf('default', 9)).toBe(0);
+  });
+
+  test('a redemption that is removed is counted no more', async () => {
+    await using store = await engine.open();
+    await store.write(async ({ redemptions }) => {
+      await redemptions.add('default', givenRedemption());
+      expect(await redemptions.remove('other', 'A-1')).toBe(false);
+      expect(await redemptions.remove('default', 'A-1')).toBe(true);
+      expect(await redemptions.remove('default', 'A-1')).toBe(false);
+      expect(await redemptions.get('default', 'A-1')).toBeNull();
+      expect(await redemptions.countOf('default', 3)).toBe(0);
+      await redemptions.add('default', givenRedemption());
+    });
+    expect(await store.reader.redemptions.countOf('default', 3)).toBe(1);
+  });
+
+  test('a token is found by its digest until it is removed', async () => {
+    await using store = await engine.open();
+    const token = {
+      tokenId: 't',
+      scopes: ['verify', 'coupons:read'],
+      productKey: 'press',
+      accountId: null,
+      label: 'shop',
+      createdAt: at,
+      lastUsedAt: null,
+      expiresAt: at + 9,
+    };
+    await store.write(async ({ tokens }) => {
+      await tokens.add(token, 'digest');
+      await tokens.add({ ...token, tokenId: 'u', scopes: [] }, 'digest-2');
+      expect(await tokens.byDigest('digest')).toEqual(token);
+      expect((await tokens.get('u'))?.scopes).toEqual([]);
+      await tokens.setLastUsed('t', at + 5);
+      await tokens.setLastUsed('t', at + 4);
+      expect(await tokens.get('t')).toEqual({ ...token, lastUsedAt: at + 5 });
+      await tokens.remove('t');
+    });
+    expect(await store.reader.tokens.byDigest('digest')).toBeNull();
+    expect(await store.reader.tokens.list({}, page)).toHaveLength(1);
+    expect(await store.reader.tokens.count({})).toBe(1);
+  });
+
+  test('a credential that was rolled goes on until it is pruned, and only the last of an owner', async () => {
+    await using store = await engine.open();
+    const { oldCredentials } = store.reader;
+    const old = { kind: 'api_key', id: 'default', until: at } as const;
+    await store.write(async (transaction) => {
+      await transaction.oldCredentials.put(old, 'digest-1');
+      await transaction.oldCredentials.put({ ...old, until: at + 1 }, 'digest-2');
+    });
+    expect(await oldCredentials.byDigest('api_key', 'digest-1')).toBeNull();
+    expect(await oldCredentials.byDigest('product_secret', 'digest-2')).toBeNull();
+    expect(await oldCredentials.byDigest('api_key', 'digest-2')).toEqual({ ...old, until: at + 1 });
+    await store.write(async (transaction) => await transaction.oldCredentials.prune(at));
+    expect(await oldCredentials.byDigest('api_key', 'digest-2')).not.toBeNull();
+    await store.write(async (transaction) => await transaction.oldCredentials.prune(at + 1));
+    expect(await oldCredentials.byDigest('api_key', 'digest-2')).toBeNull();
+  });
+
+  test('a stored answer is given again until it is pruned', async () => {
+    await using store = await engine.open();
+    const { idempotency } = store.reader;
+    const first = { fingerprint: 'f', value: { ok: true, value: null }, at, unchanged: true };
+    const second = { fingerprint: 'f', value: { ok: true, value: [1] }, at, unchanged: false };
+    await store.write(async (transaction) => await transaction.idempotency.put('c', 'k', first));
+    expect(await idempotency.unchangedCount()).toBe(1);
+    await store.write(async (transaction) => await transaction.idempotency.put('c', 'k', second));
+    expect(await idempotency.get('c', 'k')).toEqual({ fingerprint: 'f', value: { ok: true, value: [1] } });
+    expect(await idempotency.get('d', 'k')).toBeNull();
+    expect(await idempotency.unchangedCount()).toBe(0);
+    const later = { ...second, at: at + 1 };
+    await store.write(async (transaction) => await transaction.idempotency.put('c', 'later', later));
+    const prune = async (limit: number) =>
+      await store.write(async (transaction) => await transaction.idempotency.prune(at + 2, limit));
+    expect([await prune(1), await idempotency.get('c', 'k')]).toEqual([1, null]);
+    expect(await idempotency.get('c', 'later')).not.toBeNull();
+    expect([await prune(10), await prune(10)]).toEqual([1, 0]);
+  });
+
+  test('a setting is the value that was set last', async () => {
+    await using store = await engine.open();
+    expect(await store.reader.settings.get('instance')).toBeNull();
+    await store.write(async ({ settings }) => {
+      await settings.set('instance', 'a');
+      await settings.set('instance', 'b');
+    });
+    expect(await store.reader.settings.get('instance')).toBe('b');
+  });
+
+  test('acts are on record, the latest first, by any filter', async () => {
+    await using store = await engine.open();
+    const act = { at, actor: 'token:t', act: 'drop', subject: 'operation-1', detail: '' };
+    await store.write(async ({ audit }) => {
+      await audit.add(act);
+      await audit.add({ ...act, at: at + 1, actor: 'token:u' });
+      await audit.add({ ...act, at: at + 1, act: 'retry', subject: 'operation-2' });
+    });
+    const { audit } = store.reader;
+    const [third, second, first] = await audit.list({}, page);
+    expect(first).toEqual({ ...act, id: 1 });
+    expect(await audit.get(1)).toEqual(first);
+    const cases = [
+      [{ since: at + 1 }, [third, second]],
+      [{ until: at + 1 }, [first]],
+      [{ actor: 'token:u' }, [second]],
+      [{ act: 'drop' }, [second, first]],
+      [{ subject: 'operation-2', act: 'drop' }, []],
+      [{ subject: 'operation-2' }, [third]],
+    ] as const;
+    for (const [filter, expected] of cases) {
+      expect(await audit.list(filter, page)).toEqual(expected);
+      expect(await audit.count(filter)).toBe(expected.length);
+    }
+  });
+
+  test('of a license key the last thousand changes are kept', async () => {
+    await using store = await engine.open();
+    await catalogue(store);
+    await add(store, givenLicense({ licenseKey: 'KEY-1' }), givenLicense({ licenseKey: 'KEY-2' }));
+    const state = { uses: 0, enabled: true };
+    const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
+    await store.write(async ({ history }) => {
+      await history.add({ ...change, licenseKey: 'KEY-2', at });
+      for (let count = 1; count <= 1_010; count += 1) {
+        await history.add({
+          ...change,
+          licenseKey: 'KEY-1',
+          at: at + count,
+          after: { uses: count, enabled: false },
+        });
+      }
+    });
+    const { history } = store.reader;
+    expect([await history.count('KEY-1'), await history.count('KEY-2')]).toEqual([1_000, 1]);
+    expect(await history.list('KEY-1', { limit: 1, offset: 0 })).toEqual([
+      { ...change, licenseKey: 'KEY-1', at: at + 1_010, after: { uses: 1_010, enabled: false } },
+    ]);
+    const oldest = await history.list('KEY-1', { limit: 10, offset: 999 });
+    expect(oldest.map((each) => each.at)).toEqual([at + 11]);
+    const prune = async () =>
+      await store.write(async (transaction) => await transaction.history.prune(at + 100, 50));
+    expect([await prune(), await prune()]).toEqual([50, 40]);
+    expect(await history.count('KEY-1')).toBe(911);
+  });
+});
