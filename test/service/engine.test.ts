@@ -93,7 +93,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
     run: runUseCase,
     isRefusal,
     context: () => contextOf(name),
-    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')) },
+    clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), steady: () => at },
     random: { draw: () => 0.5 },
     onRepeat: () => undefined,
   });

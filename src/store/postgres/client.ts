@@ -12,7 +12,7 @@ export type DatabaseAddress = {
   tls: { ca: string | null } | null;
 };
 
-/** How long another transaction is waited for, in ms: for a row, and for an idempotency key. */
+/** How long another transaction is waited for at most, in ms: for a row, and for an idempotency key. */
 const lockTimeoutMs = 2_000;
 /** How long a connection is waited for, in ms: a free one, or that a new one is made. */
 const connectTimeoutMs = 5_000;
@@ -67,7 +67,7 @@ export function unlimited(text: string): QueryConfig {
 /** For what the server is to end by itself. A pooler may lose them: what they guard is guarded here as well. */
 function sessionSettings(statementTimeoutMs: number): string {
   return `SET statement_timeout = ${statementTimeoutMs};
-    SET lock_timeout = ${Math.min(lockTimeoutMs, statementTimeoutMs)};
+    SET lock_timeout = ${Math.min(lockTimeoutMs, Math.ceil(statementTimeoutMs / 2))};
     SET idle_in_transaction_session_timeout = ${statementTimeoutMs + silenceMs};
     SET synchronous_commit = on; SET timezone = 'UTC'`;
 }

@@ -2,7 +2,7 @@ import { Pool, type PoolClient } from 'pg';
 import type { AuthorityReader } from '../../service/tables.ts';
 import { poolConfig, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
-import { storageErrorOf, transactionFault } from './faults.ts';
+import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
 import type { Row, SqlValue, Statement } from './statements.ts';
 import { prepareReader } from './tables.ts';
@@ -25,7 +25,8 @@ export class Database implements AsyncDisposable {
   constructor({ address, schema, pool, statementTimeoutMs }: DatabaseSettings) {
     this.names = namesIn(schema);
     this.#pool = new Pool({ ...poolConfig(address, statementTimeoutMs), max: pool });
-    // Of a connection that nobody uses; it leaves the pool by itself.
+    // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
     this.reader = prepareReader({
       names: this.names,
@@ -70,13 +71,13 @@ export class Database implements AsyncDisposable {
     return made;
   }
 
-  /** A read may be repeated: once, where the connection was lost, which is all that a restart of the server takes. */
+  /** A read may be repeated: once, where the connection was lost, and not where a deadline has passed already. */
   async #read({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     const query = { name, text, values: [...values] };
     try {
       return (await this.#pool.query<Row>(query)).rows;
     } catch (error) {
-      if (transactionFault(error) !== 'away') throw storageErrorOf(error);
+      if (transactionFault(error) !== 'away' || isTimeout(error)) throw storageErrorOf(error);
     }
     try {
       return (await this.#pool.query<Row>(query)).rows;

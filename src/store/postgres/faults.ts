@@ -66,6 +66,13 @@ function isOfTheConnection(error: unknown): boolean {
   );
 }
 
+/** Whether a deadline of this side has passed. */
+export function isTimeout(error: unknown): boolean {
+  return (
+    error instanceof Error && sqlState(error) === null && /timeout|timed out|ETIMEDOUT/i.test(error.message)
+  );
+}
+
 /** What callers are told of an error that is not theirs. */
 export function storageErrorOf(error: unknown): unknown {
   if (error instanceof StorageError) return error;

@@ -17,14 +17,16 @@ export type PostgresRun = {
   isRefusal: (result: unknown) => boolean;
   /** Called once for each try, with the time of the database (epoch ms) after the locks; null: it was not asked. */
   context: (databaseNow: number | null) => WriterContext;
-  clock: Pick<Clock, 'sleep'>;
+  clock: Pick<Clock, 'sleep' | 'steady'>;
   random: Pick<Random, 'draw'>;
   /** A write is begun again, because of this. */
-  onRepeat: (reason: 'conflict' | 'away' | 'doubt') => void;
+  onRepeat: (reason: 'conflict' | 'away' | 'doubt') => unknown;
 };
 
-/** How often a write is begun at most, and how long the first wait before another try is, in ms; each is twice as long. */
+/** How often a write is begun at most, and for how long, in ms: whoever waits for its answer has a deadline too. */
 const tries = 6;
+const triesMs = 5_000;
+/** How long the first wait before another try is, in ms; each is twice as long. */
 const firstWaitMs = 15;
 
 /** Those that send one statement, without an idempotency key: they need neither BEGIN nor COMMIT. */
@@ -58,6 +60,8 @@ export class PostgresWriter implements Writer {
   }
 
   async #repeat(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    const { clock, random } = this.#how;
+    const endsAt = clock.steady() + triesMs;
     let isInDoubt = false;
     for (let count = 1; ; count += 1) {
       try {
@@ -66,12 +70,12 @@ export class PostgresWriter implements Writer {
         if (error instanceof KeyInUse) return keyInUse();
         const reason = error instanceof CommitInDoubt ? 'doubt' : reasonToRepeat(error);
         isInDoubt ||= reason === 'doubt';
-        const isLast = count === tries || (isInDoubt && (request.writeOptions.idempotency ?? null) === null);
+        const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
+        const isLast = count === tries || clock.steady() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)
           throw isInDoubt ? new StorageError('unknown', error) : lastError(error);
         this.#how.onRepeat(reason);
       }
-      const { clock, random } = this.#how;
       const waitMs = firstWaitMs * 2 ** (count - 1);
       await clock.sleep(waitMs * (0.5 + random.draw()), new AbortController().signal);
     }
