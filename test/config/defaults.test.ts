@@ -7,6 +7,7 @@ test('without any configuration this is an authority with the defaults of the co
   expect(configuration.role).toBe('authority');
   expect(effective(configuration)).toEqual({
     state_dir: '/home/ada/.local/state/latchkey',
+    store: { postgres: null },
     listen: {
       tcp: '127.0.0.1:8787',
       tls: null,

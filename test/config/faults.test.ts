@@ -124,6 +124,18 @@ test.each([
     'products: the same key is given twice',
   ],
   ['products: [{ key: A, secret: a }]', 'products: belong to an agent: set upstream.base_url'],
+  [
+    `${agent}store: { postgres: { url: "postgres://a@localhost/b" } }`,
+    'store: belongs to an authority: leave it out, an agent keeps what it knows in state_dir',
+  ],
+  [
+    'store: { postgres: { url: "mysql://a@localhost/b" } }',
+    'store.postgres.url: must be postgres://user@host',
+  ],
+  [
+    'store: { postgres: { url: "postgres://a@localhost/b", schema: pg_a } }',
+    'store.postgres.schema: must be of lower-case letters',
+  ],
   ['freshness: { stale: 15d }', 'freshness.stale: must not be longer than grace'],
   ['sync: { backoff: { first: 1h } }', 'sync.backoff.first: must not be longer than max'],
   ['sync: { writers: none }', 'sync.writers: must be one of many, single'],

@@ -2,6 +2,7 @@ import type { Rule, SectionOf, Written } from '../description.ts';
 import { freshness } from './freshness.ts';
 import { limits } from './limits.ts';
 import { listenKeys, listenRules } from './listen.ts';
+import { store } from './store.ts';
 import { sync } from './sync.ts';
 import { products, upstream } from './upstream.ts';
 
@@ -24,6 +25,7 @@ const keys = {
     purpose:
       'The directory of the database, of `admin.token`, and of `listen.json`, by which commands find the daemon.',
   },
+  store: store as typeof store,
   listen: listen as typeof listen,
   upstream: upstream as typeof upstream,
   products: products as typeof products,
@@ -69,6 +71,11 @@ const keys = {
 } as const;
 
 const rules: readonly Rule<Written<typeof keys>>[] = [
+  {
+    about: ['store', 'upstream'],
+    text: 'belongs to an authority: leave it out, an agent keeps what it knows in state_dir',
+    holds: ({ store: { postgres }, upstream: above }) => postgres === null || above === null,
+  },
   {
     about: ['products', 'upstream'],
     text: 'belong to an agent: set upstream.base_url, or leave them out (an authority keeps its products itself)',

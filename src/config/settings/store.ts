@@ -1,0 +1,64 @@
+import { parseDatabaseUrl } from '../database-url.ts';
+import type { SectionOf } from '../description.ts';
+
+const postgresKeys = {
+  url: {
+    kind: 'secret',
+    purpose:
+      'Where the database is: `postgres://user:password@host:5432/database`, or `postgres://user@localhost/database?host=/run/postgresql` for a Unix socket. TLS is spoken, and the certificate checked, unless the host is a socket, or this machine and the URL ends in `?sslmode=disable`.',
+  },
+  schema: {
+    kind: 'text',
+    default: 'latchkey',
+    purpose: 'The schema of its tables, which the first start makes.',
+  },
+  pool: {
+    kind: 'count',
+    default: 16,
+    unit: 'connections',
+    purpose: 'The most connections of this process; all copies together must stay below `max_connections`.',
+  },
+  statement_timeout: {
+    kind: 'wait',
+    default: '5s',
+    purpose: 'How long a statement may take before it is given up.',
+  },
+  ca_file: {
+    kind: 'path',
+    default: null,
+    purpose:
+      'The certificate (PEM) of whoever signs that of the server; without one, those that Node trusts.',
+  },
+} as const;
+
+const schemaName = /^[a-z_][a-z0-9_]{0,62}$/;
+
+const postgres: SectionOf<typeof postgresKeys> & { readonly optional: true } = {
+  kind: 'section',
+  purpose:
+    'A PostgreSQL database (15 or later) that any number of copies of an authority share. Left out, the records are in `state_dir`, and of one process.',
+  optional: true,
+  keys: postgresKeys,
+  rules: [
+    {
+      about: ['url'],
+      text: 'must be postgres://user@host:port/database, with sslmode=verify-full, or disable on this machine, as its only parameter (a Unix socket: ?host=/its/directory)',
+      holds: ({ url }) => parseDatabaseUrl(url.reveal()) !== null,
+    },
+    {
+      about: ['schema'],
+      text: 'must be of lower-case letters, digits and _, at most 63, and not begin with pg_ or a digit',
+      holds: ({ schema }) => schemaName.test(schema) && !schema.startsWith('pg_'),
+    },
+  ],
+};
+
+const storeKeys = { postgres: postgres as typeof postgres } as const;
+
+export const store: SectionOf<typeof storeKeys> = {
+  kind: 'section',
+  purpose: 'Where an authority keeps its records.',
+  reload: 'restart',
+  keys: storeKeys,
+  rules: [],
+};
