@@ -20,7 +20,8 @@ export type Bound = { statement: Statement; values: readonly SqlValue[] };
 /** An idempotency key as the first thing that a transaction takes. */
 export type Claim = { credential: string; key: string; fingerprint: string };
 
-const clock = statementOf('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now');
+const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+const clock = statementOf(`SELECT ${epochMs} AS now`);
 
 /**
  * One connection of the pool, and the tables over it. Its statements are sent as soon as they are asked for, and are
@@ -41,7 +42,7 @@ export class Connection implements WritingSource {
     const { idempotency } = names;
     this.#claims = {
       insert:
-        statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, 0)
+        statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, ${epochMs})
         ON CONFLICT (credential, key) DO NOTHING`),
       select: statementOf(`SELECT 1 FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`),
     };
