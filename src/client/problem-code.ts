@@ -38,6 +38,7 @@ export type ProblemCode =
   | 'not_the_authority'
   | 'idempotency_key_in_use'
   | 'backup_running'
+  | 'backed_up_by_the_database'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'parameters_invalid'

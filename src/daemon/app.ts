@@ -5,25 +5,28 @@ import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
 import type { Log } from '../service/ports.ts';
+import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/standing.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { replaceSecretFile } from './system/secret-files.ts';
 import { sha256 } from './system/random.ts';
-import type { WriterThread } from './threads/writer-thread.ts';
+import type { LocalStore, StoreWriter } from './store-writer.ts';
 
 /** What the routes depend on, of a process that runs. */
-export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'reader' | 'clock' | 'log'> &
+export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
   Pick<App, 'memory' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
-    writer: WriterThread;
+    reader: AuthorityReader;
+    local: LocalStore | null;
+    writer: StoreWriter;
     metrics: Metrics;
     role: Role;
   };
 
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
-  const { instance, current, reader, writer, clock, log, metrics, memory } = parts;
+  const { instance, current, reader, local, writer, clock, log, metrics, memory } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
@@ -43,12 +46,12 @@ export function appOf(parts: AppParts): App {
     configuredProducts: () => (role === 'agent' ? current.productKeys() : null),
     productName,
     reader,
-    operations: role === 'agent' ? reader.operations : null,
-    standingOf: (operation) =>
-      readStanding(reader, operation, {
-        obstacle: upstream?.obstacle(operation.productKey) ?? null,
-        steady: clock.steady(),
-      }),
+    operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
+    standingOf: (operation) => {
+      if (local === null) throw new Error('an authority has no operations');
+      const obstacle = upstream?.obstacle(operation.productKey) ?? null;
+      return readStanding(local.reader, operation, { obstacle, steady: clock.steady() });
+    },
     writer,
     sync,
     backup: (signal) => parts.backup(signal),

@@ -5,7 +5,9 @@ import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
 import type { Memory } from '../http/memory.ts';
 import { TokenUses } from '../service/access/token-use.ts';
+import { refuse } from '../domain/problem.ts';
 import type { Status } from '../service/status.ts';
+import type { AuthorityReader } from '../service/tables.ts';
 import { restoreAdvice } from '../store/faults.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
@@ -19,7 +21,7 @@ import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
-import type { WriterThread } from './threads/writer-thread.ts';
+import type { LocalStore, StoreWriter } from './store-writer.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
 const drainMs = 10_000;
@@ -32,8 +34,10 @@ export type Reloaded = { changed: readonly string[]; restart: readonly string[] 
 /** What a process is made of; `makeRole` makes it an agent or an authority. */
 export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {
   makeRole: (parts: RoleParts) => Role;
-  databasePath: string;
-  writer: WriterThread;
+  reader: AuthorityReader;
+  writer: StoreWriter;
+  /** Null: the store is a database on another machine, which looks after itself. */
+  local: LocalStore | null;
   metrics: Metrics;
   memory: Memory | null;
 };
@@ -53,7 +57,7 @@ export class Daemon {
   #owned: AsyncDisposable | null = null;
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
-  readonly #backups: Backups;
+  readonly #backups: Backups | null;
 
   /** Use `startDaemon` (start.ts). */
   constructor(parts: DaemonParts) {
@@ -67,9 +71,13 @@ export class Daemon {
     };
     this.#role = parts.makeRole(roleParts);
     const { stateDir } = parts.current.configuration;
-    const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
-      backUpInThread({ databasePath: parts.databasePath, path }, signal);
-    this.#backups = new Backups(stateDir, copyTo, parts.clock, this.#lifetime.signal);
+    const { local, clock } = parts;
+    const copyTo = ({ databasePath }: LocalStore): Backups => {
+      const copy = (path: string, signal: AbortSignal): Promise<void> =>
+        backUpInThread({ databasePath, path }, signal);
+      return new Backups(stateDir, copy, clock, this.#lifetime.signal);
+    };
+    this.#backups = local === null ? null : copyTo(local);
     this.#startedAt = parts.clock.steady();
     this.#failed.promise.catch(() => undefined);
   }
@@ -107,7 +115,9 @@ export class Daemon {
     const role = { role: current.configuration.role, version };
     logOf(log, 'daemon').info({ ...role, ...this.addresses }, 'ready');
     // Not before: it takes a processor, and the longer the more the store holds.
-    const { damage } = opened.use(new IntegrityCheck(this.#parts.databasePath));
+    const { local } = this.#parts;
+    if (local === null) return;
+    const { damage } = opened.use(new IntegrityCheck(local.databasePath));
     void damage.then((found) => this.learnDamage(found));
   }
 
@@ -146,7 +156,7 @@ export class Daemon {
     this.#readiness = { state: 'store_damaged', reasons: ['store_damaged'] };
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
-    const hint = `${this.#parts.databasePath} is damaged: stop this process, ${restoreAdvice}, and start again`;
+    const hint = `${this.#parts.local?.databasePath} is damaged: stop this process, ${restoreAdvice}, and start again`;
     logOf(this.#parts.log, 'store').error(
       { error: damage, hint },
       'the store is damaged: changes are refused',
@@ -179,9 +189,11 @@ export class Daemon {
     return appOf({
       ...this.#parts,
       role: this.#role,
-      backup: (signal) => this.#backups.make(signal),
+      backup: async (signal) =>
+        (await this.#backups?.make(signal)) ??
+        refuse('backed_up_by_the_database', 'The records are in PostgreSQL: use pg_dump.'),
       status: () => this.status(),
-      readiness: () => this.#readiness,
+      readiness: () => this.#readinessNow(),
       liveness: () => this.#liveness(),
     });
   }
@@ -193,11 +205,20 @@ export class Daemon {
     return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, isDamaged };
   }
 
+  /** A database that is away comes back by itself: until then nobody should be sent here. */
+  #readinessNow(): Readiness {
+    const { state } = this.#readiness;
+    if (state !== 'ready' || !this.#parts.writer.isAway) return this.#readiness;
+    return { state: 'storage_unavailable', reasons: ['storage_unavailable'] };
+  }
+
   #liveness(): readonly string[] {
     if (this.#readiness.state === 'storage_failed') return ['storage_failed'];
-    if (this.#parts.writer.isStuck) return ['store_stuck'];
+    const { writer, local } = this.#parts;
+    if (writer.isStuck) return ['store_stuck'];
+    if (local === null) return [];
     try {
-      this.#parts.reader.settings.get('instance');
+      local.reader.settings.get('instance');
       return [];
     } catch {
       return ['store_unreadable'];

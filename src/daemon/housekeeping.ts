@@ -78,12 +78,12 @@ async function prune(
   await inSteps(() => writer.write('pruneHistory', { before: believedNow - historyKeepMs(), limit }));
 }
 
-/** A full disk passes; the next time tries again. */
+/** A full disk passes, and so does a database that is away; the next time tries again. */
 async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
+    if (!(error instanceof StorageError) || error.fault === 'failed') throw error;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from '../store/faults.ts';
+import { PostgresRefused } from '../store/postgres/faults.ts';
 import type { Daemon } from './daemon.ts';
 import { startDaemon } from './start.ts';
 import { makeLog } from './log/log.ts';
@@ -108,6 +109,7 @@ function isExpected(error: unknown): error is Error {
     error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||
     error instanceof DatabaseRefused ||
+    error instanceof PostgresRefused ||
     error instanceof ListenError ||
     error instanceof StorageError
   );

@@ -33,7 +33,7 @@ export async function startStore(
 }
 
 /** The digest of the key in `api.key`, which only the first start makes; null later. */
-async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
+export async function firstApiKey(stateDir: string, reader: AuthorityReader): Promise<string | null> {
   return (await reader.accounts.count({})) === 0
     ? sha256(keepSecretFile(stateDir, 'apiKey', 'lk_api'))
     : null;
@@ -75,7 +75,7 @@ async function refuseOtherRole(
 }
 
 /** Tells a copied state directory: the machine, as far as it has an id of its own, and the real path. */
-function placeOf(stateDir: string): string {
+export function placeOf(stateDir: string): string {
   return `${machineId()} ${realpathSync(stateDir)}`;
 }
 

@@ -5,6 +5,7 @@ import { logKey } from '../service/lifecycle/log-key.ts';
 import type { Log } from '../service/ports.ts';
 import { openReading } from '../store/connection.ts';
 import type { Memory } from '../http/memory.ts';
+import type { Reader } from '../service/tables.ts';
 import { openStore } from '../store/files/open.ts';
 import type { Daemon } from './daemon.ts';
 import { explainFailedStart } from './damaged-start.ts';
@@ -28,10 +29,15 @@ export type DaemonOptions = {
 
 /**
  * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `StateDirectoryRefused`, `DatabaseRefused` or `ListenError`, and leaves nothing open then. An upstream that
+ * `StateDirectoryRefused`, `DatabaseRefused`, `PostgresRefused` or `ListenError`, and leaves nothing open then. An upstream that
  * is away is no fault.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
+  const { postgres } = configuration.store;
+  if (postgres !== null) {
+    const { startOnDatabase } = await import('./start-database.ts');
+    return await startOnDatabase(configuration, postgres, options);
+  }
   await using starting = new AsyncDisposableStack();
   const { databasePath } = starting.use(openStore({ directory: configuration.stateDir }));
   try {
@@ -63,7 +69,7 @@ async function startOn(
   });
   // Loaded while the writer's thread starts.
   const loads = Promise.all([import('./daemon.ts'), import('./metrics.ts'), import('../http/memory.ts')]);
-  const loadsRole = loadRole(configuration);
+  const loadsRole = loadRole(configuration, reader);
   // Awaited below, when the thread has an owner that ends it.
   for (const load of [loads, loadsRole]) load.catch(() => undefined);
   const writer = starting.use(await starts);
@@ -79,17 +85,21 @@ async function startOn(
   operationLog.begin(logOf(log, 'sync'));
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
-  const parts = { instance, databasePath, current, reader, writer, clock, log, metrics, memory, makeRole };
+  const local = { reader, databasePath };
+  const parts = { instance, current, reader, local, writer, clock, log, metrics, memory, makeRole };
   const daemon = new Daemon(parts);
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
 }
 
 /** What an agent consists of, an authority does not load. */
-async function loadRole({ role }: Configuration): Promise<(parts: RoleParts) => Role> {
-  return role === 'agent'
-    ? (await import('./role/agent.ts')).agentRole
-    : (await import('./role/authority.ts')).authorityRole;
+async function loadRole({ role }: Configuration, reader: Reader): Promise<(parts: RoleParts) => Role> {
+  if (role === 'agent') {
+    const { agentRole } = await import('./role/agent.ts');
+    return (parts) => agentRole({ ...parts, reader });
+  }
+  const { authorityRole } = await import('./role/authority.ts');
+  return (parts) => authorityRole({ ...parts, reader });
 }
 
 function tellRoom(log: Log, isFull: boolean): void {

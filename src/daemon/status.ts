@@ -6,13 +6,15 @@ import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
+import type { LocalStore } from './store-writer.ts';
 
 export type StatusParts = {
   instance: string;
   startedAt: number;
   listeners: Status['listeners'];
   current: LiveConfiguration;
-  reader: Reader;
+  reader: AuthorityReader;
+  local: LocalStore | null;
   clock: KeptClock;
   role: Role;
   metrics: Pick<Metrics, 'totals'>;
@@ -22,29 +24,37 @@ export type StatusParts = {
 
 /** How this process stands at this moment. */
 export async function statusOf(parts: StatusParts): Promise<Status> {
-  const { instance, startedAt, listeners, current, reader, clock, role, metrics } = parts;
-  const records = await recordCounts(parts);
-  const oldestAt = reader.operations.oldestAt();
+  const { instance, startedAt, listeners, current, clock, metrics } = parts;
+  const agent = agentIn(parts);
   return {
     role: current.configuration.role,
     version,
     instance,
     uptimeMs: clock.steady() - startedAt,
     listeners,
-    upstream: upstreamStatus(parts),
-    outbox:
-      role.upstream === null
-        ? null
-        : {
-            depth: reader.operations.depth(),
-            held: reader.operations.heldCount(),
-            oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
-          },
-    preload: role.upstream === null ? null : reader.preload.progress(),
+    upstream: agent === null ? null : upstreamStatus(agent),
+    outbox: agent === null ? null : outboxStatus(agent, clock),
+    preload: agent === null ? null : agent.reader.preload.progress(),
     storage: storageOf(parts),
-    records,
+    records: agent === null ? await licenseCounts(parts.reader) : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
+  };
+}
+
+/** What only an agent has. */
+type Agent = { upstream: NonNullable<Role['upstream']>; reader: Reader };
+
+function agentIn({ role: { upstream }, local }: StatusParts): Agent | null {
+  return upstream === null || local === null ? null : { upstream, reader: local.reader };
+}
+
+function outboxStatus({ reader: { operations } }: Agent, clock: KeptClock): Status['outbox'] {
+  const oldestAt = operations.oldestAt();
+  return {
+    depth: operations.depth(),
+    held: operations.heldCount(),
+    oldestAgeMs: oldestAt === null ? null : Math.max(0, clock.now() - oldestAt),
   };
 }
 
@@ -54,19 +64,15 @@ function storageOf({ writer, isDamaged }: StatusParts): Status['storage'] {
 }
 
 /** What this process has not seen of the upstream yet, an earlier one may have. */
-function upstreamStatus({ role, reader }: StatusParts): UpstreamStatus | null {
-  if (role.upstream === null) return null;
-  const status = role.upstream.status();
+function upstreamStatus({ upstream, reader }: Agent): UpstreamStatus {
+  const status = upstream.status();
   return { ...status, lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader) };
 }
 
-async function recordCounts({
-  role,
-  reader,
-  clock,
-  current,
-}: Pick<StatusParts, 'role' | 'reader' | 'clock' | 'current'>): Promise<RecordCounts> {
-  if (role.upstream === null) return await licenseCounts(reader);
+function recordCounts(
+  { reader }: Agent,
+  { clock, current }: Pick<StatusParts, 'clock' | 'current'>,
+): RecordCounts {
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.observations.census({ fresh: now - freshMs, stale: now - staleMs, grace: now - graceMs });

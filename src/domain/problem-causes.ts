@@ -62,6 +62,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The process runs with upstream in its configuration: products, purchases and accounts are not its own.',
   idempotency_key_in_use: 'The request was repeated before its first sending was answered.',
   backup_running: 'Another backup is being read; one is made at a time.',
+  backed_up_by_the_database:
+    'The authority keeps its records on PostgreSQL (store.postgres): a copy made by one of several processes would be none that the others could go on from.',
   body_too_large: 'The body is larger than limits.body_bytes, or an import larger than 4 MiB.',
   unsupported_media_type:
     'The Content-Type is another than the route reads, names another charset than UTF-8, or the body is compressed.',

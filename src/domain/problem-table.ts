@@ -195,6 +195,11 @@ const table = {
     title: 'A backup is running',
     remedy: 'Wait until it has ended.',
   },
+  backed_up_by_the_database: {
+    status: 409,
+    title: 'The database is backed up by its own means',
+    remedy: 'Use pg_dump, or what your provider of PostgreSQL offers.',
+  },
   body_too_large: {
     status: 413,
     title: 'The body is too large',

@@ -15,7 +15,7 @@ import type { Rates } from './entry/request-rates.ts';
 
 /** Whether this process accepts requests; `reasons` are short codes for people and probes. */
 export type Readiness = {
-  state: 'starting' | 'draining' | 'storage_failed' | 'store_damaged' | 'ready';
+  state: 'starting' | 'draining' | 'storage_failed' | 'storage_unavailable' | 'store_damaged' | 'ready';
   reasons: readonly string[];
 };
 

@@ -11,11 +11,12 @@ import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { isSameDigest, sha256 } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
+import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
-export function agentRole(parts: RoleParts): Role {
+export function agentRole(parts: RoleParts & { reader: Reader }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });

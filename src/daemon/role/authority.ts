@@ -1,11 +1,17 @@
 import { authorityCouponing, authorityLicensing } from '../../service/authority/answers.ts';
 import { authorityCheckout } from '../../service/authority/checkout.ts';
 import { authorityCredentials } from '../../service/access/credential.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
 import { sha256 } from '../system/random.ts';
 
 /** Builds an authority: it answers from its own store, and has no upstream. */
-export function authorityRole({ reader, writer, clock, tokenUses: uses }: RoleParts): Role {
+export function authorityRole({
+  reader,
+  writer,
+  clock,
+  tokenUses: uses,
+}: RoleParts & { reader: AuthorityReader }): Role {
   return {
     licensing: authorityLicensing(reader, writer),
     couponing: authorityCouponing(reader, writer),
@@ -16,7 +22,7 @@ export function authorityRole({ reader, writer, clock, tokenUses: uses }: RolePa
       believedNow: () => clock.believed(),
       uses,
     }),
-    productName: (productKey) => reader.products.get(productKey)?.name ?? null,
+    productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     upstream: null,
     sync: null,
     bind: () => Promise.resolve(),

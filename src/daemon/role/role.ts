@@ -6,7 +6,6 @@ import type { Checkout, Couponing, Licensing } from '../../service/answers.ts';
 import type { Log, SyncControl } from '../../service/ports.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
-import type { Reader } from '../../service/tables.ts';
 import type { KeptClock } from '../system/clock.ts';
 import type { LiveConfiguration } from '../live-configuration.ts';
 
@@ -39,7 +38,6 @@ export type RoleParts = {
   /** The id of this store. */
   instance: string;
   current: LiveConfiguration;
-  reader: Reader;
   writer: Writer;
   clock: KeptClock;
   log: Log;

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
-import type { Writer } from '../../service/writer.ts';
+import type { StoreWriter } from '../store-writer.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import {
   errorOf,
@@ -46,7 +46,9 @@ export async function startWriter(
 }
 
 /** The server's side of the writer's thread. */
-export class WriterThread implements Writer, AsyncDisposable {
+export class WriterThread implements StoreWriter, AsyncDisposable {
+  /** The store is on this machine. */
+  readonly isAway = false;
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #options: WriterOptions;

@@ -8,7 +8,7 @@ const backup = route({
   operationId: 'downloadBackup',
   tag: 'Server',
   summary: 'A consistent copy of the store, one at a time',
-  refusals: ['backup_running'],
+  refusals: ['backup_running', 'backed_up_by_the_database'],
   access: { credential: 'any', scope: 'admin' },
   operatorOnly: true,
   answers: { 200: z.file() },

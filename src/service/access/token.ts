@@ -50,17 +50,18 @@ export async function issueToken(
   return done({ token, secret });
 }
 
-/** Makes the token in the file `admin.token` the only admin token of this kind. */
+/** Makes the token in the file `admin.token` the only admin token of this kind, or of this copy of several. */
 export async function acceptAdminToken(
   { tokens }: AuthorityTransaction,
-  digest: string,
+  { adminTokenDigest: digest, copy }: { adminTokenDigest: string; copy?: string },
   { now }: Context,
 ): Promise<void> {
+  const tokenId = copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
   if ((await tokens.byDigest(digest)) !== null) return;
   // A replaced file revokes the token before it.
-  await tokens.remove(adminTokenId);
+  await tokens.remove(tokenId);
   const rest = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-  await tokens.add({ tokenId: adminTokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
+  await tokens.add({ tokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
 }
 
 /** Revokes a token, at once. */

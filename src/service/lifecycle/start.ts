@@ -16,6 +16,8 @@ export type StartStore = {
   adminTokenDigest: string;
   /** The machine and the path of the state directory: a copy of it is told by them. */
   place: string;
+  /** Names the process among those that share the store; left out, it has it alone. */
+  copy?: string;
 };
 
 export type StartAuthority = StartStore & {
@@ -64,13 +66,13 @@ export async function startAgent(
 async function startStore(
   transaction: AuthorityTransaction,
   role: StoreRole,
-  { place, adminTokenDigest }: StartStore,
+  start: StartStore,
   context: Context,
 ): Promise<StartedStore & { isCopy: boolean }> {
   await keepRole(transaction, role);
-  await acceptAdminToken(transaction, adminTokenDigest, context);
+  await acceptAdminToken(transaction, start, context);
   await keepLogKey(transaction, context.random);
-  return await keepPlace(transaction, place, context);
+  return await keepPlace(transaction, start.place, context);
 }
 
 /** A store in another place than at its last start is a copy: it becomes an instance of its own. */

@@ -34,10 +34,19 @@ export async function migrate(database: Database, steps: readonly Migration[] = 
     if (present !== null && present.applied >= steps.length) return;
     await database.lend(async (connection) => await takeSteps(connection, steps));
   } catch (error) {
-    throw sqlState(error) === '42501'
-      ? new PostgresRefused(rightsMissing(database.names, error), error)
-      : error;
+    throw refusalOf(error, database.names);
   }
+}
+
+/** Wrong password; no such role or database: waiting would not help. */
+const wrongAddress: ReadonlySet<string | null> = new Set(['28P01', '28000', '3D000']);
+
+function refusalOf(error: unknown, names: Names): unknown {
+  const state = sqlState(error);
+  if (state === '42501') return new PostgresRefused(rightsMissing(names, error), error);
+  return error instanceof Error && wrongAddress.has(state)
+    ? new PostgresRefused(`${error.message}.`, error)
+    : error;
 }
 
 function rightsMissing({ schema }: Names, error: unknown): string {

@@ -1,0 +1,104 @@
+import { readFileSync } from 'node:fs';
+import type { Configuration } from '../config/configuration.ts';
+import { parseDatabaseUrl } from '../config/database-url.ts';
+import { isRefusal } from '../service/access/idempotency.ts';
+import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
+import { logKey } from '../service/lifecycle/log-key.ts';
+import { runUseCase } from '../service/run.ts';
+import { takeDirectory } from '../store/files/open.ts';
+import type { DatabaseAddress } from '../store/postgres/client.ts';
+import { Database } from '../store/postgres/database.ts';
+import { storageErrorOf } from '../store/postgres/faults.ts';
+import { migrate } from '../store/postgres/migrations.ts';
+import { PostgresWriter } from '../store/postgres/writer.ts';
+import { Daemon } from './daemon.ts';
+import { DatabaseWriter } from './database-writer.ts';
+import { LiveConfiguration } from './live-configuration.ts';
+import { hashLicenseKeys } from './log/hashed-license-keys.ts';
+import { logOf } from './log/part.ts';
+import { Metrics } from './metrics.ts';
+import { authorityRole } from './role/authority.ts';
+import type { DaemonOptions } from './start.ts';
+import { firstApiKey, placeOf, warnOfApiKey } from './start-store.ts';
+import { KeptClock } from './system/clock.ts';
+import { sha256, systemRandom } from './system/random.ts';
+import { keepSecretFile } from './system/secret-files.ts';
+
+type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
+
+/** The place of a store that all copies share: it is the same wherever a copy runs. */
+const sharedPlace = 'postgres';
+/** How much of a digest names a copy. */
+const copyNameLength = 12;
+
+/**
+ * Starts one of the copies of an authority on PostgreSQL: its state directory holds its sockets, `listen.json` and an
+ * admin token of its own. Rejects with `PostgresRefused`, or with `StorageError` when the database is away.
+ */
+export async function startOnDatabase(
+  configuration: Configuration,
+  postgres: PostgresSettings,
+  options: DaemonOptions,
+): Promise<Daemon> {
+  await using starting = new AsyncDisposableStack();
+  starting.use(takeDirectory(configuration.stateDir));
+  const database = starting.use(new Database(databaseSettings(postgres)));
+  const { reader } = database;
+  await migrate(database).catch((error: unknown) => {
+    throw storageErrorOf(error);
+  });
+  const clock = new KeptClock(await rememberedTime(reader), options.time);
+  const current = new LiveConfiguration(configuration);
+  const storeLog = logOf(options.log, 'store');
+  const plain = new PostgresWriter(database, {
+    run: runUseCase,
+    isRefusal,
+    context: (databaseNow) => ({
+      now: databaseNow ?? clock.now(),
+      steady: clock.steady(),
+      random: systemRandom,
+      digest: sha256,
+      keepsHistory: current.configuration.history.keepMs > 0,
+    }),
+    clock,
+    random: systemRandom,
+    onRepeat: (reason) => storeLog.debug({ reason }, 'a write is begun again'),
+  });
+  const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
+  const instance = await startStore(configuration, reader, writer);
+  await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
+  const log = hashLicenseKeys(options.log, await logKey(reader));
+  const metrics = starting.use(
+    new Metrics({ role: 'authority', isSecure: configuration.listen.tls !== null }),
+  );
+  // Nothing is answered from memory: another copy may have changed it.
+  const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
+  const daemon = new Daemon({ ...parts, makeRole: (role) => authorityRole({ ...role, reader }) });
+  await daemon.open(options.prepare ?? (() => undefined), starting.move());
+  return daemon;
+}
+
+async function startStore(
+  { stateDir }: Configuration,
+  reader: Database['reader'],
+  writer: DatabaseWriter,
+): Promise<string> {
+  const started = await writer.write('startAuthority', {
+    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
+    copy: sha256(placeOf(stateDir)).slice(0, copyNameLength),
+    place: sharedPlace,
+    apiKeyDigest: await firstApiKey(stateDir, reader),
+  });
+  if (!started.ok) throw new Error(started.problem.detail);
+  return started.value.instance;
+}
+
+function databaseSettings(postgres: PostgresSettings): ConstructorParameters<typeof Database>[0] {
+  const { url, schema, pool, statementTimeoutMs, caFile } = postgres;
+  const location = parseDatabaseUrl(url.reveal());
+  if (location === null) throw new Error('the configuration was read with a URL that cannot be');
+  const { isSecure, ...at } = location;
+  const ca = caFile === null ? null : readFileSync(caFile, 'utf8');
+  const address: DatabaseAddress = { ...at, tls: isSecure ? { ca } : null };
+  return { address, schema, pool, statementTimeoutMs };
+}
