@@ -47,16 +47,15 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     const admin = (): string => readFileSync(join(stateDir, 'admin.token'), 'utf8').trim();
     return {
       stateDir,
-      async call(path, { token = admin(), method = 'GET', body, key } = {}) {
-        return await fetch(`${daemon.addresses.tcp}${path}`, {
-          method: body === undefined ? method : 'POST',
-          headers: {
-            authorization: `Bearer ${token}`,
-            ...(body !== undefined && { 'content-type': 'application/json' }),
-            ...(key !== undefined && { 'idempotency-key': key }),
-          },
-          body: body === undefined ? null : JSON.stringify(body),
-        });
+      async call(path, { token = admin(), body, key, method = 'POST' } = {}) {
+        const headers = {
+          authorization: `Bearer ${token}`,
+          ...(key !== undefined && { 'idempotency-key': key }),
+        };
+        const url = `${daemon.addresses.tcp}${path}`;
+        if (body === undefined) return await fetch(url, { headers });
+        const json = { ...headers, 'content-type': 'application/json' };
+        return await fetch(url, { method, headers: json, body: JSON.stringify(body) });
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -67,13 +66,13 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     return `copies_${made}`;
   }
 
-  async function sell({ call }: Copy): Promise<string> {
-    await call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
-    const sold = await call('/admin/v1/purchases', {
+  async function sell(copy: Copy): Promise<string> {
+    await copy.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
+    const sold = await copy.call('/admin/v1/purchases', {
       body: { product_key: 'press', buyer_email: 'a@example.com' },
     });
-    const answered = (await sold.json()) as { data: { license_key: string } };
-    return answered.data.license_key;
+    const answered = (await sold.json()) as { data: { license: { license_key: string } } };
+    return answered.data.license.license_key;
   }
 
   test('answer for one another, each with an admin token of its own', async () => {
@@ -82,12 +81,16 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await using other = await copyOn(schema);
     const licenseKey = await sell(one);
     expect(licenseKey).toMatch(/^[0-9A-Z-]+$/i);
-    const used = await other.call(`/api/v2/license/usage?license_key=${licenseKey}`, { method: 'PUT' });
+    const used = await other.call('/api/v2/license/usage', {
+      method: 'PUT',
+      body: { license_key: licenseKey },
+      key: 'once',
+    });
     expect(used.status).toBe(200);
     const verified = await one.call(`/api/v2/license/verify?license_key=${licenseKey}`);
     expect(await verified.json()).toMatchObject({ data: { uses: 1, license_key: licenseKey } });
-    const instances = [one, other].map(async ({ call }) =>
-      (await call('/healthz')).headers.get('latchkey-instance'),
+    const instances = [one, other].map(async (copy) =>
+      (await copy.call('/healthz')).headers.get('latchkey-instance'),
     );
     expect(new Set(await Promise.all(instances)).size).toBe(1);
     const backup = await other.call('/admin/v1/backup');
