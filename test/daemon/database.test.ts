@@ -14,7 +14,7 @@ interface Copy extends AsyncDisposable {
   readonly stateDir: string;
   call(
     path: string,
-    options?: { token?: string; method?: string; body?: object; key?: string },
+    options?: { token?: string; isPut?: boolean; body?: object; key?: string },
   ): Promise<Response>;
 }
 
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     const admin = (): string => readFileSync(join(stateDir, 'admin.token'), 'utf8').trim();
     return {
       stateDir,
-      async call(path, { token = admin(), body, key, method = 'POST' } = {}) {
+      async call(path, { token = admin(), body, key, isPut = false } = {}) {
         const headers = {
           authorization: `Bearer ${token}`,
           ...(key !== undefined && { 'idempotency-key': key }),
@@ -55,7 +55,11 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
         const url = `${daemon.addresses.tcp}${path}`;
         if (body === undefined) return await fetch(url, { headers });
         const json = { ...headers, 'content-type': 'application/json' };
-        return await fetch(url, { method, headers: json, body: JSON.stringify(body) });
+        return await fetch(url, {
+          method: isPut ? 'PUT' : 'POST',
+          headers: json,
+          body: JSON.stringify(body),
+        });
       },
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -82,7 +86,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     const licenseKey = await sell(one);
     expect(licenseKey).toMatch(/^[0-9A-Z-]+$/i);
     const used = await other.call('/api/v2/license/usage', {
-      method: 'PUT',
+      isPut: true,
       body: { license_key: licenseKey },
       key: 'once',
     });

@@ -1,40 +1,18 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { KeptClock } from '../../src/daemon/system/clock.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
-import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
-import { PostgresWriter, type PostgresRun } from '../../src/store/postgres/writer.ts';
+import type { PostgresWriter } from '../../src/store/postgres/writer.ts';
 import { givenCart } from '../support/coupon-given.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { writerOn } from '../support/postgres-writer.ts';
 import { account, givenLicense, page, product } from '../support/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';
 const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
-
-/** Another copy of the authority. */
-function writerOn(database: Database, changes: Partial<PostgresRun> = {}): PostgresWriter {
-  const clock = new KeptClock(null);
-  return new PostgresWriter(database, {
-    run: runUseCase,
-    isRefusal,
-    context: (databaseNow) => ({
-      now: databaseNow ?? clock.now(),
-      steady: clock.steady(),
-      random: { bytes: randomBytes, uuid: () => randomUUID(), draw: () => Math.random() },
-      digest: (secret) => createHash('sha256').update(secret).digest('hex'),
-      keepsHistory: true,
-    }),
-    clock,
-    random: { draw: () => Math.random() },
-    onRepeat: () => undefined,
-    ...changes,
-  });
-}
 
 function use(writer: PostgresWriter, isNamed = false, trigger: Exclude<LicenseTrigger, 'refund'> = 'usage') {
   const options = isNamed ? { idempotency } : {};
