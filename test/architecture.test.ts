@@ -104,7 +104,7 @@ const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
 /** What may know the outside world below the daemon, and why. */
 const outsideAllowed: Readonly<Record<string, string>> = {
   'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
-  'store/files/open.ts process': 'which SQLite is built in, only Node can say',
+  'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
   'http/listen.ts node:process': 'a socket must never be there with a wider mode',
   'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
   'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
@@ -184,7 +184,7 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'upstream/a.ts': "type B = import('../sync/b.ts').B;" },
       { 'cli/local/serve.ts': "import { serve } from '../../daemon/serve.ts';" },
       { 'cli/verify.ts': "const { serve } = await import('../daemon/serve.ts');" },
-      { 'cli/local/serve.ts': "const { open } = await import('../../store/files/open.ts');" },
+      { 'cli/local/serve.ts': "const { open } = await import('../../store/sqlite/files/open.ts');" },
       { 'cli/a.ts': 'await import(name);' },
       { 'cli/a.ts': "require('./b.ts');" },
       { 'attic/a.ts': "import { b } from '../domain/b.ts';" },

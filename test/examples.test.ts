@@ -9,7 +9,7 @@ import { parseConfiguration, type ConfigurationResult } from '../src/config/load
 import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
-import { openStore } from '../src/store/files/open.ts';
+import { openStore } from '../src/store/sqlite/files/open.ts';
 import { latchkey, runProcess } from './support/command-line.ts';
 import { startDaemonProcess } from './support/daemon-process.ts';
 import { temporaryDirectory } from './support/temporary.ts';

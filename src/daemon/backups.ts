@@ -2,7 +2,7 @@ import { rmSync, type ReadStream } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../domain/problem.ts';
-import { stateFiles } from '../store/files/state-directory.ts';
+import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 import type { Backup } from '../http/app.ts';
 import type { Clock } from '../service/ports.ts';
 

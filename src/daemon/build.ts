@@ -1,5 +1,5 @@
 import { isSea } from 'node:sea';
-import { migrations } from '../store/files/migrations.ts';
+import { migrations } from '../store/sqlite/files/migrations.ts';
 import { version } from '../config/version.ts';
 
 /** What runs, as a bug report needs it. */

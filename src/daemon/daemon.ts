@@ -8,7 +8,7 @@ import { TokenUses } from '../service/access/token-use.ts';
 import { refuse } from '../domain/problem.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
-import { restoreAdvice } from '../store/faults.ts';
+import { restoreAdvice } from '../store/sqlite/faults.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
 import { Backups } from './backups.ts';

@@ -11,8 +11,8 @@ import type { TlsSettings } from '../config/tls-files.ts';
 import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/unix-group.ts';
 import { RequestsInFlight } from './requests-in-flight.ts';
-import { replaceFile } from '../store/files/private-file.ts';
-import { stateFiles } from '../store/files/state-directory.ts';
+import { replaceFile } from '../store/sqlite/files/private-file.ts';
+import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
 const lingerMs = 500;

@@ -4,17 +4,17 @@ import { StorageError } from '../service/ports.ts';
 import { roleOf, type StoreRole } from '../service/lifecycle/role.ts';
 import type { RestoredStore } from '../service/lifecycle/restore.ts';
 import { runUseCase } from '../service/run.ts';
-import { openReading, openWriting } from '../store/connection.ts';
+import { openReading, openWriting } from '../store/sqlite/connection.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,
   StateDirectoryRefused,
   StateDirectoryUnusable,
-} from '../store/faults.ts';
-import { localWriter } from '../store/local-writer.ts';
-import { takeDirectory } from '../store/files/open.ts';
-import { databaseIn } from '../store/files/state-directory.ts';
-import { draftFrom, putInPlace } from '../store/files/restore.ts';
+} from '../store/sqlite/faults.ts';
+import { localWriter } from '../store/sqlite/local-writer.ts';
+import { takeDirectory } from '../store/sqlite/files/open.ts';
+import { databaseIn } from '../store/sqlite/files/state-directory.ts';
+import { draftFrom, putInPlace } from '../store/sqlite/files/restore.ts';
 import { KeptClock } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 

@@ -9,7 +9,7 @@ import {
   StateDirectoryHeld,
   StateDirectoryRefused,
   StateDirectoryUnusable,
-} from '../store/faults.ts';
+} from '../store/sqlite/faults.ts';
 import { PostgresRefused } from '../store/postgres/faults.ts';
 import type { Daemon } from './daemon.ts';
 import { startDaemon } from './start.ts';

@@ -5,7 +5,7 @@ import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import { runUseCase } from '../service/run.ts';
-import { takeDirectory } from '../store/files/open.ts';
+import { takeDirectory } from '../store/sqlite/files/open.ts';
 import type { DatabaseAddress } from '../store/postgres/client.ts';
 import { Database } from '../store/postgres/database.ts';
 import { storageErrorOf } from '../store/postgres/faults.ts';

@@ -5,7 +5,7 @@ import type { Log } from '../service/ports.ts';
 import { isUnusedAuthority, roleOf } from '../service/lifecycle/role.ts';
 import type { Writer } from '../service/writer.ts';
 import type { AuthorityReader, Reader } from '../service/tables.ts';
-import { StateDirectoryRefused } from '../store/faults.ts';
+import { StateDirectoryRefused } from '../store/sqlite/faults.ts';
 import { sha256 } from './system/random.ts';
 import { keepSecretFile, readSecretFile } from './system/secret-files.ts';
 

@@ -16,8 +16,8 @@ import {
 } from '../support/plain-upstream.ts';
 import { listenSecurely } from '../support/listener.ts';
 import { challengePage, startRealStore } from '../support/real-store.ts';
-import { openWriting } from '../../src/store/connection.ts';
-import { openStore } from '../../src/store/files/open.ts';
+import { openWriting } from '../../src/store/sqlite/connection.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { givenOperation } from '../support/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
-import { migrations } from '../../src/store/files/migrations.ts';
+import { migrations } from '../../src/store/sqlite/files/migrations.ts';
 import { latchkey } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

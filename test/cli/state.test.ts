@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openWriting } from '../../src/store/connection.ts';
-import { openStore } from '../../src/store/files/open.ts';
+import { openWriting } from '../../src/store/sqlite/connection.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { latchkey } from '../support/command-line.ts';
 import { account, givenOperation, product } from '../support/store-given.ts';

@@ -6,7 +6,7 @@ import { TokenUses } from '../../src/service/access/token-use.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
-import { localWriter } from '../../src/store/local-writer.ts';
+import { localWriter } from '../../src/store/sqlite/local-writer.ts';
 import { givenStore } from '../support/store-given.ts';
 
 test('what is no longer kept is removed in small commits, until nothing of it is left', async () => {

@@ -6,7 +6,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
-import { prepareCommitter } from '../../src/store/commit.ts';
+import { prepareCommitter } from '../../src/store/sqlite/commit.ts';
 import { PostgresWriter } from '../../src/store/postgres/writer.ts';
 import {
   authorityUseCases,

@@ -16,10 +16,10 @@ import { readStanding } from '../../src/service/outbox/standing.ts';
 import type { Status } from '../../src/service/status.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/run.ts';
-import { backUp } from '../../src/store/files/backup.ts';
-import { openReading, openWriting } from '../../src/store/connection.ts';
-import { localWriter } from '../../src/store/local-writer.ts';
-import { openStore } from '../../src/store/files/open.ts';
+import { backUp } from '../../src/store/sqlite/files/backup.ts';
+import { openReading, openWriting } from '../../src/store/sqlite/connection.ts';
+import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { VirtualTime } from './virtual-clock.ts';
 import { temporaryDirectory } from './temporary.ts';
 

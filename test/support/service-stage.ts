@@ -18,9 +18,9 @@ import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Step } from '../../src/domain/lane.ts';
-import { openWriting } from '../../src/store/connection.ts';
-import { localWriter } from '../../src/store/local-writer.ts';
-import { openStore } from '../../src/store/files/open.ts';
+import { openWriting } from '../../src/store/sqlite/connection.ts';
+import { localWriter } from '../../src/store/sqlite/local-writer.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 export const second = 1000;

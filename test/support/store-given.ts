@@ -9,8 +9,8 @@ import {
   openWriting,
   type ReadingConnection,
   type WritingConnection,
-} from '../../src/store/connection.ts';
-import { openStore } from '../../src/store/files/open.ts';
+} from '../../src/store/sqlite/connection.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 export const at: number = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
-import { DatabaseRefused, sqliteCode } from '../../store/faults.ts';
-import { type Contents, readContents } from '../../store/files/contents.ts';
+import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
+import { type Contents, readContents } from '../../store/sqlite/files/contents.ts';
 
 /** What a state directory holds that may be nowhere else, or why that cannot be told. */
 export type ContentsResult =

@@ -1,10 +1,10 @@
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
-import { DatabaseRefused } from '../../store/faults.ts';
-import { readContents } from '../../store/files/contents.ts';
-import { findDamage } from '../../store/files/damage.ts';
-import { findDatabase } from '../../store/files/database-file.ts';
-import { findNewerSchema } from '../../store/files/migrations.ts';
-import { databaseIn } from '../../store/files/state-directory.ts';
+import { DatabaseRefused } from '../../store/sqlite/faults.ts';
+import { readContents } from '../../store/sqlite/files/contents.ts';
+import { findDamage } from '../../store/sqlite/files/damage.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
+import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
 export function examineStore(stateDir: string, hint: (words: string) => string): Finding[] {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { newSecret, shortestSecret, type SecretPrefix } from '../../service/access/secret.ts';
-import { StateDirectoryRefused } from '../../store/faults.ts';
-import { readOwnFile, replaceFile } from '../../store/files/private-file.ts';
-import { stateFiles } from '../../store/files/state-directory.ts';
+import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
+import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { systemRandom } from './random.ts';
 
 /**

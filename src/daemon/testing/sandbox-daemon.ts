@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Tree } from '../../config/tree.ts';
-import { stateFiles } from '../../store/files/state-directory.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start.ts';
 import { makeLog } from '../log/log.ts';

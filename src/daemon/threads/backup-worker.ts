@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { backUp } from '../../store/files/backup.ts';
+import { backUp } from '../../store/sqlite/files/backup.ts';
 import type { BackupOrder } from './backup-thread.ts';
 import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { Ballast } from '../../store/ballast.ts';
+import type { Ballast } from '../../store/sqlite/ballast.ts';
 import type { DiskSpaceMessage } from './writer-message.ts';
 
 /** How often a full disk is looked at again, in ms. */

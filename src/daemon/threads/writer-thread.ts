@@ -13,7 +13,7 @@ import {
   type PostedWrite,
   type WriterMessage,
 } from './writer-message.ts';
-import { largestBatch } from '../../store/commit.ts';
+import { largestBatch } from '../../store/sqlite/commit.ts';
 import { workerFile } from './worker-file.ts';
 
 /** A write that takes longer than this, in ms, means that the disk hangs. */

@@ -4,10 +4,10 @@ import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
-import { Ballast } from '../../store/ballast.ts';
-import { largestBatch, prepareCommitter, type Committer } from '../../store/commit.ts';
-import { checkpoint, openWriting } from '../../store/connection.ts';
-import { ReservedCommitter } from '../../store/reserve.ts';
+import { Ballast } from '../../store/sqlite/ballast.ts';
+import { largestBatch, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
+import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
+import { ReservedCommitter } from '../../store/sqlite/reserve.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 import { DiskSpaceWatch } from './disk-space.ts';
 import {

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Tree } from '../../config/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
-import { replaceFile } from '../../store/files/private-file.ts';
+import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { SandboxRefused, type SandboxCredentials } from './sandbox-credentials.ts';
 
 /** What an agent has to know of a sandbox. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import { shortestSecret } from '../../service/access/secret.ts';
-import { readOwnFile, replaceFile } from '../../store/files/private-file.ts';
+import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
 
 const secret = z.string().min(shortestSecret).max(200);
 

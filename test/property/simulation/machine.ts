@@ -3,8 +3,8 @@ import type { TimeMark } from '../../../src/domain/clock.ts';
 import { rememberedTime } from '../../../src/service/lifecycle/clock-mark.ts';
 import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
-import { migrations, takeSteps } from '../../../src/store/files/migrations.ts';
-import { prepareTransaction } from '../../../src/store/tables.ts';
+import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import type { Asked, Carried } from './ledger.ts';
 
 /** What the agent is configured with; a change takes effect at once, as after a SIGHUP. */

@@ -7,7 +7,7 @@ import { isEssential } from '../../../src/service/lifecycle/full-disk.ts';
 import { StorageError, type Log, type SyncControl, type WriteOptions } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { CommandOf, CommandResult, UseCaseName, Writer } from '../../../src/service/writer.ts';
-import { localWriter } from '../../../src/store/local-writer.ts';
+import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
 import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/dialects/all.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';

@@ -1,5 +1,5 @@
 /*
- * The first schema on PostgreSQL: the tables of an authority, as in src/store/files/. Times are epoch ms, amounts
+ * The first schema on PostgreSQL: the tables of an authority, as in src/store/sqlite/files/. Times are epoch ms, amounts
  * cents, digests SHA-256 as lower-case hexadecimal. Text is compared as bytes; case is folded by the program,
  * but for e-mail addresses, of which the letters of ASCII are folded, as SQLite does it. `latchkey.` becomes the
  * schema that is configured. A migration is never changed once it was released.

@@ -1,7 +1,7 @@
 import { foldCouponCode, type Coupon, type CouponFilter, type CouponTerms } from '../../../domain/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
-import { couponFrom, termsColumns } from '../../tables/coupon-row.ts';
+import { couponFrom, termsColumns } from '../../coupon-row.ts';
 import type { Names } from '../names.ts';
 import {
   prepareList,

@@ -1,0 +1,81 @@
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Reader, Transaction } from '../../service/tables.ts';
+import { StateDirectoryUnusable } from './faults.ts';
+import { prepareReader, prepareTransaction } from './tables.ts';
+
+/** The one connection that writes. */
+export interface WritingConnection extends Disposable {
+  readonly database: DatabaseSync;
+  readonly transaction: Transaction;
+}
+
+/** A connection for short reads. */
+export interface ReadingConnection extends Disposable {
+  readonly database: DatabaseSync;
+  readonly reader: Reader;
+}
+
+/* Waiting for a lock blocks the thread. Only another program that has opened the file could hold one. */
+const writingTimeoutMs = 1000;
+const readingTimeoutMs = 100;
+
+/** For every connection: a damaged or doctored file must not lead us to run or believe what it says. */
+const guards = `
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA foreign_keys = ON;
+`;
+
+/** The size to which the write-ahead log is truncated after a checkpoint. */
+const keptLogBytes = 64 * 1024 * 1024;
+
+/** Room for the pages that a large command changes; those without room are written to the log more than once. */
+const pagesKib = 16 * 1024;
+
+/** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
+export function openWriting(databasePath: string): WritingConnection {
+  const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
+  using opening = new DisposableStack();
+  opening.use(database);
+  database.exec(guards);
+  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
+  if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
+  database.exec(
+    `PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}; PRAGMA cache_size = -${pagesKib}`,
+  );
+  keepTemporaryFilesBeside(databasePath, database);
+  const transaction = prepareTransaction(database);
+  const open = opening.move();
+  return { database, transaction, [Symbol.dispose]: () => open.dispose() };
+}
+
+/**
+ * What a savepoint must be able to undo goes into a file as soon as it is more than 64 KiB: in memory, each
+ * statement walks through all that there is. The file lies in the state directory and not in /tmp, which may
+ * be full when the store is not. The pragma is deprecated, but the only way that a thread of Node has.
+ */
+function keepTemporaryFilesBeside(databasePath: string, database: DatabaseSync): void {
+  const directory = dirname(databasePath).replaceAll("'", "''");
+  database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
+}
+
+/** Brings the write-ahead log into the database, where it can, so that one file is all of it. */
+export function checkpoint({ database }: Pick<WritingConnection, 'database'>): void {
+  try {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // On a full disk, or of a damaged database, the log stays, and belongs to the database as before.
+  }
+}
+
+/** Opens a connection that cannot write. */
+export function openReading(databasePath: string): ReadingConnection {
+  const database = new DatabaseSync(databasePath, { readOnly: true, timeout: readingTimeoutMs });
+  using opening = new DisposableStack();
+  opening.use(database);
+  database.exec(`${guards} PRAGMA temp_store = MEMORY`);
+  const reader = prepareReader(database);
+  const open = opening.move();
+  return { database, reader, [Symbol.dispose]: () => open.dispose() };
+}

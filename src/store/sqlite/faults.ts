@@ -1,0 +1,67 @@
+import type { StorageFault } from '../../service/ports.ts';
+
+/** Another process works on this state directory. */
+export class StateDirectoryHeld extends Error {
+  readonly code = 'state_directory_held';
+  constructor(directory: string, cause: unknown) {
+    super(
+      `Another process is using the state directory ${directory}: stop it, or choose another directory.`,
+      {
+        cause,
+      },
+    );
+    this.name = 'StateDirectoryHeld';
+  }
+}
+
+/** The state directory cannot be made, read or written. */
+export class StateDirectoryUnusable extends Error {
+  readonly code = 'state_directory_unusable';
+  constructor(directory: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`The state directory ${directory} cannot be used: ${reason}`, { cause });
+    this.name = 'StateDirectoryUnusable';
+  }
+}
+
+/** The state directory is not safe, or not meant, for this process; it is left as it is. */
+export class StateDirectoryRefused extends Error {
+  readonly code = 'state_directory_refused';
+  constructor(directory: string, reason: string) {
+    super(`The state directory ${directory} is refused: ${reason}`);
+    this.name = 'StateDirectoryRefused';
+  }
+}
+
+/** What lies where the database is expected is not one that this version may use; it is left as it is. */
+export class DatabaseRefused extends Error {
+  readonly code = 'database_refused';
+  constructor(path: string, reason: string, cause?: unknown) {
+    super(`The database ${path} is refused: ${reason}`, { cause });
+    this.name = 'DatabaseRefused';
+  }
+}
+
+/** What to do about a database that is lost. */
+export const restoreAdvice = 'restore a backup: latchkey restore FILE';
+
+/** SQLite's primary result code (https://sqlite.org/rescode.html); null for an error of another origin. */
+export function sqliteCode(error: unknown): number | null {
+  const isSqlite = error instanceof Error && 'errcode' in error && typeof error.errcode === 'number';
+  return isSqlite ? Number(error.errcode) & 0xff : null;
+}
+
+const busy = 5;
+const locked = 6;
+const full = 13;
+/** Permission, memory, read-only, I/O, corruption, opening, locking protocol, large files, no database. */
+const broken: ReadonlySet<number> = new Set([3, 7, 8, 10, 11, 14, 15, 22, 26]);
+
+/** What an error says of the storage: `busy` passes without harm; null is an error of the command. */
+export function storageFault(error: unknown): StorageFault | 'busy' | null {
+  const code = sqliteCode(error);
+  if (code === null) return null;
+  if (code === full) return 'full';
+  if (code === busy || code === locked) return 'busy';
+  return broken.has(code) ? 'failed' : null;
+}

@@ -1,0 +1,34 @@
+import type { WriterContext } from '../../service/ports.ts';
+import type { Awaitable, Transaction } from '../../service/tables.ts';
+import type { CommandResult, WriteRequest, Writer } from '../../service/writer.ts';
+import { prepareCommitter, type CommandOutcome } from './commit.ts';
+import type { WritingConnection } from './connection.ts';
+
+/** How a writer runs use cases. */
+export type UseCaseRun = {
+  run: (transaction: Transaction, request: WriteRequest, context: WriterContext) => Awaitable<unknown>;
+  isRefusal: (result: unknown) => boolean;
+  /** Called once for each write. */
+  context: () => WriterContext;
+};
+
+/** A writer in the caller's thread: one commit for each command, one after the other. */
+export function localWriter(connection: WritingConnection, { run, isRefusal, context }: UseCaseRun): Writer {
+  type Posted = { request: WriteRequest; context: WriterContext };
+  const committer = prepareCommitter<Posted>(connection, {
+    run: (transaction, posted) => run(transaction, posted.request, posted.context),
+    isRefusal,
+  });
+  let last: Promise<CommandOutcome[]> = Promise.resolve([]);
+  return {
+    async write(name, command, writeOptions = {}) {
+      const posted = { request: { name, command, writeOptions }, context: context() };
+      last = last.then(() => committer.commitBatch([posted]));
+      const [outcome] = await last;
+      if (outcome === undefined) throw new Error('the committer gave no outcome');
+      if ('error' in outcome) throw outcome.error;
+      // The compiler cannot see that a name and its result belong together.
+      return outcome.result as CommandResult<typeof name>;
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Reader, Transaction } from '../../service/tables.ts';
+import { accountReads, accountTable } from './tables/account.ts';
+import { auditReads, auditTable } from './tables/audit.ts';
+import { collectionReads, collectionTable } from './tables/collection.ts';
+import { couponReads, couponTable } from './tables/coupon.ts';
+import { historyReads, historyTable } from './tables/history.ts';
+import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
+import { licenseReads, licenseTable } from './tables/license.ts';
+import { mirrorReads, mirrorTable } from './tables/mirror.ts';
+import { observationReads, observationTable } from './tables/observation.ts';
+import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
+import { operationReads, operationTable } from './tables/operation.ts';
+import { preloadReads, preloadTable } from './tables/preload.ts';
+import { productReads, productTable } from './tables/product.ts';
+import { purchaseReads, purchaseTable } from './tables/purchase.ts';
+import { redemptionReads, redemptionTable } from './tables/redemption.ts';
+import { settingReads, settingTable } from './tables/setting.ts';
+import { collectChanges, collectFrom } from './changes.ts';
+import { collectTrace } from './trace.ts';
+import { tokenReads, tokenTable } from './tables/token.ts';
+
+/** Prepares the reads of every table. */
+export function prepareReader(database: DatabaseSync): Reader {
+  return {
+    accounts: accountReads(database),
+    products: productReads(database),
+    collections: collectionReads(database),
+    purchases: purchaseReads(database),
+    licenses: licenseReads(database),
+    coupons: couponReads(database),
+    mirror: mirrorReads(database),
+    redemptions: redemptionReads(database),
+    tokens: tokenReads(database),
+    observations: observationReads(database),
+    preload: preloadReads(database),
+    operations: operationReads(database),
+    idempotency: idempotencyReads(database),
+    settings: settingReads(database),
+    audit: auditReads(database),
+    history: historyReads(database),
+    oldCredentials: oldCredentialReads(database),
+  };
+}
+
+/** Prepares every table; only the committer may pass it to use cases. */
+export function prepareTransaction(database: DatabaseSync): Transaction {
+  const changes = collectChanges();
+  const history = historyTable(database);
+  const tables: Transaction = {
+    accounts: accountTable(database),
+    products: productTable(database),
+    collections: collectionTable(database),
+    purchases: purchaseTable(database),
+    licenses: licenseTable(database, history),
+    coupons: couponTable(database),
+    mirror: mirrorTable(database),
+    redemptions: redemptionTable(database),
+    tokens: tokenTable(database),
+    observations: observationTable(database),
+    preload: preloadTable(database),
+    operations: operationTable(database),
+    trace: collectTrace(),
+    changes,
+    idempotency: idempotencyTable(database),
+    settings: settingTable(database),
+    audit: auditTable(database),
+    history,
+    oldCredentials: oldCredentialTable(database),
+  };
+  return collectFrom(tables, changes);
+}

@@ -1,0 +1,78 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Collection } from '../../../domain/collection.ts';
+import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+type Row = Omit<Collection, 'productKeys'>;
+
+const select = 'SELECT collection_id AS collectionId, account_id AS accountId, name FROM collection';
+const fromRow = (row: Row): Row => ({ ...row });
+
+/** Prepares the reads of collections of products. */
+export function collectionReads(database: DatabaseSync): CollectionReads {
+  const get = prepareQuery(database, `${select} WHERE collection_id = ?`, fromRow);
+  const list = prepareQuery(
+    database,
+    `${select} WHERE ${inReach} ORDER BY collection_id LIMIT ?2 OFFSET ?3`,
+    fromRow,
+  );
+  const count = prepareCount(database, `SELECT count(*) AS count FROM collection WHERE ${inReach}`);
+  const members = prepareQuery(
+    database,
+    `SELECT product_key AS productKey FROM collection_member WHERE collection_id = ? ORDER BY position`,
+    (row: { productKey: string }) => row.productKey,
+  );
+  const withMembers = (collection: Row): Collection => ({
+    ...collection,
+    productKeys: members.all(collection.collectionId),
+  });
+  return {
+    get(collectionId) {
+      const collection = get.first(collectionId);
+      return collection === null ? null : withMembers(collection);
+    },
+    list: ({ reach }, { limit, offset }) =>
+      list.all(reach?.accountId ?? null, limit, offset).map(withMembers),
+    count: ({ reach }) => count(reach?.accountId ?? null),
+  };
+}
+
+/** Prepares the table of collections of products. */
+export function collectionTable(database: DatabaseSync): CollectionTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO collection (collection_id, account_id, name) VALUES (:collectionId, :accountId, :name)`,
+  );
+  const addMember = prepareChange(
+    database,
+    `INSERT INTO collection_member (collection_id, position, product_key)
+     VALUES (:collectionId, :position, :productKey)`,
+  );
+  const rename = prepareChange(
+    database,
+    'UPDATE collection SET name = :name WHERE collection_id = :collectionId',
+  );
+  const removeMembers = prepareChange(
+    database,
+    'DELETE FROM collection_member WHERE collection_id = :collectionId',
+  );
+  const addMembers = ({ collectionId, productKeys }: Collection): void => {
+    for (const [position, productKey] of productKeys.entries()) {
+      addMember({ collectionId, position, productKey });
+    }
+  };
+  return {
+    ...collectionReads(database),
+    add(collection) {
+      const { collectionId, accountId, name } = collection;
+      add({ collectionId, accountId, name });
+      addMembers(collection);
+    },
+    put(collection) {
+      const { collectionId, name } = collection;
+      rename({ collectionId, name });
+      removeMembers({ collectionId });
+      addMembers(collection);
+    },
+  };
+}

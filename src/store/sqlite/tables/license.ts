@@ -1,0 +1,150 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { changeLicense, type License, type SoldLicense } from '../../../domain/license.ts';
+import type { HistoryTable } from '../../../service/access/tables.ts';
+import type {
+  ExportFilter,
+  LicenseFilter,
+  LicenseReads,
+  LicenseTable,
+} from '../../../service/authority/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+
+type Row = Omit<License, 'enabled'> & { enabled: Bit };
+
+const select = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt FROM license`;
+const fromRow = (row: Row): License => ({ ...row, enabled: row.enabled === 1 });
+
+// A key is sold once.
+const sale = (column: string): string =>
+  `(SELECT max(${column}) FROM purchase WHERE purchase.license_key = license.license_key)`;
+const selectSold = `SELECT license_key AS licenseKey, product_key AS productKey, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, ${sale('purchase_id')} AS purchaseId, ${sale('refunded_at')} AS refundedAt
+  FROM license`;
+const soldFromRow = (row: Omit<SoldLicense, 'enabled'> & { enabled: Bit }): SoldLicense => ({
+  ...row,
+  enabled: row.enabled === 1,
+});
+
+/*
+ * The parameters are always product, enabled, buyer, the account and product of the reach, and key. Which of them
+ * leads is spelled out, because a condition with IS NULL can use no index.
+ */
+const optional = {
+  product: '(?1 IS NULL OR product_key = ?1)',
+  enabled: '(?2 IS NULL OR enabled = ?2)',
+  buyer: '(?3 IS NULL OR lower(buyer_email) = lower(?3))',
+  reach: `(?4 IS NULL OR EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
+    AND product.account_id = ?4)) AND (?5 IS NULL OR product_key = ?5)`,
+};
+const rest = `${optional.enabled} AND ${optional.reach}`;
+const ofNoBuyer = '?6 IS NULL AND ?3 IS NULL';
+const conditions = {
+  byKey: `license_key = ?6 AND ${optional.product} AND ${optional.buyer} AND ${rest}`,
+  byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
+  disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`,
+  byProduct: `product_key = ?1 AND ${ofNoBuyer} AND ${rest}`,
+  any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
+};
+
+/** The licenses of whole products, as the schema keeps count of them. */
+const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
+  AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`;
+
+/** The condition of an export, with `exportParameters`. */
+export const exported = `(?1 IS NULL OR product_key = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM product
+  WHERE product.product_key = license.product_key AND product.account_id = ?2)) AND (?3 IS NULL OR product_key = ?3)`;
+
+export function exportParameters({ productKey, reach }: ExportFilter): (string | null)[] {
+  return [productKey ?? null, reach?.accountId ?? null, reach?.productKey ?? null];
+}
+
+/** Prepares the reads of licenses. */
+export function licenseReads(database: DatabaseSync): LicenseReads {
+  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+  const listed = (condition: string) =>
+    prepareQuery(
+      database,
+      `${selectSold} WHERE ${condition} ORDER BY license_key LIMIT ?7 OFFSET ?8`,
+      soldFromRow,
+    );
+  const found = (condition: string) => ({
+    list: listed(condition),
+    count: prepareCount(database, `SELECT count(*) AS count FROM license WHERE ${condition}`),
+  });
+  const count = prepareCount(database, kept);
+  const byKey = found(conditions.byKey);
+  const byBuyer = found(conditions.byBuyer);
+  const disabled = { list: listed(conditions.disabled), count };
+  const byProduct = { list: listed(conditions.byProduct), count };
+  const any = { list: listed(conditions.any), count };
+  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled }: LicenseFilter) => {
+    if (licenseKey !== undefined) return byKey;
+    if (buyerEmail !== undefined) return byBuyer;
+    if (enabled === false) return disabled;
+    return productKey === undefined ? any : byProduct;
+  };
+  const after = prepareQuery(
+    database,
+    `${select} WHERE license_key > ?4 AND ${exported} ORDER BY license_key LIMIT ?5`,
+    fromRow,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey),
+    after: (filter, licenseKey, limit) => after.all(...exportParameters(filter), licenseKey, limit),
+    list: (filter, { limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    count: (filter) => statementsFor(filter).count(...filterParameters(filter)),
+  };
+}
+
+function filterParameters(filter: LicenseFilter): (string | number | null)[] {
+  const { productKey, enabled, buyerEmail, licenseKey, reach } = filter;
+  return [
+    productKey ?? null,
+    enabled === undefined ? null : bit(enabled),
+    buyerEmail ?? null,
+    reach?.accountId ?? null,
+    reach?.productKey ?? null,
+    licenseKey ?? null,
+  ];
+}
+
+/** Prepares the table of licenses, whose changes go into their history. */
+export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable, 'add'>): LicenseTable {
+  // An import adds a million: parameters that are bound by name take half as long again.
+  const add = prepareQuery(
+    database,
+    `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
+    () => true,
+  );
+  const reached = prepareQuery(
+    database,
+    `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE EXISTS (
+       SELECT 1 FROM product WHERE product.product_key = license.product_key AND product.account_id = ?2) END`,
+    fromRow,
+  );
+  const setState = prepareChange(
+    database,
+    'UPDATE license SET uses = :uses, enabled = :enabled WHERE license_key = :licenseKey',
+  );
+  return {
+    ...licenseReads(database),
+    add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
+      add.first(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt) ?? false,
+    setState({ licenseKey, uses, enabled }) {
+      setState({ licenseKey, uses, enabled: bit(enabled) });
+    },
+    change({ reach, licenseKey, trigger, remembered }) {
+      const before = reached.first(licenseKey, reach.accountId, reach.productKey);
+      if (before === null) return null;
+      const after = changeLicense(before, trigger);
+      // Enabling what is enabled, or taking a use back at 0, changes nothing that could be remembered.
+      if (after.uses === before.uses && after.enabled === before.enabled) return { before, after };
+      setState({ licenseKey, uses: after.uses, enabled: bit(after.enabled) });
+      if (remembered !== null) history.add({ licenseKey, change: trigger, before, after, ...remembered });
+      return { before, after };
+    },
+  };
+}

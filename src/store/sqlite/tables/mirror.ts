@@ -1,0 +1,77 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { foldCouponCode } from '../../../domain/coupon.ts';
+import { defaultAccountId } from '../../../domain/principal.ts';
+import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/tables.ts';
+import {
+  couponColumns,
+  couponFrom,
+  filteredCoupons,
+  filterParameters,
+  termsColumns,
+  type CouponRow,
+} from '../../coupon-row.ts';
+import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
+const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupon => ({
+  coupon: couponFrom(row),
+  confirmedAt: row.confirmedAt,
+});
+
+/** Prepares the reads of the upstream's coupons. */
+export function mirrorReads(database: DatabaseSync): MirrorReads {
+  const get = prepareQuery(
+    database,
+    `${select} WHERE id = coalesce((SELECT real_id FROM provisional_coupon WHERE id = -?1), ?1)`,
+    fromRow,
+  );
+  // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
+  // comes first, then a provisional coupon.
+  const byExactCode = prepareQuery(
+    database,
+    `${select} WHERE folded_code = ? AND code = ? ORDER BY id LIMIT 1`,
+    fromRow,
+  );
+  const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ORDER BY id LIMIT 1`, fromRow);
+  const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
+  const list = prepareQuery(database, `${select} ${where} ORDER BY id LIMIT ?6 OFFSET ?7`, fromRow);
+  const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
+  return {
+    get: (id) => get.first(id),
+    byCode: (code) => byExactCode.first(foldCouponCode(code), code) ?? byCode.first(foldCouponCode(code)),
+    list: ({ limit, offset }, filter = {}) =>
+      list.all(...filterParameters(defaultAccountId, filter), limit, offset),
+    count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
+  };
+}
+
+/** Prepares the mirror of the upstream's coupons. */
+export function mirrorTable(database: DatabaseSync): MirrorTable {
+  const put = prepareChange(
+    database,
+    `INSERT OR REPLACE INTO mirrored_coupon (id, code, folded_code, scope, product_key, collection_id,
+       percent_off, amount_off, start_at, end_at, minimum_purchase_amount, usage_limit, notes, confirmed_at)
+     VALUES (:id, :code, :foldedCode, :scope, :productKey, :collectionId,
+       :percentOff, :amountOff, :startAt, :endAt, :minimumPurchaseAmount, :usageLimit, :notes, :confirmedAt)`,
+  );
+  const remove = prepareChange(database, 'DELETE FROM mirrored_coupon WHERE id = :id');
+  const addProvisional = prepareChange(database, 'INSERT INTO provisional_coupon (real_id) VALUES (NULL)');
+  const alias = prepareChange(
+    database,
+    'UPDATE provisional_coupon SET real_id = :id WHERE id = -:provisionalId',
+  );
+  return {
+    ...mirrorReads(database),
+    put({ coupon, confirmedAt }) {
+      const { id, code } = coupon;
+      put({ id, foldedCode: foldCouponCode(code), ...termsColumns(coupon), confirmedAt });
+    },
+    remove(id) {
+      remove({ id });
+    },
+    provisionalId: () => -addProvisional({}).rowId,
+    alias(provisionalId, id) {
+      alias({ provisionalId, id });
+    },
+  };
+}

@@ -1,0 +1,228 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { LicenseExtra } from '../../../domain/license.ts';
+import type { Observation } from '../../../domain/observation.ts';
+import type { ObservationReads, ObservationTable } from '../../../service/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+
+type Row = {
+  licenseKey: string;
+  /** The product as the upstream named it; `productKey` is the one it was asked under. */
+  productLink: string;
+  buyerEmail: string;
+  uses: number;
+  enabled: Bit;
+  createdAt: number;
+  /** JSON; null: nothing beyond the specification was told. */
+  extra: string | null;
+  localUses: number;
+  localEnabled: Bit;
+  localPending: number;
+  productKey: string;
+  confirmedAt: number;
+  boot: number;
+  manyWriters: Bit;
+  missingSince: number | null;
+  gone: Bit;
+  readFirst: Bit;
+  askedAt: number;
+  refreshAt: number | null;
+};
+
+const select = `SELECT license_key AS licenseKey, product_link AS productLink, buyer_email AS buyerEmail, uses,
+  enabled, created_at AS createdAt, extra, local_uses AS localUses, local_enabled AS localEnabled,
+  local_pending AS localPending, product_key AS productKey, confirmed_at AS confirmedAt, boot,
+  many_writers AS manyWriters, missing_since AS missingSince, gone,
+  read_first AS readFirst, asked_at AS askedAt, refresh_at AS refreshAt FROM observation`;
+
+/** Prepares the reads of what the upstream last said. */
+export function observationReads(database: DatabaseSync): ObservationReads {
+  const get = prepareQuery(database, `${select} WHERE license_key = ?`, fromRow);
+  const byAlias = prepareQuery(
+    database,
+    `${select} WHERE license_key = (SELECT license_key FROM license_alias WHERE alias = ?)`,
+    fromRow,
+  );
+  const latest = prepareQuery(
+    database,
+    `SELECT license_key AS licenseKey FROM observation WHERE product_key = ?
+     ORDER BY confirmed_at DESC LIMIT ?`,
+    (row: { licenseKey: string }) => row.licenseKey,
+  );
+  const toRefresh = prepareQuery(
+    database,
+    `${select} WHERE refresh_at IS NOT NULL AND refresh_at <= ? ORDER BY refresh_at LIMIT ?`,
+    fromRow,
+  );
+  return {
+    get: (licenseKey) => get.first(licenseKey) ?? byAlias.first(licenseKey),
+    latest: (productKey, limit) => latest.all(productKey, limit),
+    toRefresh: (now, limit) => toRefresh.all(now, limit),
+    census: censusRead(database),
+  };
+}
+
+const hourMs = 3_600_000;
+/** So many of one hour are told apart one by one; more would hold others up. */
+const toldApart = 10_000;
+
+/** The schema keeps count of each hour: only the hour in which a class ends is looked at. */
+function censusRead(database: DatabaseSync): ObservationReads['census'] {
+  const inHours = prepareCount(
+    database,
+    'SELECT coalesce(sum(count), 0) AS count FROM observation_count WHERE enabled = ? AND hour BETWEEN ? AND ?',
+  );
+  const inSpan = prepareCount(
+    database,
+    `SELECT count(*) AS count FROM observation
+     WHERE gone = 0 AND local_enabled = 1 AND confirmed_at >= ? AND confirmed_at < ?`,
+  );
+  const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+  const enabledSince = (instant: number): number => {
+    const hour = Math.trunc(instant / hourMs);
+    const end = (hour + 1) * hourMs;
+    const ofHour = inHours(1, hour, hour);
+    const rest = ofHour <= toldApart ? inSpan(instant, end) : Math.round((ofHour * (end - instant)) / hourMs);
+    return rest + inHours(1, hour + 1, last);
+  };
+  return (since) => {
+    const [fresh, stale, grace] = [
+      enabledSince(since.fresh),
+      enabledSince(since.stale),
+      enabledSince(since.grace),
+    ];
+    return {
+      fresh,
+      // A commit may come between two of these reads.
+      stale: Math.max(0, stale - fresh),
+      grace: Math.max(0, grace - stale),
+      expired: Math.max(0, inHours(1, first, last) - grace),
+      disabled: inHours(0, first, last),
+    };
+  };
+}
+
+/** Prepares the table of what the upstream last said. */
+export function observationTable(database: DatabaseSync): ObservationTable {
+  const put = prepareChange(
+    database,
+    `INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
+       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
+       missing_since, gone, read_first, asked_at, refresh_at)
+     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
+       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
+     ON CONFLICT (license_key) DO UPDATE SET product_link = excluded.product_link,
+       buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
+       created_at = excluded.created_at, extra = excluded.extra, local_uses = excluded.local_uses,
+       local_enabled = excluded.local_enabled, local_pending = excluded.local_pending,
+       product_key = excluded.product_key, confirmed_at = excluded.confirmed_at, boot = excluded.boot,
+       many_writers = excluded.many_writers, missing_since = excluded.missing_since, gone = excluded.gone,
+       read_first = excluded.read_first, asked_at = excluded.asked_at, refresh_at = excluded.refresh_at`,
+  );
+  const touch = prepareChange(
+    database,
+    `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
+     WHERE license_key = :licenseKey`,
+  );
+  const addAlias = prepareChange(
+    database,
+    'INSERT OR REPLACE INTO license_alias (alias, license_key) VALUES (:alias, :licenseKey)',
+  );
+  const remove = prepareChange(database, 'DELETE FROM observation WHERE license_key = :licenseKey');
+  const renameProduct = prepareChange(
+    database,
+    'UPDATE observation SET product_key = :to WHERE product_key = :from',
+  );
+  const shiftRefreshes = prepareChange(
+    database,
+    'UPDATE observation SET refresh_at = refresh_at + :byMs WHERE refresh_at IS NOT NULL',
+  );
+  return {
+    ...observationReads(database),
+    put(observation) {
+      put(toRow(observation));
+    },
+    setLocal: localChange(database),
+    touch(licenseKey, askedAt, refreshAt) {
+      touch({ licenseKey, askedAt, refreshAt });
+    },
+    addAlias(alias, licenseKey) {
+      addAlias({ alias, licenseKey });
+    },
+    remove(licenseKey) {
+      remove({ licenseKey });
+    },
+    renameProduct(from, to) {
+      renameProduct({ from, to });
+    },
+    shiftRefreshes(byMs) {
+      shiftRefreshes({ byMs });
+    },
+  };
+}
+
+function localChange(database: DatabaseSync): ObservationTable['setLocal'] {
+  // Most changes leave `local_enabled` as it is, and with it the index that begins by it.
+  const setCount = prepareChange(
+    database,
+    `UPDATE observation SET local_uses = :uses, local_pending = :pending
+     WHERE license_key = :licenseKey AND local_enabled = :enabled`,
+  );
+  const setAll = prepareChange(
+    database,
+    `UPDATE observation SET local_uses = :uses, local_enabled = :enabled, local_pending = :pending
+     WHERE license_key = :licenseKey`,
+  );
+  return (licenseKey, { uses, enabled, pending }) => {
+    const row = { licenseKey, uses, enabled: bit(enabled), pending };
+    if (setCount(row).changes === 0) setAll(row);
+  };
+}
+
+function fromRow(row: Row): Observation {
+  return {
+    license: {
+      licenseKey: row.licenseKey,
+      productKey: row.productLink,
+      buyerEmail: row.buyerEmail,
+      uses: row.uses,
+      enabled: row.enabled === 1,
+      createdAt: row.createdAt,
+      ...(row.extra !== null && { extra: JSON.parse(row.extra) as LicenseExtra }),
+    },
+    local: { uses: row.localUses, enabled: row.localEnabled === 1, pending: row.localPending },
+    productKey: row.productKey,
+    confirmedAt: row.confirmedAt,
+    boot: row.boot,
+    manyWriters: row.manyWriters === 1,
+    missingSince: row.missingSince,
+    gone: row.gone === 1,
+    readFirst: row.readFirst === 1,
+    askedAt: row.askedAt,
+    refreshAt: row.refreshAt,
+  };
+}
+
+function toRow({ license, local, ...rest }: Observation): Row {
+  return {
+    licenseKey: license.licenseKey,
+    productLink: license.productKey,
+    buyerEmail: license.buyerEmail,
+    uses: license.uses,
+    enabled: bit(license.enabled),
+    createdAt: license.createdAt,
+    extra: license.extra === undefined ? null : JSON.stringify(license.extra),
+    localUses: local.uses,
+    localEnabled: bit(local.enabled),
+    localPending: local.pending,
+    productKey: rest.productKey,
+    confirmedAt: rest.confirmedAt,
+    boot: rest.boot,
+    manyWriters: bit(rest.manyWriters),
+    missingSince: rest.missingSince,
+    gone: bit(rest.gone),
+    readFirst: bit(rest.readFirst),
+    askedAt: rest.askedAt,
+    refreshAt: rest.refreshAt,
+  };
+}

@@ -1,0 +1,179 @@
+import {
+  laneOf,
+  type DeathCause,
+  type LaneName,
+  type Operation,
+  type OperationProgress,
+} from '../../../domain/operation.ts';
+import { bit, type Bit } from './statements.ts';
+
+/** The columns that each state fills; the schema checks that no other state does. */
+type ProgressRow =
+  | { state: 'pending'; doubtful: Bit }
+  | { state: 'in_flight'; doubtful: Bit; baseUses: number | null; sentAt: number }
+  | { state: 'uncertain'; doubtful: Bit; baseUses: number | null; held: Bit }
+  | { state: 'delivered' | 'inferred' | 'cancelled' | 'dropped'; finishedAt: number }
+  | { state: 'dead'; cause: DeathCause }
+  | { state: 'conflicted' };
+
+/** An operation as the outbox holds it. */
+export type OperationRow = Omit<Operation, 'progress' | 'outage' | 'seenEnabled'> & {
+  outage: Bit;
+  seenEnabled: Bit | null;
+} & ProgressRow;
+
+/** Everything that an `OperationRow` is made of. */
+export const operationColumns = `seq, id, kind, subject, product_key AS productKey, state, doubtful, held,
+  cause, base_uses AS baseUses, sent_at AS sentAt, attempts, failures, next_at AS nextAt, outage,
+  credential, request_id AS requestId, fenced_until AS fencedUntil, upstream, last_error AS lastError, seen_enabled AS seenEnabled, payload, created_at AS createdAt, finished_at AS finishedAt`;
+
+/** Reads an operation from its row. */
+export function operationFrom(row: OperationRow): Operation {
+  return {
+    id: row.id,
+    seq: row.seq,
+    kind: row.kind,
+    subject: row.subject,
+    productKey: row.productKey,
+    createdAt: row.createdAt,
+    credential: row.credential,
+    requestId: row.requestId,
+    attempts: row.attempts,
+    failures: row.failures,
+    nextAt: row.nextAt,
+    outage: row.outage === 1,
+    fencedUntil: row.fencedUntil,
+    upstream: row.upstream,
+    lastError: row.lastError,
+    seenEnabled: row.seenEnabled === null ? null : row.seenEnabled === 1,
+    payload: row.payload,
+    progress: progressFrom(row),
+  };
+}
+
+function progressFrom(row: ProgressRow): OperationProgress {
+  switch (row.state) {
+    case 'pending':
+      return { state: 'pending', doubtful: row.doubtful === 1 };
+    case 'in_flight':
+      return {
+        state: 'in_flight',
+        doubtful: row.doubtful === 1,
+        baseUses: row.baseUses,
+        sentAt: row.sentAt,
+      };
+    case 'uncertain':
+      return {
+        state: 'uncertain',
+        doubtful: row.doubtful === 1,
+        baseUses: row.baseUses,
+        held: row.held === 1,
+      };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+      return { state: row.state, finishedAt: row.finishedAt };
+    case 'dead':
+      return { state: 'dead', cause: row.cause };
+    case 'conflicted':
+      return { state: 'conflicted' };
+    default:
+      return row satisfies never;
+  }
+}
+
+type IdentityColumns = {
+  id: string;
+  kind: string;
+  subject: string;
+  lane: LaneName;
+  productKey: string | null;
+  createdAt: number;
+  credential: string | null;
+  requestId: string | null;
+};
+
+/** The columns that never change. */
+export function identityColumns(operation: Omit<Operation, 'seq'>): IdentityColumns {
+  const { id, kind, subject, productKey, createdAt, credential, requestId } = operation;
+  return { id, kind, subject, lane: laneOf[kind], productKey, createdAt, credential, requestId };
+}
+
+type ProgressColumns = {
+  state: string;
+  doubtful: Bit;
+  held: Bit;
+  cause: DeathCause | null;
+  baseUses: number | null;
+  sentAt: number | null;
+  finishedAt: number | null;
+};
+type DeliveryColumns = ProgressColumns & {
+  attempts: number;
+  failures: number;
+  nextAt: number | null;
+  outage: Bit;
+  fencedUntil: number | null;
+  upstream: string | null;
+  lastError: string | null;
+  seenEnabled: Bit | null;
+  payload: string | null;
+};
+
+/** The columns that change on the way to delivery. */
+export function deliveryColumns(operation: Omit<Operation, 'seq'>): DeliveryColumns {
+  const {
+    attempts,
+    failures,
+    nextAt,
+    outage,
+    fencedUntil,
+    upstream,
+    lastError,
+    seenEnabled,
+    payload,
+    progress,
+  } = operation;
+  return {
+    ...progressColumns(progress),
+    attempts,
+    failures,
+    nextAt,
+    outage: bit(outage),
+    fencedUntil,
+    upstream,
+    lastError,
+    seenEnabled: seenEnabled === null ? null : bit(seenEnabled),
+    payload,
+  };
+}
+
+const unfilled = {
+  doubtful: 0,
+  held: 0,
+  cause: null,
+  baseUses: null,
+  sentAt: null,
+  finishedAt: null,
+} as const;
+
+function progressColumns(progress: OperationProgress): ProgressColumns {
+  switch (progress.state) {
+    case 'pending':
+      return { ...unfilled, state: progress.state, doubtful: bit(progress.doubtful) };
+    case 'in_flight':
+      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful) };
+    case 'uncertain':
+      return { ...unfilled, ...progress, doubtful: bit(progress.doubtful), held: bit(progress.held) };
+    case 'delivered':
+    case 'inferred':
+    case 'cancelled':
+    case 'dropped':
+    case 'conflicted':
+    case 'dead':
+      return { ...unfilled, ...progress };
+    default:
+      return progress satisfies never;
+  }
+}

@@ -1,0 +1,267 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { OperationState } from '../../../domain/operation.ts';
+import type { LaneKey, OperationReads, OperationTable } from '../../../service/tables.ts';
+import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
+import { inLane, laneReads } from './operation-lane.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
+
+const select = `SELECT ${operationColumns} FROM outbox`;
+
+/** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
+export function operationReads(database: DatabaseSync): OperationReads {
+  const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
+  const open = prepareQuery(
+    database,
+    `${select} WHERE finished_at IS NULL ORDER BY seq LIMIT ? OFFSET ?`,
+    operationFrom,
+  );
+  const lastSeq = prepareQuery(
+    database,
+    'SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1',
+    (row: { seq: number }) => row.seq,
+  );
+  const inState = prepareQuery(
+    database,
+    `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
+    operationFrom,
+  );
+  const unfinished = prepareCount(
+    database,
+    "SELECT sum(count) AS count FROM outbox_depth WHERE state IN ('pending', 'in_flight', 'uncertain')",
+  );
+  const held = prepareCount(database, 'SELECT count(*) AS count FROM outbox WHERE held = 1');
+  const ofProduct = prepareCount(
+    database,
+    `SELECT count(*) AS count FROM outbox
+     WHERE product_key = ? AND state IN ('pending', 'in_flight', 'uncertain')`,
+  );
+  return {
+    get: (id) => get.first(id),
+    list: (state, { limit, offset }) =>
+      state === null ? open.all(limit, offset) : inState.all(state, limit, offset),
+    depth: depthRead(database),
+    lastSeq: () => lastSeq.first() ?? 0,
+    unfinished: () => unfinished(),
+    heldCount: () => held(),
+    unfinishedOf: (productKey) => ofProduct(productKey),
+    oldestAt: oldestRead(database),
+    ...laneReads(database),
+    ...dueReads(database),
+  };
+}
+
+function depthRead(database: DatabaseSync): OperationReads['depth'] {
+  const query = prepareQuery(
+    database,
+    'SELECT state, count FROM outbox_depth',
+    (row: { state: OperationState; count: number }) => [row.state, row.count] as const,
+  );
+  // The schema holds one row for each state.
+  return () => Object.fromEntries(query.all()) as Record<OperationState, number>;
+}
+
+function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
+  const query = prepareQuery(
+    database,
+    'SELECT created_at AS createdAt FROM outbox WHERE state = ? ORDER BY seq LIMIT 1',
+    (row: { createdAt: number }) => row.createdAt,
+  );
+  return () => {
+    const firsts = [query.first('pending'), query.first('in_flight'), query.first('uncertain')];
+    return least(firsts);
+  };
+}
+
+/** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
+function dueReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
+  const waiting = waitingProducts(database);
+  const due = prepareQuery(
+    database,
+    `SELECT subject, lane, product_key AS productKey, next_at AS nextAt FROM outbox
+     WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
+    (row: LaneKey & { nextAt: number }) => row,
+  );
+  const next = prepareQuery(
+    database,
+    `SELECT next_at AS nextAt FROM outbox WHERE product_key IS ? AND next_at > ? ORDER BY next_at LIMIT 1`,
+    (row: { nextAt: number }) => row.nextAt,
+  );
+  return {
+    due: (now, limit, exceptProducts) =>
+      [null, ...waiting.all()]
+        .filter((productKey) => !exceptProducts.includes(productKey))
+        .flatMap((productKey) => due.all(productKey, now, limit))
+        .sort((one, other) => one.nextAt - other.nextAt)
+        .slice(0, limit)
+        .map(({ subject, lane, productKey }) => ({ subject, lane, productKey })),
+    nextDueAt: (now) => least([null, ...waiting.all()].map((productKey) => next.first(productKey, now))),
+  };
+}
+
+/** The products with waiting lanes, found by a jump through the index for each. */
+function waitingProducts(database: DatabaseSync): Query<string> {
+  return prepareQuery(
+    database,
+    `WITH RECURSIVE waiting (productKey) AS (
+       SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
+       UNION ALL
+       SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
+       FROM waiting WHERE productKey IS NOT NULL
+     )
+     SELECT productKey FROM waiting WHERE productKey IS NOT NULL`,
+    (row: { productKey: string }) => row.productKey,
+  );
+}
+
+function least(values: readonly (number | null)[]): number | null {
+  const numbers = values.filter((value) => value !== null);
+  return numbers.length === 0 ? null : Math.min(...numbers);
+}
+
+/** Prepares the outbox. */
+export function operationTable(database: DatabaseSync): OperationTable {
+  const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
+  const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
+  const elsewhere = prepareQuery(
+    database,
+    `${select} WHERE (state = 'uncertain' OR (state IN ('pending', 'in_flight') AND doubtful = 1))
+       AND held = 0 AND upstream <> ? ORDER BY seq`,
+    operationFrom,
+  );
+  return {
+    ...operationReads(database),
+    ...singleChanges(database),
+    ...sweepingChanges(database),
+    lane: (subject, name) => lane.all(subject, name),
+    withState: (state) => withState.all(state),
+    inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
+  };
+}
+
+function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
+  const add = prepareChange(
+    database,
+    `INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, base_uses, sent_at,
+       attempts, failures, next_at, outage, fenced_until, upstream, last_error, seen_enabled, payload,
+       created_at, credential, request_id, finished_at, cause)
+     VALUES (:id, :kind, :subject, :lane, :productKey, :state, :doubtful, :held, :baseUses, :sentAt,
+       :attempts, :failures, :nextAt, :outage, :fencedUntil, :upstream, :lastError, :seenEnabled, :payload,
+       :createdAt, :credential, :requestId, :finishedAt, :cause)`,
+  );
+  const put = prepareChange(
+    database,
+    `UPDATE outbox SET state = :state, doubtful = :doubtful, held = :held, base_uses = :baseUses,
+       cause = :cause, sent_at = :sentAt, attempts = :attempts, failures = :failures, next_at = :nextAt,
+       outage = :outage, fenced_until = :fencedUntil, upstream = :upstream, last_error = :lastError,
+       seen_enabled = :seenEnabled, payload = :payload, finished_at = :finishedAt
+     WHERE seq = :seq AND id = :id`,
+  );
+  // SQLite writes an index anew for each column that is set, changed or not: this one sets few.
+  const schedule = prepareChange(
+    database,
+    `UPDATE outbox SET next_at = :nextAt, outage = :outage, failures = :failures, last_error = :lastError
+     WHERE seq = :seq`,
+  );
+  return {
+    add(operation) {
+      const { rowId: seq } = add({ ...identityColumns(operation), ...deliveryColumns(operation) });
+      return { ...operation, seq };
+    },
+    put(operation) {
+      const { seq, id } = operation;
+      const { changes } = put({ seq, id, ...deliveryColumns(operation) });
+      if (changes !== 1) throw new Error(`there is no operation ${id}`);
+    },
+    schedule({ seq, nextAt, outage, failures, lastError }) {
+      schedule({ seq, nextAt, outage: bit(outage), failures, lastError });
+    },
+  };
+}
+
+type Sweep = keyof Omit<
+  OperationTable,
+  keyof OperationReads | 'add' | 'put' | 'schedule' | 'lane' | 'withState' | 'inDoubtElsewhere'
+>;
+
+/** Changes of as many operations as there are; each finds them by an index of only those. */
+function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
+  const renameProduct = prepareChange(
+    database,
+    'UPDATE outbox SET product_key = :to WHERE product_key = :from',
+  );
+  // Each finds them by an index; what is finished and guards nothing stays under the old spelling.
+  const moves = [
+    "state IN ('pending', 'in_flight', 'uncertain')",
+    "state IN ('conflicted', 'dead')",
+    'fenced_until IS NOT NULL',
+  ].map((which) =>
+    prepareChange(
+      database,
+      `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,
+    ),
+  );
+  const stopWaiting = prepareChange(
+    database,
+    `UPDATE outbox SET next_at = NULL, outage = 0
+     WHERE subject = :to AND state IN ('pending', 'in_flight', 'uncertain')`,
+  );
+  const prune = prepareChange(
+    database,
+    `DELETE FROM outbox WHERE seq IN
+       (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`,
+  );
+  return {
+    ...waitChanges(database),
+    moveToSubject(from, to) {
+      for (const move of moves) move({ from, to });
+      stopWaiting({ to });
+    },
+    renameProduct(from, to) {
+      renameProduct({ from, to });
+    },
+    prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
+  };
+}
+
+function waitChanges(
+  database: DatabaseSync,
+): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendFences'> {
+  const endOutage = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
+  );
+  const endBackoff = prepareChange(
+    database,
+    `UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
+         (SELECT max(other.fenced_until) FROM outbox AS other
+          WHERE other.subject = outbox.subject AND other.lane = outbox.lane AND other.fenced_until > :now), 0))
+     WHERE next_at > :now`,
+  );
+  const shiftWaits = prepareChange(
+    database,
+    'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
+  );
+  const shiftFences = prepareChange(
+    database,
+    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = fenced_until + :byMs WHERE fenced_until IS NOT NULL',
+  );
+  const extendFences = prepareChange(
+    database,
+    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = :until WHERE fenced_until > :reached',
+  );
+  return {
+    endOutage(now) {
+      endOutage({ now });
+    },
+    endBackoff(now) {
+      endBackoff({ now });
+    },
+    shiftWaits(byMs) {
+      shiftWaits({ byMs });
+      shiftFences({ byMs });
+    },
+    extendFences(reached, until) {
+      extendFences({ reached, until });
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { License } from '../../../domain/license.ts';
+import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
+import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
+import { exported, exportParameters } from './license.ts';
+import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+
+const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
+  purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
+
+type Row = Purchase & Omit<License, 'enabled' | 'createdAt'> & { enabled: Bit; licensedAt: number };
+
+const onKey = 'ON license.license_key = purchase.license_key';
+const joined = `FROM purchase JOIN license ${onKey}`;
+/** SQLite takes a CROSS JOIN in the order in which it is written. */
+const licensesFirst = `FROM license CROSS JOIN purchase ${onKey}`;
+const select = `SELECT ${columns}, product_key AS productKey, buyer_email AS buyerEmail, uses, enabled,
+  license.created_at AS licensedAt`;
+
+function fromRow(row: Row): PurchaseWithLicense {
+  const { purchaseId, licenseKey, createdAt, refundedAt, productKey, buyerEmail, uses } = row;
+  return {
+    purchase: { purchaseId, licenseKey, createdAt, refundedAt },
+    license: {
+      licenseKey,
+      productKey,
+      buyerEmail,
+      uses,
+      enabled: row.enabled === 1,
+      createdAt: row.licensedAt,
+    },
+  };
+}
+
+/*
+ * The parameters are always key, buyer, product, refunded, since, until, and the account and product of the reach.
+ * Which of them leads is spelled out, because a condition with IS NULL can use no index.
+ */
+const ofProduct = `(?3 IS NULL OR product_key = ?3) AND (?7 IS NULL OR EXISTS (SELECT 1 FROM product
+    WHERE product.product_key = license.product_key AND product.account_id = ?7))
+  AND (?8 IS NULL OR product_key = ?8)`;
+const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
+const others = `${ofProduct} AND ${isRefunded}`;
+/** The same of a product by itself. */
+const products = `SELECT product_key FROM product AS license WHERE ${ofProduct}`;
+const byDate = 'purchase.created_at BETWEEN ?5 AND ?6';
+const byBuyer = 'lower(buyer_email) = lower(?2)';
+const conditions = {
+  byKey: `purchase.license_key = ?1 AND (?2 IS NULL OR ${byBuyer}) AND +${byDate} AND ${others}`,
+  byBuyer: `${byBuyer} AND ?1 IS NULL AND +${byDate} AND ${others}`,
+  ofProducts: `license.product_key IN (${products})
+    AND ?1 IS NULL AND ?2 IS NULL AND +${byDate} AND ${isRefunded}`,
+  any: `${byDate} AND ?1 IS NULL AND ?2 IS NULL AND ${others}`,
+};
+
+/** Of so few, all are looked at; of more, enough are soon found among those of other products. */
+const few = 2_000;
+
+/** Of all times, as the schema keeps count of them. */
+const keptCount = `SELECT coalesce(sum(CASE ?4 WHEN 1 THEN refunded WHEN 0 THEN purchases - refunded ELSE purchases END), 0)
+  AS count FROM purchase_count AS license WHERE ?1 IS NULL AND ?2 IS NULL AND ?5 < ?6 AND ${ofProduct}`;
+
+/** Of every product: their licenses need not be looked at. */
+const countOfEveryProduct = `SELECT count(*) AS count FROM purchase WHERE ${byDate} AND ${isRefunded}
+  AND coalesce(?1, ?2, ?3, ?7, ?8) IS NULL`;
+
+/** Prepares the reads of purchases. */
+export function purchaseReads(database: DatabaseSync): PurchaseReads {
+  const get = prepareQuery(
+    database,
+    `SELECT ${columns} FROM purchase WHERE purchase_id = ?`,
+    (row: Purchase): Purchase => ({ ...row }),
+  );
+  const prepareFiltered = (condition: string, from = joined) => ({
+    list: prepareQuery(
+      database,
+      `${select} ${from} WHERE ${condition}
+       ORDER BY purchase.created_at DESC, purchase.purchase_id DESC LIMIT ?9 OFFSET ?10`,
+      fromRow,
+    ),
+    count: prepareCount(database, `SELECT count(*) AS count ${from} WHERE ${condition}`),
+  });
+  const ofKey = prepareFiltered(conditions.byKey);
+  const ofBuyer = prepareFiltered(conditions.byBuyer);
+  const ofProducts = prepareFiltered(conditions.ofProducts, licensesFirst);
+  const any = prepareFiltered(conditions.any);
+  const countKept = prepareCount(database, keptCount);
+  const statementsFor = (filter: PurchaseFilter) => {
+    const { licenseKey, buyerEmail, productKey, reach } = filter;
+    if (licenseKey !== undefined) return ofKey;
+    if (buyerEmail !== undefined) return ofBuyer;
+    const whole = { reach, productKey };
+    return !isOfEveryProduct(filter) && countKept(...filterParameters(whole)) <= few ? ofProducts : any;
+  };
+  const countEvery = prepareCount(database, countOfEveryProduct);
+  const countFor = (filter: PurchaseFilter) => {
+    const { licenseKey, buyerEmail, since, until } = filter;
+    if (licenseKey !== undefined || buyerEmail !== undefined) return statementsFor(filter).count;
+    if (since === undefined && until === undefined) return countKept;
+    return isOfEveryProduct(filter) ? countEvery : statementsFor(filter).count;
+  };
+  const after = prepareQuery(
+    database,
+    `${select} ${joined} WHERE purchase.purchase_id > ?4 AND ${exported} ORDER BY purchase.purchase_id LIMIT ?5`,
+    fromRow,
+  );
+  return {
+    get: (purchaseId) => get.first(purchaseId),
+    after: (filter, purchaseId, limit) => after.all(...exportParameters(filter), purchaseId, limit),
+    list: (filter, { limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    count: (filter) => countFor(filter)(...filterParameters(filter)),
+  };
+}
+
+/** Whether purchases of every product are asked for. */
+function isOfEveryProduct({ productKey, reach }: PurchaseFilter): boolean {
+  return productKey === undefined && (reach?.accountId ?? reach?.productKey ?? null) === null;
+}
+
+function filterParameters(filter: PurchaseFilter): SQLInputValue[] {
+  const { licenseKey, buyerEmail, productKey, refunded, since, until, reach } = filter;
+  return [
+    licenseKey ?? null,
+    buyerEmail ?? null,
+    productKey ?? null,
+    refunded === undefined ? null : bit(refunded),
+    since ?? Number.MIN_SAFE_INTEGER,
+    until ?? Number.MAX_SAFE_INTEGER,
+    reach?.accountId ?? null,
+    reach?.productKey ?? null,
+  ];
+}
+
+/** Prepares the table of purchases. */
+export function purchaseTable(database: DatabaseSync): PurchaseTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO purchase (purchase_id, license_key, created_at, refunded_at)
+     VALUES (:purchaseId, :licenseKey, :createdAt, :refundedAt)`,
+  );
+  const setRefunded = prepareChange(
+    database,
+    'UPDATE purchase SET refunded_at = :refundedAt WHERE purchase_id = :purchaseId',
+  );
+  return {
+    ...purchaseReads(database),
+    add({ purchaseId, licenseKey, createdAt, refundedAt }) {
+      add({ purchaseId, licenseKey, createdAt, refundedAt });
+    },
+    setRefunded({ purchaseId, refundedAt }) {
+      setRefunded({ purchaseId, refundedAt });
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Cart, Quote } from '../../../domain/quote.ts';
+import type { Redemption } from '../../../domain/redemption.ts';
+import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
+import { prepareChange, prepareQuery } from './statements.ts';
+
+type RedemptionRow = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
+
+const select = `SELECT order_id AS "order", coupon_id AS couponId, cart, quote, redeemed_at AS redeemedAt
+  FROM redemption`;
+
+function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: RedemptionRow): Redemption {
+  return {
+    order,
+    couponId,
+    cart: JSON.parse(cart) as Cart,
+    // It was written under the coupon's id of then.
+    quote: { ...(JSON.parse(quote) as Quote), couponId },
+    redeemedAt,
+  };
+}
+
+/** Prepares the reads of redemptions. */
+export function redemptionReads(database: DatabaseSync): RedemptionReads {
+  const get = prepareQuery(database, `${select} WHERE account_id = ? AND order_id = ?`, redemptionFrom);
+  const countOf = prepareQuery(
+    database,
+    'SELECT count FROM redemption_count WHERE account_id = ? AND coupon_id = ?',
+    ({ count }: { count: number }) => count,
+  );
+  const listOf = prepareQuery(
+    database,
+    `${select} WHERE account_id = ? AND coupon_id = ? ORDER BY id LIMIT ? OFFSET ?`,
+    redemptionFrom,
+  );
+  const ordersOf = prepareQuery(
+    database,
+    `SELECT order_id AS "order" FROM redemption WHERE account_id = ? AND coupon_id = ?
+     ORDER BY id DESC LIMIT ?`,
+    ({ order }: { order: string }) => order,
+  );
+  return {
+    get: (accountId, order) => get.first(accountId, order),
+    countOf: (accountId, couponId) => countOf.first(accountId, couponId) ?? 0,
+    listOf: (accountId, couponId, { limit, offset }) => listOf.all(accountId, couponId, limit, offset),
+    ordersOf: (accountId, couponId, limit) => ordersOf.all(accountId, couponId, limit),
+  };
+}
+
+/** Prepares the table of redemptions. */
+export function redemptionTable(database: DatabaseSync): RedemptionTable {
+  const add = prepareChange(
+    database,
+    `INSERT INTO redemption (account_id, order_id, coupon_id, cart, quote, redeemed_at)
+     VALUES (:accountId, :order, :couponId, :cart, :quote, :redeemedAt)`,
+  );
+  const remove = prepareChange(
+    database,
+    'DELETE FROM redemption WHERE account_id = :accountId AND order_id = :order',
+  );
+  const renumber = prepareChange(
+    database,
+    'UPDATE redemption SET coupon_id = :to WHERE account_id = :accountId AND coupon_id = :from',
+  );
+  return {
+    ...redemptionReads(database),
+    add(accountId, { cart, quote, ...redemption }) {
+      add({ accountId, ...redemption, cart: JSON.stringify(cart), quote: JSON.stringify(quote) });
+    },
+    remove: (accountId, order) => remove({ accountId, order }).changes > 0,
+    renumberCoupon(accountId, from, to) {
+      renumber({ accountId, from, to });
+    },
+  };
+}

@@ -1,0 +1,238 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LicenseTrigger } from '../../../src/domain/license.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
+import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
+import { givenCart } from '../../support/coupon-given.ts';
+import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
+import { writerOn } from '../../support/postgres-writer.ts';
+import { account, givenLicense, page, product } from '../../support/store-given.ts';
+
+const reach = { accountId: account.accountId, productKey: null };
+const key = 'KEY-1';
+const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
+
+function use(writer: PostgresWriter, isNamed = false, trigger: Exclude<LicenseTrigger, 'refund'> = 'usage') {
+  const options = isNamed ? { idempotency } : {};
+  return writer.write('changeLicense', { reach, licenseKey: key, trigger }, options);
+}
+
+async function usesIn(database: Database): Promise<number | undefined> {
+  return (await database.reader.licenses.get(key))?.uses;
+}
+
+describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  /** Some copies over a schema of their own, in which one license was sold; the first is the one to look by. */
+  async function copies(count: number, through?: FaultProxy): Promise<Database[] & AsyncDisposable> {
+    const own = server.settings({ pool: 4, statementTimeoutMs: 500 });
+    const far = {
+      ...own,
+      address: { ...own.address, host: '127.0.0.1', port: through?.port ?? own.address.port },
+    };
+    const opened = Array.from({ length: count }, (_, index) => new Database(index === 0 ? own : far));
+    const [first] = opened;
+    if (first === undefined) throw new Error('there is no copy');
+    await migrate(first);
+    await first.lend(async (connection) => {
+      await connection.begin(null, []);
+      await connection.transaction.accounts.add(account, 'digest');
+      await connection.transaction.products.add(product, 'digest');
+      await connection.transaction.licenses.add(givenLicense({ licenseKey: key }));
+      await connection.commit();
+    });
+    const dispose = async (): Promise<void> => {
+      await Promise.all(opened.map((each) => each[Symbol.asyncDispose]()));
+    };
+    return Object.assign(opened, { [Symbol.asyncDispose]: dispose });
+  }
+
+  test('counts the uses of one key at several copies one by one', async () => {
+    await using databases = await copies(3);
+    const writers = databases.map((database) => writerOn(database));
+    const triggers = Array.from({ length: 30 }, () => ['usage', 'usage', 'decrease'] as const).flat();
+    await Promise.all(
+      triggers.map((trigger, index) =>
+        use(writers[index % 3] ?? writerOn(databases[0] as Database), false, trigger),
+      ),
+    );
+    const [database] = databases;
+    const changes = (await database?.reader.history.list(key, page)) ?? [];
+    const oldestFirst = changes.toReversed();
+    expect(oldestFirst[0]?.before.uses).toBe(0);
+    for (const [index, change] of oldestFirst.entries()) {
+      expect(change.after.uses - change.before.uses).toBe(change.change === 'usage' ? 1 : -1);
+      expect(change.before).toEqual(oldestFirst[index - 1]?.after ?? { uses: 0, enabled: true });
+    }
+    expect(oldestFirst.at(-1)?.after.uses).toBe(await usesIn(database as Database));
+  });
+
+  test('redeems a coupon no more often than it may be, however many copies are asked at once', async () => {
+    await using databases = await copies(3);
+    const writers = databases.map((database) => writerOn(database));
+    const [database, , third] = databases;
+    const [writer] = writers;
+    const made = await writer?.write('createCoupon', {
+      accountId: 'default',
+      terms: {
+        scope: { type: 'multi' },
+        discount: { type: 'percent', percentOff: 10 },
+        code: 'SPRING',
+        startAt: null,
+        endAt: null,
+        minimumPurchaseAmount: null,
+        usageLimit: 5,
+        notes: null,
+      },
+    });
+    expect(made).toMatchObject({ ok: true });
+    const cart = givenCart({ productKey: 'press' });
+    const results = await Promise.all(
+      Array.from({ length: 24 }, (_, index) =>
+        (writers[index % 3] ?? writerOn(databases[0] as Database)).write('redeemCoupon', {
+          accountId: 'default',
+          order: `A-${index % 12}`,
+          cart,
+        }),
+      ),
+    );
+    const redeemed = results.flatMap((result) => (result?.ok === true ? [result.value] : []));
+    expect(new Set(redeemed.map(({ redemption }) => redemption.order)).size).toBe(5);
+    expect(redeemed.filter(({ isNew }) => isNew)).toHaveLength(5);
+    expect(await database?.reader.redemptions.countOf('default', 1)).toBe(5);
+    expect(await third?.reader.redemptions.listOf('default', 1, page)).toHaveLength(5);
+  });
+
+  test('gives what can be given once to one of all who ask for it at the same time', async () => {
+    await using databases = await copies(3);
+    const writers = databases.map((database) => writerOn(database));
+    const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
+    const coupon = {
+      scope: { type: 'multi' as const },
+      discount: { type: 'amount' as const, amountOff: 100 },
+      code: 'ONCE',
+      startAt: null,
+      endAt: null,
+      minimumPurchaseAmount: null,
+      usageLimit: null,
+      notes: null,
+    };
+    const outcomes = await Promise.all(
+      writers.flatMap((writer) => [
+        writer.write('addPurchase', { ...sale, licenseKey: 'WANTED' }),
+        writer.write('createCoupon', { accountId: 'default', terms: coupon }),
+        writer.write('addAccount', { name: 'Other', apiKey: 'the same key for both' }),
+      ]),
+    );
+    const codes = outcomes.map((outcome) => (outcome.ok ? 'done' : outcome.problem.code)).toSorted();
+    const taken = ['coupon_code_taken', 'license_key_taken', 'parameters_invalid'];
+    expect(codes).toEqual([...taken, ...taken, 'done', 'done', 'done'].toSorted());
+  });
+
+  test('answers a request that comes twice under its idempotency key twice the same, and does it once', async () => {
+    await using databases = await copies(2);
+    const results = await Promise.all(databases.map((database) => use(writerOn(database), true)));
+    expect(results).toEqual([expect.objectContaining({ ok: true }), results[0]]);
+    expect(await usesIn(databases[0] as Database)).toBe(1);
+  });
+
+  test('says that a key is in use when its first request does not end', async () => {
+    await using databases = await copies(2);
+    const [first, second] = databases;
+    const held = await first?.lend(async (connection) => {
+      await connection.begin(idempotency, []);
+      const answered = await use(writerOn(second as Database), true);
+      await connection.rollback();
+      return answered;
+    });
+    expect(held).toMatchObject({ ok: false, problem: { code: 'idempotency_key_in_use' } });
+    expect(await use(writerOn(second as Database), true)).toMatchObject({ ok: true });
+  });
+
+  test('says that nobody knows, where the answer to a use without a key was lost', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    await using databases = await copies(2, proxy);
+    const [near, far] = databases;
+    const writer = writerOn(far as Database);
+    await use(writer);
+    await proxy.become({ kind: 'reset_answer' });
+    await expect(use(writer)).rejects.toMatchObject({ fault: 'unknown' });
+    await proxy.become({ kind: 'pass' });
+    expect(await usesIn(near as Database)).toBe(2);
+    expect(await use(writer)).toMatchObject({ ok: true, value: { uses: 3 } });
+  });
+
+  test('asks again under the idempotency key where the answer to its commit was lost, and counts once', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    await using databases = await copies(2, proxy);
+    const [near, far] = databases;
+    const reasons: string[] = [];
+    const writer = writerOn(far as Database, {
+      run: async (...call) => {
+        const result = await runUseCase(...call);
+        if (reasons.length === 0) await proxy.become({ kind: 'reset_answer' });
+        return result;
+      },
+      onRepeat: (reason) => reasons.push(reason),
+      clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+    });
+    expect(await use(writer, true)).toMatchObject({ ok: true, value: { uses: 1 } });
+    expect(reasons).toEqual(['doubt']);
+    expect(await usesIn(near as Database)).toBe(1);
+  });
+
+  test('begins again what was surely not done, when the connection is lost before the commit', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    await using databases = await copies(2, proxy);
+    const [near, far] = databases;
+    const reasons: string[] = [];
+    const writer = writerOn(far as Database, {
+      run: async (...call) => {
+        if (reasons.length === 0) await proxy.become({ kind: 'reset_on_connect' });
+        return await runUseCase(...call);
+      },
+      onRepeat: (reason) => reasons.push(reason),
+      clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
+    });
+    const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
+    expect(await writer.write('addPurchase', { ...sale, licenseKey: null })).toMatchObject({ ok: true });
+    expect(reasons).toEqual(['away']);
+    expect(await near?.reader.purchases.count({})).toBe(1);
+  });
+
+  test('does not wait for ever for a database that answers nothing', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    await using databases = await copies(2, proxy);
+    const far = databases[1] as Database;
+    const writer = writerOn(far);
+    await use(writer);
+    await proxy.become({ kind: 'half_open' });
+    await expect(use(writer)).rejects.toMatchObject({ fault: 'unknown' });
+    await expect(far.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unavailable' });
+  });
+
+  test('refuses while the database is away, and goes on by itself when it is back', async () => {
+    await using databases = await copies(1);
+    const [database] = databases as Database[];
+    if (database === undefined) throw new Error('there is no copy');
+    const writer = writerOn(database);
+    expect(await use(writer)).toMatchObject({ ok: true });
+    await server.stop('immediate');
+    try {
+      await expect(use(writer, true)).rejects.toMatchObject({ fault: 'unavailable' });
+      await expect(database.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unavailable' });
+    } finally {
+      await server.start();
+    }
+    expect(await use(writer)).toMatchObject({ ok: true, value: { uses: 2 } });
+  });
+});

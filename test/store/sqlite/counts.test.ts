@@ -1,0 +1,220 @@
+import { DatabaseSync } from 'node:sqlite';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { account, givenLicense, givenObservation, product } from '../../support/store-given.ts';
+
+const hourMs = 3_600_000;
+const products = ['press', 'plug'];
+const key = fc.integer({ min: 0, max: 6 }).map((number) => `KEY-${number}`);
+
+function given(): { database: DatabaseSync } & ReturnType<typeof prepareTransaction> {
+  const database = new DatabaseSync(':memory:');
+  takeSteps(database, 0, migrations);
+  const transaction = prepareTransaction(database);
+  transaction.accounts.add(account, 'digest');
+  for (const productKey of products) transaction.products.add({ ...product, productKey }, productKey);
+  return { database, ...transaction };
+}
+
+test('the licenses of each product and state are counted as they are, whatever was done to them', () => {
+  const license = fc.record({
+    licenseKey: key,
+    productKey: fc.constantFrom(...products),
+    enabled: fc.boolean(),
+    uses: fc.integer({ min: 0, max: 2 }),
+  });
+  const act = fc.tuple(fc.constantFrom('add', 'setState'), license);
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
+      const { database, licenses } = given();
+      for (const [name, row] of acts) licenses[name](givenLicense(row));
+      const rows = database.prepare('SELECT product_key AS productKey, enabled FROM license').all();
+      for (const productKey of [undefined, ...products, 'nothing']) {
+        for (const enabled of [undefined, true, false]) {
+          const counted = rows.filter(
+            (row) =>
+              (productKey === undefined || row['productKey'] === productKey) &&
+              (enabled === undefined || (row['enabled'] === 1) === enabled),
+          );
+          const filter = { productKey, enabled };
+          expect(licenses.count(filter)).toBe(counted.length);
+          expect(licenses.list(filter, { limit: 100, offset: 0 })).toHaveLength(counted.length);
+          const reach = { accountId: 'default', productKey: null };
+          expect(licenses.count({ ...filter, reach })).toBe(counted.length);
+          expect(licenses.count({ ...filter, reach: { ...reach, accountId: 'other' } })).toBe(0);
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('all acts of people are counted as they are', () => {
+  const { audit } = given();
+  const act = { at: 1, actor: 'token:1', act: 'product.add', subject: 'press', detail: '' };
+  for (const at of [1, 2, 3]) audit.add({ ...act, at });
+  expect([audit.count({}), audit.count({ since: 2 }), audit.count({ actor: 'none' })]).toEqual([3, 2, 0]);
+});
+
+test('purchases are counted as they are, whatever was done to them', () => {
+  const purchase = fc.record({
+    purchaseId: fc.integer({ min: 0, max: 4 }).map((number) => `purchase-${number}`),
+    licenseKey: key,
+    createdAt: fc.integer({ min: 0, max: 3 }),
+    refundedAt: fc.option(fc.constant(9)),
+  });
+  const span = fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined });
+  fc.assert(
+    fc.property(fc.array(purchase, { maxLength: 20 }), span, span, (rows, since, until) => {
+      const { licenses, purchases } = given();
+      for (const number of [0, 1, 2, 3, 4, 5, 6]) {
+        licenses.add(givenLicense({ licenseKey: `KEY-${number}`, productKey: products[number % 2] ?? '' }));
+      }
+      for (const row of rows) {
+        if (purchases.get(row.purchaseId) === null) purchases.add(row);
+        else purchases.setRefunded(row);
+      }
+      for (const productKey of [undefined, ...products]) {
+        for (const refunded of [undefined, true, false]) {
+          for (const accountId of [undefined, 'default', 'other']) {
+            const reach = accountId === undefined ? {} : { reach: { accountId, productKey: null } };
+            const filter = { productKey, refunded, since, until, ...reach };
+            expect(purchases.count(filter)).toBe(purchases.list(filter, { limit: 100, offset: 0 }).length);
+          }
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test.for([3, 2_001])('the latest of %i purchases of a product are listed first', (sold) => {
+  const { database, licenses, purchases } = given();
+  database.exec('BEGIN');
+  for (let number = 0; number < sold; number += 1) {
+    const licenseKey = `KEY-${number}`;
+    licenses.add(givenLicense({ licenseKey }));
+    purchases.add({ purchaseId: String(number), licenseKey, createdAt: number, refundedAt: null });
+  }
+  database.exec('COMMIT');
+  for (const filter of [{}, { productKey: 'press' }, { since: 1 }, { productKey: 'press', since: 1 }]) {
+    const listed = purchases.list(filter, { limit: 2, offset: 0 });
+    expect(listed.map(({ purchase }) => purchase.createdAt)).toEqual([sold - 1, sold - 2]);
+    expect(purchases.count(filter)).toBe('since' in filter ? sold - 1 : sold);
+  }
+  expect(purchases.list({ productKey: 'plug' }, { limit: 2, offset: 0 })).toEqual([]);
+});
+
+test('observations are counted by their age as they are, whatever was done to them', () => {
+  const instant = fc.integer({ min: 0, max: 5 * hourMs });
+  const put = fc
+    .record({ licenseKey: key, confirmedAt: instant, enabled: fc.boolean(), gone: fc.boolean() })
+    .map(({ licenseKey, enabled, ...rest }) => ({ name: 'put', licenseKey, enabled, ...rest }) as const);
+  const change = fc.record({
+    name: fc.constant('setLocal' as const),
+    licenseKey: key,
+    enabled: fc.boolean(),
+  });
+  const remove = fc.record({ name: fc.constant('remove' as const), licenseKey: key });
+  const since = fc
+    .tuple(instant, instant, instant)
+    .map((instants) => instants.toSorted((one, other) => other - one) as [number, number, number])
+    .map(([fresh, stale, grace]) => ({ fresh, stale, grace }));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(put, change, remove), { maxLength: 30 }), since, (acts, ages) => {
+      const { database, observations } = given();
+      for (const act of acts) {
+        const { licenseKey } = act;
+        if (act.name === 'remove') observations.remove(licenseKey);
+        else if (act.name === 'setLocal') {
+          observations.setLocal(licenseKey, { uses: 0, enabled: act.enabled, pending: 0 });
+        } else {
+          const { enabled, confirmedAt, gone } = act;
+          const local = { uses: 0, enabled, pending: 0 };
+          const license = givenLicense({ licenseKey });
+          observations.put(givenObservation({ license, local, confirmedAt, gone }));
+        }
+      }
+      const rows = database
+        .prepare('SELECT local_enabled AS enabled, confirmed_at AS at FROM observation WHERE gone = 0')
+        .all() as { enabled: number; at: number }[];
+      const countOf = (from: number, until: number): number =>
+        rows.filter(({ enabled, at }) => enabled === 1 && at >= from && at < until).length;
+      expect(observations.census(ages)).toEqual({
+        fresh: countOf(ages.fresh, Infinity),
+        stale: countOf(ages.stale, ages.fresh),
+        grace: countOf(ages.grace, ages.stale),
+        expired: countOf(0, ages.grace),
+        disabled: rows.filter(({ enabled }) => enabled === 0).length,
+      });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('thousands that were confirmed within the hour in which a class ends are divided as the hour is', () => {
+  const { database, observations } = given();
+  database.exec('BEGIN');
+  for (let number = 0; number < 10_001; number += 1) {
+    const license = givenLicense({ licenseKey: `KEY-${number}` });
+    const local = { uses: 0, enabled: true, pending: 0 };
+    observations.put(givenObservation({ license, local, confirmedAt: 2 * hourMs + number }));
+  }
+  database.exec('COMMIT');
+  const quarter = 2.25 * hourMs;
+  expect(observations.census({ fresh: quarter, stale: 2 * hourMs, grace: hourMs })).toEqual({
+    fresh: 7_501,
+    stale: 2_500,
+    grace: 0,
+    expired: 0,
+    disabled: 0,
+  });
+});
+
+test('license keys to be fetched are counted as they are, whatever was done to them', () => {
+  const act = fc.tuple(fc.constantFrom('add', 'found', 'missing', 'postpone', 'clear'), key);
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
+      const { database, preload } = given();
+      for (const [name, licenseKey] of acts) {
+        if (name === 'add') preload.add({ licenseKey, productKey: null });
+        else if (name === 'postpone') preload.postpone(licenseKey);
+        else if (name === 'clear') preload.clear();
+        else preload.finish(licenseKey, name === 'found');
+      }
+      const rows = database.prepare('SELECT is_found AS isFound FROM preload').all();
+      const countOf = (isFound: number | null): number =>
+        rows.filter((row) => row['isFound'] === isFound).length;
+      expect(preload.progress()).toEqual({ done: countOf(1), failed: countOf(0), left: countOf(null) });
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('a store from before is counted when it is migrated', () => {
+  const database = new DatabaseSync(':memory:');
+  takeSteps(database, 0, migrations.slice(0, 4));
+  database.exec(`
+    INSERT INTO account VALUES ('default', 'Default', 'digest', 0);
+    INSERT INTO product (product_key, account_id, name, recurring, secret_digest, created_at)
+      VALUES ('press', 'default', 'Press', 0, 'press', 0), ('plug', 'default', 'Plug', 0, 'plug', 0);
+    INSERT INTO license VALUES ('A', 'press', 'a@example.com', 0, 1, 0), ('B', 'press', 'b@example.com', 0, 0, 0);
+    INSERT INTO purchase VALUES ('1', 'A', 0, NULL), ('2', 'B', 0, 5);
+    INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at, local_uses,
+        local_enabled, local_pending, product_key, confirmed_at, boot, many_writers, gone, asked_at)
+      VALUES ('C', 'l', 'c@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
+        ('D', 'l', 'd@example.com', 0, 1, 0, 0, 0, 0, 'press', ${3 * hourMs}, 1, 0, 0, 0),
+        ('E', 'l', 'e@example.com', 0, 1, 0, 0, 1, 0, 'press', ${3 * hourMs}, 1, 0, 1, 0);
+    INSERT INTO preload (license_key, is_found) VALUES ('F', 1), ('G', 0), ('H', NULL), ('I', NULL);
+  `);
+  takeSteps(database, 4, migrations);
+  const { licenses, purchases, observations, preload } = prepareReader(database);
+  expect([purchases.count({}), purchases.count({ refunded: true })]).toEqual([2, 1]);
+  expect([licenses.count({}), licenses.count({ enabled: false })]).toEqual([2, 1]);
+  expect([licenses.count({ productKey: 'press' }), licenses.count({ productKey: 'plug' })]).toEqual([2, 0]);
+  const census = observations.census({ fresh: 4 * hourMs, stale: 3 * hourMs, grace: 0 });
+  expect(census).toEqual({ fresh: 0, stale: 1, grace: 0, expired: 0, disabled: 1 });
+  expect(preload.progress()).toEqual({ done: 1, failed: 1, left: 2 });
+});

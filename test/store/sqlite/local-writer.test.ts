@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import type { WriterContext } from '../../../src/service/ports.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { at, givenStore } from '../../support/store-given.ts';
+
+const context: WriterContext = {
+  now: at,
+  steady: at,
+  random: { bytes: (count) => new Uint8Array(count).fill(7), uuid: () => 'uuid', draw: () => 0.5 },
+  digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+  keepsHistory: true,
+};
+
+test('a use case runs in place, and its answer is stored under its idempotency key', async () => {
+  await using store = givenStore();
+  const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
+  const idempotency = { credential: 'c', key: 'k', fingerprint: 'f' };
+  const added = await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency });
+  expect(added.ok).toBe(true);
+  expect(store.reading.reader.accounts.count({})).toBe(1);
+  expect(await writer.write('addAccount', { name: 'Default', apiKey: null }, { idempotency })).toEqual(added);
+  expect(store.reading.reader.accounts.count({})).toBe(1);
+});

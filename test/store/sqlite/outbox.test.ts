@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  laneOf,
+  operationStates,
+  type Operation,
+  type OperationKind,
+  type OperationProgress,
+} from '../../../src/domain/operation.ts';
+import { givenOperation, givenStore, type GivenStore } from '../../support/store-given.ts';
+
+const count = fc.maxSafeInteger();
+const instant = fc.maxSafeNat();
+const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null });
+
+const progressOf: { [State in OperationProgress['state']]: fc.Arbitrary<OperationProgress> } = {
+  pending: fc.record({ state: fc.constant('pending'), doubtful: fc.boolean() }),
+  in_flight: fc.record({
+    state: fc.constant('in_flight'),
+    doubtful: fc.boolean(),
+    baseUses: maybe(count),
+    sentAt: instant,
+  }),
+  uncertain: fc.record({
+    state: fc.constant('uncertain'),
+    doubtful: fc.boolean(),
+    baseUses: maybe(count),
+    held: fc.boolean(),
+  }),
+  delivered: fc.record({ state: fc.constant('delivered'), finishedAt: instant }),
+  inferred: fc.record({ state: fc.constant('inferred'), finishedAt: instant }),
+  cancelled: fc.record({ state: fc.constant('cancelled'), finishedAt: instant }),
+  dropped: fc.record({ state: fc.constant('dropped'), finishedAt: instant }),
+  conflicted: fc.record({ state: fc.constant('conflicted') }),
+  dead: fc.record({ state: fc.constant('dead'), cause: fc.constantFrom('refused', 'missing') }),
+};
+const progress = fc.oneof(...Object.values(progressOf)).map((value) => ({ ...value }));
+
+/** What may wait for its turn: unfinished, and not held. */
+function mayWait(value: OperationProgress): boolean {
+  if (value.state === 'uncertain') return !value.held;
+  return value.state === 'pending' || value.state === 'in_flight';
+}
+
+const delivery = fc
+  .record({
+    attempts: fc.maxSafeNat(),
+    failures: fc.maxSafeNat(),
+    nextAt: maybe(instant),
+    outage: fc.boolean(),
+    lastError: maybe(fc.string({ unit: 'grapheme' })),
+    fencedUntil: maybe(instant),
+    upstream: maybe(fc.string()),
+    seenEnabled: maybe(fc.boolean()),
+    payload: maybe(fc.string()),
+    progress,
+  })
+  .map((made) => ({ ...made, nextAt: mayWait(made.progress) ? made.nextAt : null }));
+
+const identity = fc
+  .record({
+    id: fc.uuid(),
+    kind: fc.constantFrom(...(Object.keys(laneOf) as OperationKind[])),
+    subject: fc.string({ minLength: 1 }),
+    productKey: maybe(fc.string()),
+    createdAt: instant,
+    credential: fc.option(fc.string()),
+    requestId: fc.option(fc.string()),
+  })
+  .map((made) => ({ ...made }));
+
+/** Runs a check in a transaction that leaves nothing behind. */
+function tried(store: GivenStore, check: () => void): void {
+  const { database } = store.writing;
+  database.exec('BEGIN');
+  try {
+    check();
+  } finally {
+    database.exec('ROLLBACK');
+  }
+}
+
+test('an operation comes out of the outbox as it went in, and as it was put', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const property = fc.property(identity, delivery, delivery, (who, first, then) =>
+    tried(store, () => {
+      const added = operations.add({ ...who, ...first });
+      expect(added).toStrictEqual({ ...who, ...first, seq: added.seq });
+      expect(operations.get(who.id)).toStrictEqual(added);
+      const moved = { ...added, ...then };
+      operations.put(moved);
+      expect(operations.get(who.id)).toStrictEqual(moved);
+    }),
+  );
+  fc.assert(property, { numRuns: 500 });
+});
+
+test('the schema refuses columns that a state does not have', async () => {
+  await using store = givenStore();
+  const { database, transaction } = store.writing;
+  const { id } = transaction.operations.add(givenOperation());
+  const assignments = [
+    "state = 'delivered'",
+    "state = 'in_flight'",
+    'sent_at = 1',
+    'finished_at = 1',
+    'base_uses = 1',
+    'held = 1',
+    'doubtful = 2',
+    "state = 'lost'",
+    "state = 'dead', next_at = 1",
+    "state = 'uncertain', held = 1, next_at = 1",
+  ];
+  for (const assignment of assignments) {
+    const statement = database.prepare(`UPDATE outbox SET ${assignment} WHERE id = ?`);
+    expect(() => statement.run(id)).toThrow('CHECK constraint failed');
+  }
+});
+
+type Act = { act: 'add' | 'put' | 'prune'; progress: OperationProgress; pick: number };
+
+test('the depth agrees with a count, whatever happens to the outbox', async () => {
+  await using store = givenStore();
+  const { database, transaction } = store.writing;
+  const { operations } = transaction;
+  const counted = database.prepare('SELECT state, count(*) AS count FROM outbox GROUP BY state');
+  const take = ({ act, progress: next, pick }: Act, known: Operation[]): void => {
+    const chosen = known[pick % Math.max(known.length, 1)];
+    if (act === 'add') known.push(operations.add(givenOperation({ progress: next })));
+    if (act === 'put' && chosen !== undefined && operations.get(chosen.id) !== null) {
+      operations.put({ ...chosen, progress: next });
+    }
+    if (act === 'prune') operations.prune(pick, 2);
+  };
+  const act: fc.Arbitrary<Act> = fc.record({
+    act: fc.constantFrom('add', 'add', 'put', 'put', 'prune'),
+    progress,
+    pick: fc.maxSafeNat(),
+  });
+  const property = fc.property(fc.array(act, { maxLength: 40 }), (acts) =>
+    tried(store, () => {
+      const known: Operation[] = [];
+      for (const one of acts) take(one, known);
+      const expected = Object.fromEntries(operationStates.map((state) => [state, 0]));
+      for (const row of counted.all()) expected[String(row['state'])] = Number(row['count']);
+      expect(operations.depth()).toStrictEqual(expected);
+    }),
+  );
+  fc.assert(property, { numRuns: 100 });
+});

@@ -1,0 +1,99 @@
+import { expect, test, vi } from 'vitest';
+import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import type * as Statements from '../../../src/store/sqlite/tables/statements.ts';
+import { givenStore, type GivenStore } from '../../support/store-given.ts';
+
+const made = vi.hoisted(() => new Set<string>());
+
+/** They are prepared when they are first used, so it is noted which are made. */
+vi.mock('../../../src/store/sqlite/tables/statements.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof Statements>();
+  const noted = <Made extends (database: never, sql: string, ...rest: never[]) => unknown>(
+    make: Made,
+  ): Made =>
+    ((database: never, sql: string, ...rest: never[]) => {
+      made.add(sql);
+      return make(database, sql, ...rest);
+    }) as Made;
+  return {
+    ...original,
+    prepareQuery: noted(original.prepareQuery),
+    prepareCount: noted(original.prepareCount),
+    prepareChange: noted(original.prepareChange),
+  };
+});
+
+/** Every statement that a transaction makes, the reader's among them. */
+function statementsOf(store: GivenStore): string[] {
+  made.clear();
+  prepareTransaction(store.writing.database);
+  return [...made];
+}
+
+function planOf(store: GivenStore, sql: string): string[] {
+  const rows = store.writing.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return rows.map((row) => String(row['detail']));
+}
+
+/** Statements that walk in order and stop at a limit, that are for people, or for a start after a turned clock. */
+const walks: readonly RegExp[] = [
+  /ORDER BY (account_id|product_key|collection_id|token_id|id|seq) LIMIT \?\d? OFFSET \?\d?$/,
+  /^SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1$/,
+  /FROM license WHERE \?6 IS NULL AND \?3 IS NULL AND \?1 IS NULL/,
+  // A row a product.
+  /FROM (license|purchase)_count AS license /,
+  // The products of an account.
+  /IN \(SELECT product_key FROM product AS license /,
+  // By an index of nothing else.
+  /FROM license WHERE enabled = 0 /,
+  /^SELECT count\(\*\) AS count FROM (account|product|collection|token) WHERE \(\?1 IS NULL/,
+  /^SELECT count\(\*\) AS count FROM mirrored_coupon WHERE \(\?2 IS NULL/,
+  /^UPDATE observation SET refresh_at = refresh_at \+ :byMs/,
+  // A product was given another key.
+  /^UPDATE \w+ SET product_key = :to WHERE product_key = :from$/,
+];
+
+/** Steps that read nothing besides what the statement is about. */
+const bounded: ReadonlySet<string> = new Set([
+  'SCAN CONSTANT ROW',
+  'SCAN waiting',
+  'SCAN outbox_depth',
+  'SCAN preload_count',
+  // Those that change every waiting lane, or every lane that an outage holds up.
+  'SCAN outbox USING INDEX outbox_due',
+  'SCAN outbox USING INDEX outbox_outage',
+  // Those that guard what may still be on its way, at a start.
+  'SCAN outbox USING INDEX outbox_fenced',
+  // What is held is counted by an index of nothing else.
+  'SCAN outbox USING COVERING INDEX outbox_held',
+]);
+
+test('no statement but those for people reads a whole table', async () => {
+  await using store = givenStore();
+  const statements = statementsOf(store);
+  expect(statements.length).toBeGreaterThan(50);
+  const scanning = statements
+    .filter((sql) => !walks.some((pattern) => pattern.test(sql)))
+    .filter((sql) => planOf(store, sql).some((step) => step.startsWith('SCAN') && !bounded.has(step)));
+  expect(scanning).toEqual([]);
+});
+
+test('the open operations are walked in their order', async () => {
+  await using store = givenStore();
+  const open = statementsOf(store).find((sql) => sql.includes('finished_at IS NULL'));
+  expect(planOf(store, open ?? '')).toEqual(['SCAN outbox USING INDEX outbox_open']);
+});
+
+test('only what one key shows, what one buyer or key bought, what is sold of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
+  await using store = givenStore();
+  const sorting = statementsOf(store).filter((sql) =>
+    planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
+  );
+  expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
+    expect.stringContaining('upstream <> ?'),
+    expect.stringContaining('WHERE lower(buyer_email) = lower(?2)'),
+    expect.stringContaining('WHERE purchase.license_key = ?1'),
+    expect.stringContaining('FROM license CROSS JOIN purchase'),
+    expect.stringContaining('UNION ALL'),
+  ]);
+});

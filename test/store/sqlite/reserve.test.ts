@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { StorageError } from '../../../src/service/ports.ts';
+import { Ballast, freeSpaceToStart } from '../../../src/store/sqlite/ballast.ts';
+import type { CommandOutcome, Committer } from '../../../src/store/sqlite/commit.ts';
+import { openStore } from '../../../src/store/sqlite/files/open.ts';
+import { ReservedCommitter } from '../../../src/store/sqlite/reserve.ts';
+import { canMount, smallDisk } from '../../support/small-disk.ts';
+import { temporaryDirectory } from '../../support/temporary.ts';
+
+const mebibyte = 1024 * 1024;
+const filling = (): Uint8Array => Buffer.alloc(mebibyte, 7);
+
+/** Commits everything, but for what is called large while the ballast is there to be given back. */
+function committerOn(ballast: Ballast): Committer<string> & { readonly batches: string[][] } {
+  const batches: string[][] = [];
+  return {
+    batches,
+    broken: null,
+    async commitBatch(commands) {
+      batches.push([...commands]);
+      return commands.map((command): CommandOutcome =>
+        command.includes('large') && ballast.isTaken
+          ? { error: new StorageError('full', null) }
+          : { result: command },
+      );
+    },
+  };
+}
+
+function toldBy(outcomes: readonly CommandOutcome[]): unknown[] {
+  return outcomes.map((outcome) => ('result' in outcome ? outcome.result : 'full'));
+}
+
+test('on a full disk the ballast is given back, what is essential is done again, and the rest refused in its place', async () => {
+  await using directory = temporaryDirectory();
+  const ballast = new Ballast(directory.path, filling);
+  expect(ballast.take()).toBe(true);
+  const inner = committerOn(ballast);
+  const committer = new ReservedCommitter(inner, ballast, (command) => command.startsWith('essential'));
+
+  expect(toldBy(await committer.commitBatch(['a', 'essential']))).toEqual(['a', 'essential']);
+  const mixed = ['a', 'large', 'essential large', 'essential', 'large'];
+  expect(toldBy(await committer.commitBatch(mixed))).toEqual([
+    'a',
+    'full',
+    'essential large',
+    'essential',
+    'full',
+  ]);
+  expect(committer.isFull).toBe(true);
+  expect(existsSync(join(directory.path, 'latchkey.ballast'))).toBe(false);
+
+  inner.batches.length = 0;
+  expect(toldBy(await committer.commitBatch(['a', 'essential', 'b']))).toEqual(['full', 'essential', 'full']);
+  expect(inner.batches).toEqual([['essential']]);
+  ballast.take();
+  expect(toldBy(await committer.commitBatch(['a']))).toEqual(['a']);
+});
+
+test('the ballast of a process before is taken over; one that was cut short is written anew', async () => {
+  await using directory = temporaryDirectory();
+  const path = join(directory.path, 'latchkey.ballast');
+  new Ballast(directory.path, filling).take();
+  expect([statSync(path).size, statSync(path).mode & 0o777]).toEqual([8 * mebibyte, 0o600]);
+  expect(new Ballast(directory.path, filling).isTaken).toBe(true);
+  writeFileSync(path, 'cut short');
+  const ballast = new Ballast(directory.path, filling);
+  expect(ballast.isTaken).toBe(false);
+  expect([ballast.take(), statSync(path).size]).toEqual([true, 8 * mebibyte]);
+});
+
+test.runIf(canMount)(
+  'a disk with too little room has no ballast, and one that was filled gives it back at the start (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(16 * 1024);
+    disk.fill(9 * 1024);
+    expect(new Ballast(disk.path, filling).take()).toBe(false);
+    disk.clear();
+    expect(new Ballast(disk.path, filling).take()).toBe(true);
+    freeSpaceToStart(disk.path);
+    expect(new Ballast(disk.path, filling).isTaken).toBe(true);
+    disk.fill(512);
+    freeSpaceToStart(disk.path);
+    expect(new Ballast(disk.path, filling).isTaken).toBe(false);
+  },
+);
+
+test('a state directory where none can be made is refused, and does not hang', async () => {
+  expect(() => openStore({ directory: '/proc/latchkey/state' })).toThrow('cannot be used');
+  await using directory = temporaryDirectory();
+  const deep = join(directory.path, 'a/b/c');
+  openStore({ directory: deep })[Symbol.dispose]();
+  expect(statSync(deep).mode & 0o777).toBe(0o700);
+  mkdirSync(join(directory.path, 'there'));
+  openStore({ directory: join(directory.path, 'there') })[Symbol.dispose]();
+});
