@@ -209,7 +209,7 @@ describe.each(engines)('the store of an authority on $name', ({ start }) => {
     const { purchases } = store.reader;
     expect(await purchases.get('p')).toEqual(purchase);
     const refunded = { ...purchase, refundedAt: at + 1 };
-    await store.write(async (transaction) => await transaction.purchases.put(refunded));
+    await store.write(async (transaction) => await transaction.purchases.setRefunded(refunded));
     expect(await purchases.get('p')).toEqual(refunded);
     const first = { purchase: refunded, license: sold };
     const second = { purchase: later, license: other };

@@ -61,7 +61,7 @@ export async function refundPurchase(
     purchase: { ...purchase, refundedAt: context.now },
     license: changeLicense(license, 'refund'),
   };
-  await transaction.purchases.put(refunded.purchase);
+  await transaction.purchases.setRefunded(refunded.purchase);
   await transaction.licenses.setState(refunded.license);
   const change = { change: 'refund', before: license, after: refunded.license } as const;
   await recordChange(transaction.history, change, context);

@@ -65,8 +65,7 @@ export interface PurchaseReads {
 }
 export interface PurchaseTable extends PurchaseReads {
   add(purchase: Purchase): void;
-  /** Changes when it was refunded. */
-  put(purchase: Purchase): void;
+  setRefunded(purchase: Pick<Purchase, 'purchaseId' | 'refundedAt'>): void;
 }
 
 /** Undefined members do not filter. */

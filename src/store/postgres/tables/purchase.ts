@@ -69,11 +69,11 @@ export function purchaseTable(source: WritingSource): AwaitableTable<PurchaseTab
     source,
     `INSERT INTO ${purchase} (purchase_id, license_key, created_at, refunded_at) VALUES ($1, $2, $3, $4)`,
   );
-  const put = prepareWrite(source, `UPDATE ${purchase} SET refunded_at = $2 WHERE purchase_id = $1`);
+  const setRefunded = prepareWrite(source, `UPDATE ${purchase} SET refunded_at = $2 WHERE purchase_id = $1`);
   return {
     ...purchaseReads(source),
     add: ({ purchaseId, licenseKey, createdAt, refundedAt }) =>
       add(purchaseId, licenseKey, createdAt, refundedAt),
-    put: ({ purchaseId, refundedAt }) => put(purchaseId, refundedAt),
+    setRefunded: ({ purchaseId, refundedAt }) => setRefunded(purchaseId, refundedAt),
   };
 }
