@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
@@ -20,6 +20,12 @@ function installedPrograms(): string | null {
 
 const programs = installedPrograms();
 
+/** One of PostgreSQL's programs, such as `pgbench`. */
+export function postgresProgram(name: string): string {
+  if (programs === null) throw new Error('PostgreSQL is not installed');
+  return join(programs, name);
+}
+
 /** Whether there is a PostgreSQL to test with; what needs one is skipped otherwise. */
 export const hasPostgres: boolean = programs !== null;
 
@@ -30,6 +36,8 @@ if (!hasPostgres) {
 /** A server of its own in a temporary directory, on loopback and a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
   readonly address: DatabaseAddress;
+  /** The process that all its others are children of. */
+  readonly pid: () => number;
   /** A store in an empty schema of its own, with the present tables. */
   store(settings?: Partial<DatabaseSettings>): Promise<Database>;
   /** What `store` opens, before there is a schema. */
@@ -46,18 +54,29 @@ function userOfServer(): { uid: number; gid: number } | Record<string, never> {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-export async function startPostgres(): Promise<PostgresServer> {
-  if (programs === null) throw new Error('PostgreSQL is not installed');
+/** How a server is started. */
+export type PostgresOptions = {
+  /** The directory that its data lie below, where not in the usual place for temporary files. */
+  readonly below?: string;
+  readonly sharedBuffers?: string;
+};
+
+export async function startPostgres({
+  below,
+  sharedBuffers = '32MB',
+}: PostgresOptions = {}): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
   const directory = starting.use(temporaryDirectory()).path;
   const user = userOfServer();
   chmodSync(directory, 0o755);
   if (user.uid !== undefined) chownSync(directory, user.uid, user.gid);
-  const data = join(directory, 'data');
+  const dataBelow = below === undefined ? directory : starting.use(temporaryDirectory(below)).path;
+  if (user.uid !== undefined) chownSync(dataBelow, user.uid, user.gid);
+  const data = join(dataBelow, 'data');
   const secret = join(directory, 'password');
   writeFileSync(secret, 'secret', { mode: 0o644 });
   const call = (program: string, ...args: string[]) =>
-    run(join(programs, program), args, {
+    run(postgresProgram(program), args, {
       ...user,
       cwd: directory,
       env: { PATH: process.env['PATH'], LANG: 'C' },
@@ -78,7 +97,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const port = await freePort();
   const listening = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${directory}`;
   const start = async (): Promise<void> => {
-    const options = `${listening} -c max_connections=150 -c shared_buffers=32MB`;
+    const options = `${listening} -c max_connections=150 -c shared_buffers=${sharedBuffers}`;
     await call('pg_ctl', '-D', data, '-o', options, '-l', join(directory, 'log'), '-w', '-s', 'start');
   };
   const stop = async (how = 'fast'): Promise<void> => {
@@ -102,6 +121,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   };
   return {
     address,
+    pid: () => Number.parseInt(readFileSync(join(data, 'postmaster.pid'), 'utf8'), 10),
     settings,
     async store(changes) {
       const database = new Database(settings(changes));

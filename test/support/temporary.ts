@@ -9,8 +9,8 @@ export interface TemporaryDirectory extends AsyncDisposable {
 }
 
 /** Makes an empty directory, short enough in name to hold a Unix socket, and removes it on dispose. */
-export function temporaryDirectory(): TemporaryDirectory {
-  const path = mkdtempSync(join(tmpdir(), 'latchkey-'));
+export function temporaryDirectory(below: string = tmpdir()): TemporaryDirectory {
+  const path = mkdtempSync(join(below, 'latchkey-'));
   return {
     path,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 3 }),

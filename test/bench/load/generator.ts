@@ -2,10 +2,12 @@
  * The load generator for all that wrk cannot do: Unix sockets, a fixed rate, each key once, and a load shorter
  * than a second. A process of its own: `node generator.ts JOB` prints its `LoadResult` as JSON.
  */
+import { randomUUID } from 'node:crypto';
 import { licenseKeyOf } from '../license-keys.ts';
 import { Connection } from './connection.ts';
-import type { Job, LoadRequest, LoadResult } from './job.ts';
+import { unique, type Job, type LoadRequest, type LoadResult } from './job.ts';
 
+const thisRun = randomUUID();
 const job = JSON.parse(process.argv[2] ?? '') as Job;
 process.stdout.write(JSON.stringify(await run()));
 
@@ -46,7 +48,7 @@ function closedLoop(connections: readonly Connection[], requests: readonly strin
       }
       busy += 1;
       sentAt = now;
-      connection.send(requests[sent++ % requests.length] ?? '');
+      connection.send(textOfRequest(requests, sent++));
     };
     connection.onAnswer = (status) => {
       const now = performance.now();
@@ -92,7 +94,7 @@ function openLoop(
         if (status !== 200) failures += 1;
         idle.push(connection);
       };
-      connection.send(requests[sent++ % requests.length] ?? '');
+      connection.send(textOfRequest(requests, sent++));
     }
     if (latencies.length === total)
       resolve({ latencies, failures, seconds: (performance.now() - start) / 1000 });
@@ -105,6 +107,10 @@ function openLoop(
   }
   sendAllDue();
   return promise;
+}
+
+function textOfRequest(requests: readonly string[], number: number): string {
+  return (requests[number % requests.length] ?? '').replace(unique, `${thisRun}-${number}`);
 }
 
 function textOf({ method, path, headers, body }: LoadRequest, licenseKey: string): string {

@@ -1,6 +1,9 @@
 /** Where a server listens. */
 export type Target = { readonly port: number } | { readonly socket: string };
 
+/** In a header, a text that no other request has. */
+export const unique = '{unique}';
+
 /** What is asked; `{key}` in the path or the body stands for a license key. */
 export type LoadRequest = {
   readonly method: 'GET' | 'PUT';

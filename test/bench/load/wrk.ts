@@ -1,19 +1,23 @@
 import { spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { licenseKeyOf } from '../license-keys.ts';
 import { output } from '../process.ts';
-import type { Job, LoadResult } from './job.ts';
+import { unique, type Job, type LoadResult } from './job.ts';
 
 /** Whether wrk is installed. */
 export const hasWrk: boolean = spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined;
+
+/** So many requests are written out before the load begins. */
+const mostKeys = 1_000;
 
 /** The same load by wrk, which costs the machine least; null where it is not installed or cannot make such a load. */
 export async function runWrk(job: Job): Promise<LoadResult | null> {
   const { target, ending, keys, connections, rate } = job;
   const isPossible = hasWrk && 'port' in target && ending !== 'each key once' && rate === null;
-  if (!isPossible || !Number.isInteger(ending.seconds) || keys.count !== 1) return null;
+  if (!isPossible || !Number.isInteger(ending.seconds) || keys.count > mostKeys) return null;
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-wrk-'));
   try {
     const script = join(directory, 'request.lua');
@@ -26,16 +30,11 @@ export async function runWrk(job: Job): Promise<LoadResult | null> {
   }
 }
 
-function scriptOf({ request, keys }: Job): string {
-  const filled = (text: string): string => JSON.stringify(text.replace('{key}', licenseKeyOf(keys.first)));
-  const headers = Object.entries(request.headers).map(
-    ([name, value]) => `wrk.headers[${JSON.stringify(name)}] = ${JSON.stringify(value)}`,
-  );
+function scriptOf(job: Job): string {
+  const { keys, request } = job;
+  const isOne = keys.count === 1 && !Object.values(request.headers).some((value) => value.includes(unique));
   return `
-wrk.method = ${JSON.stringify(request.method)}
-wrk.path = ${filled(request.path)}
-${headers.join('\n')}
-${request.body === '' ? '' : `wrk.body = ${filled(request.body)}`}
+${isOne ? oneRequest(job) : requestsInTurn(job)}
 done = function(summary, latency)
   local failed = summary.errors
   io.write(string.format(
@@ -44,4 +43,45 @@ done = function(summary, latency)
     summary.duration / 1e6, latency:percentile(50) / 1000, latency:percentile(99) / 1000, latency.max / 1000))
 end
 `;
+}
+
+/** What wrk itself repeats, which costs it least. */
+function oneRequest({ request: { method, path, headers, body }, keys }: Job): string {
+  const filled = (text: string): string => quote(text.replace('{key}', licenseKeyOf(keys.first)));
+  return `
+wrk.method = ${quote(method)}
+wrk.path = ${filled(path)}
+wrk.headers = ${tableOf(headers)}
+${body === '' ? '' : `wrk.body = ${filled(body)}`}
+`;
+}
+
+/** A request for each license key, written out before the load begins. */
+function requestsInTurn({ request: { method, path, headers, body }, keys }: Job): string {
+  const listed = Array.from({ length: keys.count }, (_, index) => quote(licenseKeyOf(keys.first + index)));
+  return `
+local requests = {}
+init = function()
+  for _, key in ipairs({ ${listed.join(', ')} }) do
+    local path = (${quote(path)}):gsub('{key}', key)
+    local body = (${quote(body)}):gsub('{key}', key)
+    table.insert(requests, wrk.format(${quote(method)}, path, ${tableOf(headers)}, ${body === '' ? 'nil' : 'body'}))
+  end
+end
+local count = 0
+request = function()
+  count = count + 1
+  local text = requests[count % #requests + 1]:gsub('${unique}', '${randomUUID()}-' .. count)
+  return text
+end
+`;
+}
+
+function tableOf(headers: Job['request']['headers']): string {
+  const fields = Object.entries(headers).map(([name, value]) => `[${quote(name)}] = ${quote(value)}`);
+  return `{ ${fields.join(', ')} }`;
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text);
 }

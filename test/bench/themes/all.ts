@@ -8,6 +8,7 @@ import { latencyTheme } from './latency.ts';
 import { memoryTheme } from './memory.ts';
 import { millionTheme } from './million.ts';
 import { slowDiskTheme } from './slow-disk.ts';
+import { postgresTheme } from './postgres.ts';
 import { soakTheme } from './soak.ts';
 import { startTheme } from './start.ts';
 import { statusTheme } from './status.ts';
@@ -28,6 +29,7 @@ export const themes: readonly Theme[] = [
   memoryTheme,
   importTheme,
   statusTheme,
+  postgresTheme,
   soakTheme,
   commandsTheme,
 ];

@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgresProgram } from '../../support/postgres.ts';
+import { output } from '../process.ts';
+
+/** Transactions of one UPDATE, of any of so many keys, by so many clients, each of which has a connection. */
+export type Updates = {
+  readonly url: string;
+  readonly table: string;
+  readonly keys: number;
+  readonly clients: number;
+  readonly seconds: number;
+};
+
+/** How many transactions there were, and a second. */
+export type Transactions = { readonly count: number; readonly perSecond: number };
+
+/** Its time begins before all its clients are connected, which it leaves out of its rate. */
+const connectSeconds = 1;
+
+/** What PostgreSQL's own load generator reaches, which prepares its statements. */
+export async function runUpdates({ url, table, keys, clients, seconds }: Updates): Promise<Transactions> {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-pgbench-'));
+  try {
+    const script = join(directory, 'update.sql');
+    writeFileSync(
+      script,
+      `\\set key random(1, ${keys})
+BEGIN;
+UPDATE ${table} SET uses = uses + 1 WHERE license_key = :key RETURNING uses;
+COMMIT;
+`,
+    );
+    const options = [
+      '--no-vacuum',
+      '--protocol=prepared',
+      `--client=${clients}`,
+      `--time=${Math.max(1, seconds) + connectSeconds}`,
+    ];
+    const text = await output([postgresProgram('pgbench'), ...options, `--file=${script}`, url]);
+    return {
+      count: numberIn(text, /actually processed: (\d+)/),
+      perSecond: numberIn(text, /^tps = ([\d.]+)/m),
+    };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function numberIn(text: string, pattern: RegExp): number {
+  const found = pattern.exec(text)?.[1];
+  if (found === undefined) throw new Error(`pgbench printed: ${text}`);
+  return Number(found);
+}
