@@ -1,6 +1,22 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { postgresPrograms } from './support/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
+
+/** Suites of an authority, whichever engine it keeps its records on: each file runs once on each. */
+const onEitherEngine = [
+  'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
+  'test/http/{answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
+  'test/http/{coupon-change,departure,export,history,import,instance,openapi-examples,purchase}.test.ts',
+  'test/http/{request-id,roll,sell}.test.ts',
+  'test/cli/{every-command,seller}.test.ts',
+];
+
+if (postgresPrograms === null) {
+  process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
+}
+
+const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -12,18 +28,31 @@ const config: ViteUserConfig = defineConfig({
           name: 'in process',
           include: ['test/**/*.test.ts'],
           exclude: real,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...timeouts,
           sequence: { groupOrder: 0 },
         },
       },
+      ...(postgresPrograms === null
+        ? []
+        : [
+            {
+              extends: true as const,
+              test: {
+                name: 'on PostgreSQL',
+                include: onEitherEngine,
+                globalSetup: 'test/support/shared-postgres.ts',
+                ...timeouts,
+                sequence: { groupOrder: 0 },
+              },
+            },
+          ]),
       {
         extends: true,
         test: {
           name: 'real processes',
           include: real,
+          ...timeouts,
           testTimeout: 120_000,
-          hookTimeout: 60_000,
           // Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once
           // in a while is a fault.
           maxWorkers: 1,

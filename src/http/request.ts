@@ -28,7 +28,7 @@ export async function readRequest(
   const { request } = reply;
   const state = stateOf(request);
   const { principal } = state;
-  const named = request.params as Readonly<Record<string, string>>;
+  const named = namesIn(request.params as Readonly<Record<string, string>>);
   const query = read(route.query, state.query);
   const body = read(route.body, bodyOf(route, request));
   const faults = [
@@ -59,6 +59,12 @@ export async function readRequest(
     waitMs: readWait(state.head.prefer),
     signal: departure(reply),
   });
+}
+
+/** What a path names. `\0` is in no name that was ever taken, and not every engine can look for it. */
+function namesIn(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!Object.values(params).some((name) => name.includes('\0'))) return params;
+  return Object.fromEntries(Object.keys(params).map((parameter) => [parameter, '']));
 }
 
 function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): ParsedParameters<unknown> {

@@ -105,7 +105,8 @@ test('a list says how to go on, and --all shows all of it', async () => {
   await using shop = await openCliShop();
   for (let number = 100; number < 305; number += 1) {
     const product = { accountId: 'default', name: 'N', recurring: false, createdAt: 0, archivedAt: null };
-    shop.transaction.products.add({ ...product, productKey: `P${number}` }, `digest-${number}`);
+    const productKey = `P${number}`;
+    await shop.write(({ products }) => products.add({ ...product, productKey }, `digest-${number}`));
   }
   const page = await shop.read<Page<'products'>>('product', 'list', '--limit', '2', '--offset', '3');
   expect(page).toMatchObject({ products: [{ product_key: 'P103' }, {}], total: 205, next: 5 });

@@ -88,14 +88,9 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   beforeAll(async () => {
     opened = await openApp({ role });
     const { digest } = opened.app;
-    const { tokens, products } = opened.transaction;
     const times = { createdAt: 0, lastUsedAt: null, expiresAt: null };
     const nothing = { productKey: null, accountId: null, label: null, ...times };
     const expired = { tokenId: 'expired', scopes, ...nothing, expiresAt: 1 };
-    tokens.add(expired, digest(expiredToken));
-    for (const scope of scopes) {
-      tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
-    }
     const product = {
       productKey: 'P',
       accountId: 'default',
@@ -104,7 +99,13 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
       createdAt: 0,
       archivedAt: null,
     };
-    products.add(product, digest(productSecret));
+    await opened.write(async ({ tokens, products }) => {
+      await tokens.add(expired, digest(expiredToken));
+      for (const scope of scopes) {
+        await tokens.add({ tokenId: `of ${scope}`, scopes: [scope], ...nothing }, digest(secretOf(scope)));
+      }
+      await products.add(product, digest(productSecret));
+    });
     server = serverOf(opened.app);
     granted = scopes
       .filter((scope) => scope !== 'ops' && scope !== 'admin')

@@ -148,20 +148,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   test('the token in the file is not revoked, because the next start would accept it again', async () => {
-    served.transaction.tokens.remove('admin.token');
-    served.transaction.tokens.add(
-      {
-        tokenId: 'admin.token',
-        scopes: ['admin'],
-        productKey: null,
-        accountId: null,
-        label: null,
-        createdAt: 0,
-        lastUsedAt: null,
-        expiresAt: null,
-      },
-      `${listener} digest`,
-    );
+    const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
+    const token = { tokenId: 'admin.token', scopes: ['admin'], createdAt: 0, ...nothing } as const;
+    await served.write(async (tables) => {
+      await tables.tokens.remove('admin.token');
+      await tables.tokens.add(token, `${listener} digest`);
+    });
     const answer = await http.delete(`${tokens}/admin.token`, { headers: admin });
     expect(outcome(answer)).toEqual([409, 'token_of_the_file']);
   });

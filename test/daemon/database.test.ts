@@ -6,6 +6,7 @@ import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -28,18 +29,15 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await server?.[Symbol.asyncDispose]();
   });
 
-  function urlOf(user = 'owner', password = 'secret'): string {
-    const { host, port, database } = server.address;
-    return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
-  }
-
   async function copyOn(schema: string, postgres: object = {}): Promise<Copy> {
     await using starting = new AsyncDisposableStack();
     const stateDir = join(starting.use(temporaryDirectory()).path, 'state');
     const configuration = embeddedConfiguration({
       state_dir: stateDir,
       listen: { tcp: '127.0.0.1:0' },
-      store: { postgres: { url: urlOf(), schema, pool: 4, statement_timeout: '1s', ...postgres } },
+      store: {
+        postgres: { url: urlOf(server.address), schema, pool: 4, statement_timeout: '1s', ...postgres },
+      },
     });
     const daemon: Daemon = await startDaemon(configuration, { log: silent });
     starting.defer(() => daemon.stop());
@@ -135,12 +133,14 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     await owner.query('CREATE SCHEMA shop');
     await owner.query('CREATE TABLE shop.cart (id bigint)');
     await owner.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'`);
-    await expect(copyOn('latchkey', { url: urlOf('owner', 'wrong') })).rejects.toMatchObject({
+    await expect(
+      copyOn('latchkey', { url: urlOf(server.address, { password: 'wrong' }) }),
+    ).rejects.toMatchObject({
       name: 'PostgresRefused',
       message: expect.stringContaining('password authentication failed for user "owner"') as string,
     });
     await expect(copyOn('shop')).rejects.toThrow('the schema "shop" holds something else');
-    await expect(copyOn('guests', { url: urlOf('guest') })).rejects.toThrow(
+    await expect(copyOn('guests', { url: urlOf(server.address, { user: 'guest' }) })).rejects.toThrow(
       'no right to make the schema "guests"',
     );
   });

@@ -18,6 +18,20 @@ function codeOf(read: () => unknown): string | null {
   }
 }
 
+test('no name in a path makes a route fail', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const refusal: unknown = expect.toSatisfy((status) => status === 404 || status === 422);
+  for (const { method, path } of routes.filter((each) => each.path.includes(':'))) {
+    for (const name of ['%00', 'a%00b', '%EF%BF%BF', '%F0%9F%91%A4', '%27%22%5C', '9'.repeat(30), '-0']) {
+      const url = path.replace(/:\w+/, name);
+      const answer = await server.inject({ method, url, headers });
+      expect([method, url, answer.statusCode]).toEqual([method, url, refusal]);
+    }
+  }
+});
+
 const text = fc.string({ unit: 'binary' });
 
 test('what any client encodes as a form is read as it was meant; empty values are not sent', () => {

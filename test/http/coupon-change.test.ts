@@ -191,37 +191,35 @@ test('an agent says that it counts its own redemptions alone, an authority nothi
   }
 });
 
+const page = { limit: 10, offset: 0 };
 const noTerms = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
 
-test('coupons are listed by code, product and state, in the mirror of an agent, too', async () => {
+const base = {
+  ...noTerms,
+  scope: { type: 'multi' as const },
+  discount: { type: 'amount' as const, amountOff: 5 },
+};
+const known = [
+  { ...base, code: 'Active' },
+  { ...base, code: 'LATER', startAt: Date.UTC(2090, 0) },
+  { ...base, code: 'OVER', endAt: Date.UTC(2020, 0), usageLimit: 1 },
+  { ...base, code: 'USED', usageLimit: 1 },
+  { ...base, code: 'ONE', scope: { type: 'single' as const, productKey: 'ONE' } },
+];
+
+async function addKnown({ write }: Pick<TestApp, 'write'>): Promise<void> {
+  const product = { productKey: 'ONE', accountId: 'default', name: 'One', recurring: false };
+  await write(async ({ products, coupons }) => {
+    await products.add({ ...product, createdAt: 0, archivedAt: null }, 'digest');
+    for (const each of known) await coupons.add('default', each);
+  });
+}
+
+test('coupons are listed by code, product and state', async () => {
   await using app = await openApp();
   const asked = serverOf(app.app);
   const headers = { authorization: `Bearer ${adminToken}` };
-  const { transaction } = app;
-  const base = {
-    ...noTerms,
-    scope: { type: 'multi' as const },
-    discount: { type: 'amount' as const, amountOff: 5 },
-  };
-  const known = [
-    { ...base, code: 'Active' },
-    { ...base, code: 'LATER', startAt: Date.UTC(2090, 0) },
-    { ...base, code: 'OVER', endAt: Date.UTC(2020, 0), usageLimit: 1 },
-    { ...base, code: 'USED', usageLimit: 1 },
-    { ...base, code: 'ONE', scope: { type: 'single' as const, productKey: 'ONE' } },
-  ];
-  transaction.products.add(
-    {
-      productKey: 'ONE',
-      accountId: 'default',
-      name: 'One',
-      recurring: false,
-      createdAt: 0,
-      archivedAt: null,
-    },
-    'digest',
-  );
-  for (const terms_ of known) transaction.coupons.add('default', terms_);
+  await addKnown(app);
   const payload = { code: 'USED', order: 'A-1', items: [{ product_key: 'ONE', amount: 100 }] };
   await asked.inject({ method: 'POST', url: '/agent/v1/redemptions', headers, payload });
   const codes = async (query: string): Promise<[string | undefined, string[]]> => {
@@ -237,11 +235,18 @@ test('coupons are listed by code, product and state, in the mirror of an agent, 
   expect(await codes('code=active')).toEqual(['1', ['Active']]);
   expect(await codes('product_key=ONE')).toEqual(['1', ['ONE']]);
   expect((await asked.inject({ url: '/agent/v1/coupons?state=none', headers })).statusCode).toBe(422);
+});
 
+test('coupons are listed by state in the mirror of an agent, too', async () => {
+  await using agent = await openApp({ role: 'agent' });
+  const { mirror } = agent.agentTables();
+  await addKnown(agent);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const payload = { code: 'USED', order: 'A-1', items: [{ product_key: 'ONE', amount: 100 }] };
+  await serverOf(agent.app).inject({ method: 'POST', url: '/agent/v1/redemptions', headers, payload });
   for (const [index, each] of known.entries()) {
-    transaction.mirror.put({ coupon: { ...each, id: index + 1 }, confirmedAt: 0 });
+    mirror.put({ coupon: { ...each, id: index + 1 }, confirmedAt: 0 });
   }
-  const page = { limit: 10, offset: 0 };
   for (const [is, expected] of [
     ['active', ['Active', 'ONE']],
     ['scheduled', ['LATER']],
@@ -249,7 +254,7 @@ test('coupons are listed by code, product and state, in the mirror of an agent, 
     ['used_up', ['USED']],
   ] as const) {
     const filter = { state: { is, at: Date.now() } };
-    expect(transaction.mirror.list(page, filter).map(({ coupon }) => coupon.code)).toEqual(expected);
-    expect(transaction.mirror.count(filter)).toBe(expected.length);
+    expect(mirror.list(page, filter).map(({ coupon }) => coupon.code)).toEqual(expected);
+    expect(mirror.count(filter)).toBe(expected.length);
   }
 });

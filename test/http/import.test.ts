@@ -61,7 +61,7 @@ test('licenses are taken over with their dates, counts and states', async () => 
 test('an import that comes again changes nothing, also after a use that it says nothing about', async () => {
   const rows = { product_key: 'press', licenses: [license('A', { date: '2024-02-22T11:23:05.250Z' })] };
   await post('licenses/import', rows);
-  opened.transaction.licenses.setState({ licenseKey: 'A', uses: 3, enabled: true });
+  await opened.write(({ licenses }) => licenses.setState({ licenseKey: 'A', uses: 3, enabled: true }));
   expect(reportOf(await post('licenses/import', rows))).toEqual({ imported: 0, unchanged: 1, rejected: [] });
   expect(await listed()).toEqual([object('A', { uses: 3, date: '2024-02-22T11:23:05+00:00' })]);
 });

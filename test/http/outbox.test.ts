@@ -27,7 +27,7 @@ const operation = (id: string, progress: OperationProgress): Omit<Operation, 'se
 
 test('the outbox shows what is not finished, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });
-  const { operations } = opened.transaction;
+  const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'pending', doubtful: false }));
   operations.add({
     ...operation('b', { state: 'uncertain', doubtful: false, baseUses: 7, held: false }),
@@ -88,7 +88,7 @@ test('the outbox shows what is not finished, and any state by name', async () =>
 
 test('the outbox shows what of one license key is not finished', async () => {
   await using opened = await openApp({ role: 'agent' });
-  const { operations } = opened.transaction;
+  const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), kind: 'disable' });
   operations.add(operation('b', { state: 'pending', doubtful: false }));
   operations.add({ ...operation('c', { state: 'pending', doubtful: false }), subject: 'OTHER' });
@@ -107,7 +107,7 @@ test('the outbox shows what of one license key is not finished', async () => {
 
 test('a person sends a dead operation again, which is the head of its lane then', async () => {
   await using opened = await openApp({ role: 'agent' });
-  const { operations } = opened.transaction;
+  const { operations } = opened.agentTables();
   operations.add({ ...operation('a', { state: 'dead', cause: 'refused' }), lastError: 'HTTP 422' });
   operations.add({ ...operation('b', { state: 'pending', doubtful: false }), nextAt: 7 });
   const answer = await decide(opened, 'a', 'retry');
@@ -121,7 +121,7 @@ test('a person sends a dead operation again, which is the head of its lane then'
 
 test('a person gives an operation up, or says that it was applied, and that is its end', async () => {
   await using opened = await openApp({ role: 'agent' });
-  const { operations } = opened.transaction;
+  const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'conflicted' }));
   operations.add(operation('b', { state: 'uncertain', doubtful: false, baseUses: 3, held: true }));
   expect((await decide(opened, 'a', 'drop')).json()).toMatchObject({ data: { state: 'dropped' } });
@@ -134,7 +134,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
       expect([again.statusCode, again.json<{ code: string }>().code]).toEqual([409, 'operation_not_open']);
     }
   }
-  expect(opened.record()).toEqual([
+  expect(await opened.record()).toEqual([
     'token:admin | outbox.drop | a | usage, was conflicted after 1 attempts',
     'token:admin | outbox.confirm | b | usage, was uncertain after 1 attempts',
   ]);
@@ -142,7 +142,7 @@ test('a person gives an operation up, or says that it was applied, and that is i
 
 test('what is in flight, or waits its turn, is not confirmed; what is not there cannot be decided', async () => {
   await using opened = await openApp({ role: 'agent' });
-  const { operations } = opened.transaction;
+  const { operations } = opened.agentTables();
   operations.add(operation('a', { state: 'pending', doubtful: false }));
   operations.add(operation('b', { state: 'in_flight', doubtful: false, baseUses: 0, sentAt: 1 }));
   for (const [id, word] of [
@@ -156,17 +156,17 @@ test('what is in flight, or waits its turn, is not confirmed; what is not there 
   }
   const none = await decide(opened, 'z', 'drop');
   expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
-  expect(opened.record()).toEqual([]);
+  expect(await opened.record()).toEqual([]);
 });
 
 test('a decision that is asked for again under its idempotency key is the same answer, and one act', async () => {
   await using opened = await openApp({ role: 'agent' });
-  opened.transaction.operations.add(operation('a', { state: 'dead', cause: 'refused' }));
+  opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   const first = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
   const second = await decide(opened, 'a', 'drop', { 'idempotency-key': 'k' });
   expect(first.statusCode).toBe(200);
   expect([second.statusCode, second.body]).toEqual([200, first.body]);
-  expect(opened.record()).toHaveLength(1);
+  expect(await opened.record()).toHaveLength(1);
 });
 
 test('a decision wakes what carries the outbox upward', async () => {
@@ -174,7 +174,7 @@ test('a decision wakes what carries the outbox upward', async () => {
   const never = (): Promise<never> => Promise.reject(new Error('not asked for'));
   const sync = { now: never, pause: never, resume: never, wake: () => void (woken += 1), preload: never };
   await using opened = await openApp({ role: 'agent', sync });
-  opened.transaction.operations.add(operation('a', { state: 'dead', cause: 'refused' }));
+  opened.agentTables().operations.add(operation('a', { state: 'dead', cause: 'refused' }));
   await decide(opened, 'a', 'retry');
   expect(woken).toBe(1);
 });

@@ -34,7 +34,7 @@ test('an API key that is rolled goes on for as long as it was asked, and the ans
   const left = Date.parse(data['old_key_until'] ?? '') - Date.now();
   expect(Math.round(left / 3_600_000)).toBe(24);
   expect([await statusWith(apiKey), await statusWith(data['api_key'] ?? '')]).toEqual([200, 200]);
-  expect(opened.record().at(-1)).toBe(
+  expect((await opened.record()).at(-1)).toBe(
     `token:admin | account.roll_key | default | the old one until ${data['old_key_until']}`,
   );
   const again = await roll('accounts/default/roll-key');
@@ -68,10 +68,10 @@ test.each([
   [{ keep_old_s: '24h' }, 'keep_old_s not_an_integer'],
   [{ keep_old: 60 }, 'keep_old unknown'],
 ])('%j is refused, and nothing is rolled', async (payload, fault) => {
-  const before = opened.record().length;
+  const before = (await opened.record()).length;
   const { status, errors = [] } = await roll('accounts/default/roll-key', payload);
   expect([status, errors.map(({ parameter, code }) => `${parameter} ${code}`)]).toEqual([422, [fault]]);
-  expect(opened.record()).toHaveLength(before);
+  expect(await opened.record()).toHaveLength(before);
 });
 
 test('the file of an API key gets the new one where it is, and is not made again where it was taken away', async () => {

@@ -71,7 +71,7 @@ test('it refunds what it reaches, and the purchases of others are not there for 
   expect(await refund(ofProduct, press)).toBe('refunded');
   expect(await refund(ofAccount, theirs)).toBe('purchase_not_found');
   expect(await refund(ofAccount, brush)).toBe('refunded');
-  const actor = opened.record().filter((line) => line.includes('purchase.refund'));
+  const actor = (await opened.record()).filter((line) => line.includes('purchase.refund'));
   expect(actor).toHaveLength(2);
   expect(actor.every((line) => /^token:[0-9a-f-]{36} \| /.test(line))).toBe(true);
 });

@@ -5,7 +5,7 @@ import { adminToken, type TestApp } from './http-app.ts';
 import { serveApp } from './http-served.ts';
 
 /** An authority as commands find it: by its state directory. */
-export interface CliShop extends AsyncDisposable, Pick<TestApp, 'transaction'> {
+export interface CliShop extends AsyncDisposable, Pick<TestApp, 'write'> {
   readonly directory: string;
   /** Runs a command line on it. */
   run(...argv: string[]): Promise<Outcome>;
@@ -25,7 +25,7 @@ export async function openCliShop(changes: Parameters<typeof serveApp>[0] = {}):
   await writeFile(join(served.directory, 'admin.token'), `${adminToken}\n`, { mode: 0o600 });
   const run = (...argv: string[]): Promise<Outcome> => latchkey(...argv, '--state-dir', served.directory);
   return {
-    transaction: served.transaction,
+    write: (work) => served.write(work),
     directory: served.directory,
     run,
     async read(...argv) {

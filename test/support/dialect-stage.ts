@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { startDaemon } from '../../src/daemon/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { storeOfProject } from './app-store.ts';
 import { httpClient } from './raw-http.ts';
 import { silent } from './silent-log.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -49,6 +50,7 @@ export async function setDialectStage(
     const given = { tcp: '127.0.0.1:0', socket: join(home, `${name}.sock`) };
     const configuration = embeddedConfiguration({
       state_dir: state,
+      ...(name === 'authority' && storeOfProject()),
       ...tree,
       listen: { ...given, ...listenOf(name) },
     });

@@ -1,26 +1,18 @@
-import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Standing } from '../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../src/http/server.ts';
-import { Backups } from '../../src/daemon/backups.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import { authorityCheckout } from '../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../src/service/access/credential.ts';
-import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
-import type { Log, WriterContext } from '../../src/service/ports.ts';
+import type { Log } from '../../src/service/ports.ts';
 import { readStanding } from '../../src/service/outbox/standing.ts';
 import type { Status } from '../../src/service/status.ts';
-import type { Transaction } from '../../src/service/tables.ts';
-import { runUseCase } from '../../src/service/run.ts';
-import { backUp } from '../../src/store/sqlite/files/backup.ts';
-import { openReading, openWriting } from '../../src/store/sqlite/connection.ts';
-import { localWriter } from '../../src/store/sqlite/local-writer.ts';
-import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { VirtualTime } from './virtual-clock.ts';
+import type { AuthorityTransaction, Transaction } from '../../src/service/tables.ts';
+import { digest, openAppStore, type AppStore } from './app-store.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 export const adminToken = 'lk_tok_admin';
@@ -36,41 +28,24 @@ export interface TestApp extends AsyncDisposable {
   readonly tokenUses: TokenUses;
   /** The state directory. */
   readonly directory: string;
-  /** Writes past the interface, for what it cannot make yet. */
-  readonly transaction: Transaction;
+  readonly write: AppStore['write'];
+  /** All tables of an agent, to write past the interface. */
+  agentTables(): Transaction;
   /** What is on record, in order: who, what, on what, and the rest. */
-  record(): readonly string[];
+  record(): Promise<readonly string[]>;
 }
 
 export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   const opened = new AsyncDisposableStack();
-  const directory = opened.use(temporaryDirectory());
-  const store = opened.use(openStore({ directory: directory.path }));
-  const writing = opened.use(openWriting(store.databasePath));
-  const { reader } = opened.use(openReading(store.databasePath));
-  const context = (): WriterContext => ({
-    now: Date.now(),
-    steady: Date.now(),
-    random: {
-      bytes: (count) => randomBytes(count),
-      uuid: () => randomUUID(),
-      draw: () => 0.5,
-    },
-    digest,
-    keepsHistory: true,
-  });
-  const writer = localWriter(writing, { run: runUseCase, isRefusal, context });
-  seed(writing.transaction);
-  const backups = new Backups(
-    directory.path,
-    async (path) => backUp(store.databasePath, path),
-    new VirtualTime().clock(),
-    new AbortController().signal,
-  );
+  const directory = opened.use(temporaryDirectory()).path;
+  const { role = 'authority' } = changes;
+  const store = opened.use(await openAppStore(role, directory));
+  const { reader, writer, backup, local } = store;
+  await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
   const app: App = {
-    role: 'authority',
+    role,
     version: '0.0.0',
     instance: authorityStatus.instance,
     dialect: dialects.specification,
@@ -78,19 +53,20 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     couponing: authorityCouponing(reader, writer),
     checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
     reader,
-    operations: changes.role === 'agent' ? reader.operations : null,
-    standingOf: (operation) => readStanding(reader, operation, { obstacle: null, steady: Date.now() }),
+    operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
+    standingOf: (operation) =>
+      readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),
     writer,
     memory: null,
     sync: null,
-    backup: (signal) => backups.make(signal),
+    backup,
     credentials: authorityCredentials({ reader, digest, believedNow: () => Date.now(), uses: tokenUses }),
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
       () => 0,
     ),
     configuredProducts: () => null,
-    productName: (productKey) => reader.products.get(productKey)?.name ?? null,
+    productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
     digest,
     log: keepLines(lines),
     inFlight: new Set(),
@@ -107,13 +83,15 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     app,
     lines,
     tokenUses,
-    directory: directory.path,
-    transaction: writing.transaction,
-    record: () =>
-      writing.database
-        .prepare('SELECT * FROM audit ORDER BY id')
-        .all()
-        .map(({ actor, act, subject, detail }) => [actor, act, subject, detail].join(' | ')),
+    directory,
+    agentTables: () => localOf(store).transaction,
+    write: (work) => store.write(work),
+    async record() {
+      const acts = await reader.audit.list({}, { limit: 1_000, offset: 0 });
+      return acts
+        .toReversed()
+        .map(({ actor, act, subject, detail }) => [actor, act, subject, detail].join(' | '));
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -128,14 +106,15 @@ export const silentMetrics: App['metrics'] = {
 };
 
 /** What a first start makes. */
-function seed({ accounts, tokens }: Transaction): void {
-  accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
+async function seed({ accounts, tokens }: AuthorityTransaction): Promise<void> {
+  await accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
   const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
-  tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
+  await tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
 }
 
-function digest(secret: string): string {
-  return hash('sha256', secret, 'hex');
+function localOf({ local }: AppStore): NonNullable<AppStore['local']> {
+  if (local === null) throw new Error('only an agent has these tables');
+  return local;
 }
 
 function keepLines(lines: LogLine[]): Log {

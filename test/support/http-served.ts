@@ -8,7 +8,7 @@ import { openApp, serverOf, type TestApp } from './http-app.ts';
 
 /** An authority that listens in every way on one store; `tls` is TCP with the certificate of `localhost`. */
 export interface Served
-  extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'transaction' | 'directory' | 'tokenUses'> {
+  extends AsyncDisposable, Pick<TestApp, 'app' | 'lines' | 'write' | 'directory' | 'tokenUses'> {
   readonly listeners: { readonly tcp: Listener; readonly tls: Listener; readonly socket: Listener };
 }
 
@@ -18,7 +18,7 @@ export async function serveApp(
 ): Promise<Served> {
   const opened = new AsyncDisposableStack();
   const test = opened.use(await openApp(changes));
-  const { app, lines, transaction, directory: state, tokenUses } = test;
+  const { app, lines, directory: state, tokenUses } = test;
   const directory = opened.use(temporaryDirectory());
   const tcp = opened.adopt(serverOf(app, settings), (server) => server.close());
   const local = opened.adopt(serverOf(app, { ...settings, listener: 'socket' }), (server) => server.close());
@@ -31,7 +31,7 @@ export async function serveApp(
   return {
     app,
     lines,
-    transaction,
+    write: (work) => test.write(work),
     tokenUses,
     directory: state,
     listeners: { tcp: { tcp: address }, tls: { tcp: secureAddress }, socket: { socket: path } },

@@ -1,37 +1,24 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
 import { Database, type DatabaseSettings } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { freePort } from './free-port.ts';
+import { postgresPrograms } from './postgres-programs.ts';
 import { temporaryDirectory } from './temporary.ts';
 
 const run = promisify(execFile);
 
-/** Where Debian installs PostgreSQL, the newest; null: nowhere. */
-function installedPrograms(): string | null {
-  const root = '/usr/lib/postgresql';
-  const versions = existsSync(root) ? readdirSync(root) : [];
-  const [newest] = versions.toSorted((one, other) => Number(other) - Number(one));
-  return newest === undefined ? null : join(root, newest, 'bin');
-}
-
-const programs = installedPrograms();
-
 /** One of PostgreSQL's programs, such as `pgbench`. */
 export function postgresProgram(name: string): string {
-  if (programs === null) throw new Error('PostgreSQL is not installed');
-  return join(programs, name);
+  if (postgresPrograms === null) throw new Error('PostgreSQL is not installed');
+  return join(postgresPrograms, name);
 }
 
 /** Whether there is a PostgreSQL to test with; what needs one is skipped otherwise. */
-export const hasPostgres: boolean = programs !== null;
-
-if (!hasPostgres) {
-  process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
-}
+export const hasPostgres: boolean = postgresPrograms !== null;
 
 /** A server of its own in a temporary directory, on loopback and a Unix socket. */
 export interface PostgresServer extends AsyncDisposable {
@@ -59,11 +46,14 @@ export type PostgresOptions = {
   /** The directory that its data lie below, where not in the usual place for temporary files. */
   readonly below?: string;
   readonly sharedBuffers?: string;
+  /** One that is not is faster, and may lose everything when it is stopped `immediate`. */
+  readonly isDurable?: boolean;
 };
 
 export async function startPostgres({
   below,
   sharedBuffers = '32MB',
+  isDurable = true,
 }: PostgresOptions = {}): Promise<PostgresServer> {
   await using starting = new AsyncDisposableStack();
   const directory = starting.use(temporaryDirectory()).path;
@@ -97,7 +87,8 @@ export async function startPostgres({
   const port = await freePort();
   const listening = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${directory}`;
   const start = async (): Promise<void> => {
-    const options = `${listening} -c max_connections=150 -c shared_buffers=${sharedBuffers}`;
+    const durability = isDurable ? '' : ' -c fsync=off -c full_page_writes=off';
+    const options = `${listening} -c max_connections=150 -c shared_buffers=${sharedBuffers}${durability}`;
     await call('pg_ctl', '-D', data, '-o', options, '-l', join(directory, 'log'), '-w', '-s', 'start');
   };
   const stop = async (how = 'fast'): Promise<void> => {

@@ -75,11 +75,14 @@ const show = route({
   answers: { 200: enveloped(standingOperation) },
   handle({ app, path: { id } }) {
     const operation = app.operations?.get(id);
-    if (operation === undefined || operation === null)
-      return refuse('operation_not_found', 'There is no operation with this id.');
+    if (operation === undefined || operation === null) return notFound();
     return found(present(app, operation));
   },
 });
+
+function notFound(): ReturnType<typeof refuse> {
+  return refuse('operation_not_found', 'There is no operation with this id.');
+}
 
 function present(app: App, operation: Operation): StandingOperation {
   const standing = presentStanding(app.standingOf(operation), app.now());
@@ -98,6 +101,7 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
     operatorOnly: true,
     answers: { 200: enveloped(standingOperation) },
     async handle({ app, path: { id }, writeOptions }) {
+      if (app.operations === null) return notFound();
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
       app.sync?.wake();

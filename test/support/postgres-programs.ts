@@ -1,0 +1,10 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where Debian installs PostgreSQL, the newest; null: nowhere. */
+export const postgresPrograms: string | null = (() => {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root) : [];
+  const [newest] = versions.toSorted((one, other) => Number(other) - Number(one));
+  return newest === undefined ? null : join(root, newest, 'bin');
+})();

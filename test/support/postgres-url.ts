@@ -1,0 +1,9 @@
+import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
+
+/** The URL by which a configuration names a database; `changes` is laid over its address. */
+export function urlOf(address: DatabaseAddress, changes: Partial<DatabaseAddress> = {}): string {
+  const { host, port, user, password, database } = { ...address, ...changes };
+  const socket = host.startsWith('/') ? `?host=${encodeURIComponent(host)}` : '';
+  const name = host.startsWith('/') ? 'localhost' : host;
+  return `postgres://${user}:${password}@${name}:${port}/${database}${socket}`;
+}
