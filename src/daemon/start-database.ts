@@ -4,12 +4,14 @@ import { parseDatabaseUrl } from '../config/database-url.ts';
 import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
+import type { Log } from '../service/ports.ts';
 import { runUseCase } from '../service/run.ts';
 import { takeDirectory } from '../store/sqlite/files/open.ts';
 import type { DatabaseAddress } from '../store/postgres/client.ts';
-import { Database } from '../store/postgres/database.ts';
+import { Database, type DatabaseSettings } from '../store/postgres/database.ts';
 import { storageErrorOf } from '../store/postgres/faults.ts';
 import { migrate } from '../store/postgres/migrations.ts';
+import { Notices } from '../store/postgres/notices.ts';
 import { PostgresWriter } from '../store/postgres/writer.ts';
 import { Daemon } from './daemon.ts';
 import { DatabaseWriter } from './database-writer.ts';
@@ -17,7 +19,7 @@ import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { logOf } from './log/part.ts';
 import { Metrics } from './metrics.ts';
-import { authorityRole } from './role/authority.ts';
+import { CopyMemory, copyRole } from './role/copy.ts';
 import type { DaemonOptions } from './start.ts';
 import { firstApiKey, placeOf, warnOfApiKey } from './start-store.ts';
 import { KeptClock } from './system/clock.ts';
@@ -48,6 +50,7 @@ export async function startOnDatabase(
     throw storageErrorOf(error);
   });
   const clock = new KeptClock(await rememberedTime(reader), options.time);
+  const memory = new CopyMemory(clock);
   const current = new LiveConfiguration(configuration);
   const storeLog = logOf(options.log, 'store');
   const plain = new PostgresWriter(database, {
@@ -62,18 +65,25 @@ export async function startOnDatabase(
     }),
     clock,
     random: systemRandom,
+    onCredentialsChanged: () => memory.forget(),
     onRepeat: (reason) => storeLog.debug({ reason }, 'a write is begun again'),
   });
   const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
+  const address = addressOf(postgres.listenUrl ?? postgres.url, postgres);
+  const { names } = database;
+  const onNotice = (): void => memory.forget();
+  starting.use(
+    new Notices({ address, names, clock, random: systemRandom, onNotice, onHearing: tellHearing(storeLog) }),
+  );
   const instance = await startStore(configuration, reader, writer);
   await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const log = hashLicenseKeys(options.log, await logKey(reader));
   const metrics = starting.use(
     new Metrics({ role: 'authority', isSecure: configuration.listen.tls !== null }),
   );
-  // Nothing is answered from memory: another copy may have changed it.
+  // No answer is remembered: another copy may have changed the license.
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
-  const daemon = new Daemon({ ...parts, makeRole: (role) => authorityRole({ ...role, reader }) });
+  const daemon = new Daemon({ ...parts, makeRole: (role) => copyRole({ ...role, reader, memory }) });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
 }
@@ -93,12 +103,26 @@ async function startStore(
   return started.value.instance;
 }
 
-function databaseSettings(postgres: PostgresSettings): ConstructorParameters<typeof Database>[0] {
-  const { url, schema, pool, statementTimeoutMs, caFile } = postgres;
+function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
+  const { url, schema, pool, statementTimeoutMs } = postgres;
+  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs };
+}
+
+function addressOf(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
   const location = parseDatabaseUrl(url.reveal());
   if (location === null) throw new Error('the configuration was read with a URL that cannot be');
   const { isSecure, ...at } = location;
   const ca = caFile === null ? null : readFileSync(caFile, 'utf8');
-  const address: DatabaseAddress = { ...at, tls: isSecure ? { ca } : null };
-  return { address, schema, pool, statementTimeoutMs };
+  return { ...at, tls: isSecure ? { ca } : null };
+}
+
+function tellHearing(log: Log): (error: unknown) => void {
+  return (error) => {
+    if (error === null) log.info({}, 'notices of other copies are heard again');
+    else
+      log.warn(
+        { err: error },
+        'notices of other copies are not heard: what they revoke ends within a second',
+      );
+  };
 }

@@ -1,23 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Daemon } from '../../src/daemon/daemon.ts';
-import { startDaemon } from '../../src/daemon/start.ts';
-import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { Database } from '../../src/store/postgres/database.ts';
+import { sellOne, startCopy, type Copy } from '../support/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { urlOf } from '../support/postgres-url.ts';
-import { silent } from '../support/silent-log.ts';
-import { temporaryDirectory } from '../support/temporary.ts';
-
-/** One copy of the authority, and how its callers see it. */
-interface Copy extends AsyncDisposable {
-  readonly stateDir: string;
-  call(
-    path: string,
-    options?: { token?: string; isPut?: boolean; body?: object; key?: string },
-  ): Promise<Response>;
-}
 
 describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => {
   let server: PostgresServer;
@@ -30,37 +15,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
   });
 
   async function copyOn(schema: string, postgres: object = {}): Promise<Copy> {
-    await using starting = new AsyncDisposableStack();
-    const stateDir = join(starting.use(temporaryDirectory()).path, 'state');
-    const configuration = embeddedConfiguration({
-      state_dir: stateDir,
-      listen: { tcp: '127.0.0.1:0' },
-      store: {
-        postgres: { url: urlOf(server.address), schema, pool: 4, statement_timeout: '1s', ...postgres },
-      },
-    });
-    const daemon: Daemon = await startDaemon(configuration, { log: silent });
-    starting.defer(() => daemon.stop());
-    const owned = starting.move();
-    const admin = (): string => readFileSync(join(stateDir, 'admin.token'), 'utf8').trim();
-    return {
-      stateDir,
-      async call(path, { token = admin(), body, key, isPut = false } = {}) {
-        const headers = {
-          authorization: `Bearer ${token}`,
-          ...(key !== undefined && { 'idempotency-key': key }),
-        };
-        const url = `${daemon.addresses.tcp}${path}`;
-        if (body === undefined) return await fetch(url, { headers });
-        const json = { ...headers, 'content-type': 'application/json' };
-        return await fetch(url, {
-          method: isPut ? 'PUT' : 'POST',
-          headers: json,
-          body: JSON.stringify(body),
-        });
-      },
-      [Symbol.asyncDispose]: () => owned.disposeAsync(),
-    };
+    return await startCopy(server, { schema, ...postgres });
   }
 
   function newSchema(): string {
@@ -68,23 +23,14 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     return `copies_${made}`;
   }
 
-  async function sell(copy: Copy): Promise<string> {
-    await copy.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
-    const sold = await copy.call('/admin/v1/purchases', {
-      body: { product_key: 'press', buyer_email: 'a@example.com' },
-    });
-    const answered = (await sold.json()) as { data: { license: { license_key: string } } };
-    return answered.data.license.license_key;
-  }
-
   test('answer for one another, each with an admin token of its own', async () => {
     const schema = newSchema();
     await using one = await copyOn(schema);
     await using other = await copyOn(schema);
-    const licenseKey = await sell(one);
+    const licenseKey = await sellOne(one);
     expect(licenseKey).toMatch(/^[0-9A-Z-]+$/i);
     const used = await other.call('/api/v2/license/usage', {
-      isPut: true,
+      method: 'PUT',
       body: { license_key: licenseKey },
       key: 'once',
     });
@@ -106,7 +52,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
 
   test('stop taking requests while the database is away, live on, and go on when it is back', async () => {
     await using copy = await copyOn(newSchema());
-    const licenseKey = await sell(copy);
+    const licenseKey = await sellOne(copy);
     const until = async (status: number): Promise<void> => {
       await expect.poll(async () => (await copy.call('/readyz')).status, { timeout: 20_000 }).toBe(status);
     };

@@ -95,6 +95,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
     context: () => contextOf(name),
     clock: { sleep: () => Promise.reject(new Error('nothing is to be repeated')), steady: () => at },
     random: { draw: () => 0.5 },
+    onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
   });
   for (const again of [false, true]) {

@@ -20,6 +20,7 @@ export function writerOn(database: Database, changes: Partial<PostgresRun> = {})
     }),
     clock,
     random: { draw: () => Math.random() },
+    onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
     ...changes,
   });

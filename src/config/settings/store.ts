@@ -7,6 +7,12 @@ const postgresKeys = {
     purpose:
       'Where the database is: `postgres://user:password@host:5432/database`, or `postgres://user@localhost/database?host=/run/postgresql` for a Unix socket. TLS is spoken, and the certificate checked, unless the host is a socket, or this machine and the URL ends in `?sslmode=disable`.',
   },
+  listen_url: {
+    kind: 'secret',
+    default: null,
+    purpose:
+      'Where the same database is without a pooler, to be given where `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode): copies listen there for what others change. Left out, `url` leads to the database itself.',
+  },
   schema: {
     kind: 'text',
     default: 'latchkey',
@@ -31,6 +37,9 @@ const postgresKeys = {
   },
 } as const;
 
+const urlForm =
+  'must be postgres://user@host:port/database, with sslmode=verify-full, or disable on this machine, as its only parameter (a Unix socket: ?host=/its/directory)';
+
 const schemaName = /^[a-z_][a-z0-9_]{0,62}$/;
 
 const postgres: SectionOf<typeof postgresKeys> & { readonly optional: true } = {
@@ -40,10 +49,11 @@ const postgres: SectionOf<typeof postgresKeys> & { readonly optional: true } = {
   optional: true,
   keys: postgresKeys,
   rules: [
+    { about: ['url'], text: urlForm, holds: ({ url }) => parseDatabaseUrl(url.reveal()) !== null },
     {
-      about: ['url'],
-      text: 'must be postgres://user@host:port/database, with sslmode=verify-full, or disable on this machine, as its only parameter (a Unix socket: ?host=/its/directory)',
-      holds: ({ url }) => parseDatabaseUrl(url.reveal()) !== null,
+      about: ['listen_url'],
+      text: urlForm,
+      holds: ({ listen_url }) => listen_url === null || parseDatabaseUrl(listen_url.reveal()) !== null,
     },
     {
       about: ['schema'],

@@ -43,15 +43,19 @@ export function clientConfig({ tls, password, ...address }: DatabaseAddress): Cl
   };
 }
 
+/** How long this side waits for a connection, and for the answer to a query. */
+export function deadlines(queryMs: number): ClientConfig {
+  return { connectionTimeoutMillis: connectTimeoutMs, query_timeout: queryMs };
+}
+
 /** What the driver is told of a pool of pipelined connections. */
 export function poolConfig(address: DatabaseAddress, statementTimeoutMs: number): PoolConfig {
   return {
     ...clientConfig(address),
     pipeline: true,
     types: numbers,
-    connectionTimeoutMillis: connectTimeoutMs,
     // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.
-    query_timeout: statementTimeoutMs + silenceMs,
+    ...deadlines(statementTimeoutMs + silenceMs),
     maxLifetimeSeconds: lifetimeS,
     // It is waited for, whatever its type says.
     onConnect: (client) => client.query(sessionSettings(statementTimeoutMs)) as unknown as void,

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { AuthorityTransaction } from '../../service/tables.ts';
+import { collectFrom } from '../changes.ts';
 import { unlimited } from './client.ts';
 import { isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
 import type { Names } from './names.ts';
@@ -32,20 +33,33 @@ export class Connection implements WritingSource {
   readonly transaction: AuthorityTransaction;
   readonly #client: PoolClient;
   readonly #claims: { insert: Statement; select: Statement };
+  readonly #notice: Statement;
+  #changesCredentials = false;
   /** Of the transaction under way: the first error, which is the reason of all others. */
   #failure: Error | null = null;
 
   constructor(client: PoolClient, names: Names) {
     this.#client = client;
     this.names = names;
-    this.transaction = prepareTransaction(this);
-    const { idempotency } = names;
+    this.transaction = collectFrom(prepareTransaction(this), {
+      add: (change) => {
+        // Of licenses nothing is remembered.
+        if (typeof change !== 'object') this.#changesCredentials = true;
+      },
+    });
+    const { idempotency, channel } = names;
+    this.#notice = statementOf(`SELECT pg_notify('${channel}', '')`);
     this.#claims = {
       insert:
         statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, ${epochMs})
         ON CONFLICT (credential, key) DO NOTHING`),
       select: statementOf(`SELECT 1 FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`),
     };
+  }
+
+  /** Whether the transaction under way, or the last one, changes what copies remember. */
+  get changesCredentials(): boolean {
+    return this.#changesCredentials;
   }
 
   async rows({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
@@ -68,6 +82,7 @@ export class Connection implements WritingSource {
    */
   async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
     this.#failure = null;
+    this.#changesCredentials = false;
     const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
     const claimed = claim === null ? null : this.#claim(claim);
     const rest = [...locks, { statement: clock, values: [] }].map((one) =>
@@ -85,9 +100,14 @@ export class Connection implements WritingSource {
     await this.#client.query(unlimited(text));
   }
 
-  /** Commits; throws `CommitInDoubt` when nobody can tell, and otherwise when nothing was committed. */
+  /**
+   * Commits, and has the other copies forget what it changes of what they remember: never for licenses, purchases or
+   * coupons, since whoever sends notices commits one after the other. Throws `CommitInDoubt` when nobody can tell, and
+   * otherwise when nothing was committed.
+   */
   async commit(): Promise<void> {
     let command: string;
+    if (this.#changesCredentials) this.send(this.#notice, []);
     try {
       command = await this.#control('COMMIT');
     } catch (error) {
@@ -105,6 +125,7 @@ export class Connection implements WritingSource {
   /** Runs what sends a single statement, which is a transaction of its own. Throws as `commit` does. */
   async autocommit<Value>(run: (transaction: AuthorityTransaction) => Promise<Value>): Promise<Value> {
     this.#failure = null;
+    this.#changesCredentials = false;
     try {
       return await run(this.transaction);
     } catch (error) {

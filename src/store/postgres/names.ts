@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /** The tables of an authority, as they are called in PostgreSQL. */
 const tables = {
   account: 'account',
@@ -24,6 +26,8 @@ const tables = {
  */
 export type Names = Readonly<Record<keyof typeof tables, string>> & {
   readonly schema: string;
+  /** The channel of notices between the copies of this authority: all schemas of a database have theirs in common. */
+  readonly channel: string;
   /** The name of something else in the schema. */
   of(name: string): string;
 };
@@ -31,8 +35,14 @@ export type Names = Readonly<Record<keyof typeof tables, string>> & {
 /** Names what is in a schema. */
 export function namesIn(schema: string): Names {
   const of = (name: string): string => `${quote(schema)}.${quote(name)}`;
+  const channel = `latchkey_${hash('sha256', schema).slice(0, 24)}`;
   const named = Object.entries(tables).map(([noun, name]) => [noun, of(name)]);
-  return { ...(Object.fromEntries(named) as Record<keyof typeof tables, string>), schema: quote(schema), of };
+  return {
+    ...(Object.fromEntries(named) as Record<keyof typeof tables, string>),
+    schema: quote(schema),
+    channel,
+    of,
+  };
 }
 
 function quote(name: string): string {

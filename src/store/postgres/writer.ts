@@ -19,6 +19,8 @@ export type PostgresRun = {
   context: (databaseNow: number | null) => WriterContext;
   clock: Pick<Clock, 'sleep' | 'steady'>;
   random: Pick<Random, 'draw'>;
+  /** Called before the answer of a write that has changed, or may have, what copies remember of credentials. */
+  onCredentialsChanged: () => unknown;
   /** A write is begun again, because of this. */
   onRepeat: (reason: 'conflict' | 'away' | 'doubt') => unknown;
 };
@@ -100,10 +102,18 @@ export class PostgresWriter implements Writer {
     request: WriteRequest<AuthorityUseCase>,
     databaseNow: number,
   ): Promise<unknown> {
-    const { run, isRefusal, context } = this.#how;
+    const { run, isRefusal, context, onCredentialsChanged } = this.#how;
     const result = await run(connection.transaction, request, context(databaseNow));
-    if (isRefusal(result)) await connection.rollback();
-    else await connection.commit();
+    if (isRefusal(result)) {
+      await connection.rollback();
+      return result;
+    }
+    try {
+      await connection.commit();
+    } finally {
+      // Also when nobody can tell whether it did.
+      if (connection.changesCredentials) onCredentialsChanged();
+    }
     return result;
   }
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
+import { collectChanges, collectFrom } from '../changes.ts';
 import { accountReads, accountTable } from './tables/account.ts';
 import { auditReads, auditTable } from './tables/audit.ts';
 import { collectionReads, collectionTable } from './tables/collection.ts';
@@ -16,7 +17,6 @@ import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
-import { collectChanges, collectFrom } from './changes.ts';
 import { collectTrace } from './trace.ts';
 import { tokenReads, tokenTable } from './tables/token.ts';
 

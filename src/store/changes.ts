@@ -1,4 +1,4 @@
-import type { Change, Changes, Reader, Transaction } from '../../service/tables.ts';
+import type { Change, Changes, Reader, Transaction } from '../service/tables.ts';
 
 /** Of more changes than these, as of an import, it is not worth telling which they are. */
 const most = 1_000;
@@ -67,13 +67,14 @@ const effects: {
   oldCredentials: { put: credentials, remove: credentials, prune: credentials },
 };
 
-/** The same tables, whose changes are collected. */
-export function collectFrom<Tables extends Pick<Transaction, keyof typeof effects>>(
+/** The same tables, whose changes are collected; an authority's need not be all of them. */
+export function collectFrom<Tables extends Partial<Record<keyof typeof effects, object>>>(
   tables: Tables,
-  changes: Changes,
+  changes: Pick<Changes, 'add'>,
 ): Tables {
-  const noting = Object.entries(effects).map(([name, ofTable]) => {
-    const table = tables[name as keyof typeof effects] as unknown as Record<string, Effect<unknown[]>>;
+  const noting = Object.entries(effects).flatMap(([name, ofTable]) => {
+    const table = tables[name as keyof typeof effects] as Record<string, Effect<unknown[]>> | undefined;
+    if (table === undefined) return [];
     const methods = Object.entries(ofTable as Record<string, Effect<unknown[]>>).map(([method, effect]) => [
       method,
       (...args: unknown[]) => {
@@ -82,7 +83,7 @@ export function collectFrom<Tables extends Pick<Transaction, keyof typeof effect
         return table[method]?.(...args);
       },
     ]);
-    return [name, { ...table, ...(Object.fromEntries(methods) as object) }];
+    return [[name, { ...table, ...(Object.fromEntries(methods) as object) }]];
   });
   return { ...tables, ...(Object.fromEntries(noting) as object) };
 }

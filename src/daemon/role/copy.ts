@@ -1,0 +1,54 @@
+import type { Product } from '../../domain/product.ts';
+import type { Credentials, Grant } from '../../service/access/credential.ts';
+import { RecentReads } from '../../service/access/recent-reads.ts';
+import { authorityLicensing } from '../../service/authority/answers.ts';
+import type { Clock } from '../../service/ports.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
+import { sha256 } from '../system/random.ts';
+import { authorityRole } from './authority.ts';
+import type { Role, RoleParts } from './role.ts';
+
+/** What a copy of an authority has read of credentials and products; never of licenses, and never to decide by. */
+export class CopyMemory {
+  readonly #grants: RecentReads<Grant>;
+  readonly #products: RecentReads<Product>;
+
+  constructor(clock: Pick<Clock, 'now' | 'steady'>) {
+    this.#grants = new RecentReads(clock);
+    this.#products = new RecentReads(clock);
+  }
+
+  forget(): void {
+    this.#grants.forget();
+    this.#products.forget();
+  }
+
+  credentials(credentials: Credentials): Credentials {
+    return {
+      find: (kind, secret) =>
+        this.#grants.read(`${kind} ${sha256(secret)}`, () => credentials.find(kind, secret)),
+      use: (grant) => credentials.use(grant),
+    };
+  }
+
+  /** A reader whose products may be remembered ones. */
+  products(reader: AuthorityReader): AuthorityReader {
+    const { products } = reader;
+    const get: typeof products.get = (productKey) =>
+      this.#products.read(productKey, () => products.get(productKey));
+    return { ...reader, products: { ...products, get } };
+  }
+}
+
+/** Builds one of the copies of an authority on one database, which verifies by one read of it. */
+export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: CopyMemory }): Role {
+  const { reader, writer, memory } = parts;
+  const role = authorityRole(parts);
+  const recent = memory.products(reader);
+  return {
+    ...role,
+    licensing: authorityLicensing(recent, writer),
+    credentials: memory.credentials(role.credentials),
+    productName: async (productKey) => (await recent.products.get(productKey))?.name ?? null,
+  };
+}

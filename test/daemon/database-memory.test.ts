@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
+import { Database } from '../../src/store/postgres/database.ts';
+import { sellOne, startCopy, type Copy } from '../support/copies.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+
+/** Clocks that stand still until some ms are let pass: nothing that is remembered grows old by itself. */
+function standingTime(): TimeSource & { pass(ms: number): void } {
+  const reading = machineTime.read();
+  return {
+    read: () => ({ ...reading }),
+    sleep: (ms, signal) => machineTime.sleep(ms, signal),
+    pass(ms) {
+      reading.wall += ms;
+      reading.monotonic += ms;
+    },
+  };
+}
+
+type Token = { token: string; token_id: string };
+
+async function issue(copy: Copy): Promise<Token> {
+  const issued = await copy.call('/admin/v1/tokens', { body: { scopes: ['verify'] } });
+  return ((await issued.json()) as { data: Token }).data;
+}
+
+describe.skipIf(!hasPostgres)('what a copy remembers of credentials', () => {
+  let server: PostgresServer;
+  let schema = '';
+  let made = 0;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+  beforeEach(() => {
+    made += 1;
+    schema = `memory_${made}`;
+  });
+
+  /** Asks for a license as a token, or with these headers; gives the status. */
+  async function verify(
+    copy: Copy,
+    licenseKey: string,
+    as: string | Record<string, string>,
+  ): Promise<number> {
+    const credential = typeof as === 'string' ? { token: as } : { headers: as };
+    const path = `/api/v2/license/verify?license_key=${licenseKey}`;
+    const answer = await copy.call(path, credential);
+    await answer.arrayBuffer();
+    return answer.status;
+  }
+
+  /** Takes a token out of the database, of which nobody is told. */
+  async function removeUnheard({ token_id: tokenId }: Token): Promise<void> {
+    await using database = new Database({ ...server.settings(), schema });
+    await database.query(`DELETE FROM ${database.names.token} WHERE token_id = $1`, [tokenId]);
+  }
+
+  test('ends at once where a token is revoked, and at the others when they hear of it', async () => {
+    await using one = await startCopy(server, { schema }, { time: standingTime() });
+    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    const licenseKey = await sellOne(one);
+    const forgotten = await issue(one);
+    expect(await verify(other, licenseKey, forgotten.token)).toBe(200);
+    await removeUnheard(forgotten);
+    expect(await verify(other, licenseKey, forgotten.token)).toBe(200);
+    const revoked = await issue(one);
+    for (const copy of [one, other]) expect(await verify(copy, licenseKey, revoked.token)).toBe(200);
+    const answer = await one.call(`/admin/v1/tokens/${revoked.token_id}`, { method: 'DELETE' });
+    expect(answer.ok).toBe(true);
+    expect(await verify(one, licenseKey, revoked.token)).toBe(401);
+    await expect.poll(() => verify(other, licenseKey, revoked.token), { timeout: 10_000 }).toBe(401);
+    expect(await verify(other, licenseKey, forgotten.token)).toBe(401);
+  });
+
+  test('ends when an API key or the secret of a product is rolled at another copy', async () => {
+    await using one = await startCopy(server, { schema }, { time: standingTime() });
+    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    const licenseKey = await sellOne(one);
+    const rollSecret = async (): Promise<string> => {
+      const rolled = await one.call('/admin/v1/products/press/roll-secret', { body: {} });
+      return /lk_prod_\w+/.exec(await rolled.text())?.[0] ?? '';
+    };
+    const product = { 'product-secret-key': await rollSecret() };
+    const account = { 'service-api-key': one.apiKey ?? '' };
+    const list = async (): Promise<number> =>
+      (await other.call('/api/v2/coupons', { headers: account })).status;
+    expect(await verify(other, licenseKey, product)).toBe(200);
+    expect(await list()).toBe(200);
+    await rollSecret();
+    await one.call('/admin/v1/accounts/default/roll-key', { body: {} });
+    await expect.poll(() => verify(other, licenseKey, product), { timeout: 10_000 }).toBe(401);
+    await expect.poll(list, { timeout: 10_000 }).toBe(401);
+  });
+
+  test('is a second old at most where no notice comes, and ends when notices are heard again', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    const { user, password, database } = server.address;
+    const listenUrl = `postgres://${user}:${password}@127.0.0.1:${proxy.port}/${database}?sslmode=disable`;
+    const time = standingTime();
+    await using one = await startCopy(server, { schema });
+    await using deaf = await startCopy(server, { schema, listen_url: listenUrl }, { time });
+    await expect.poll(() => proxy.connections, { timeout: 10_000 }).toBe(1);
+    await proxy.become({ kind: 'refuse' });
+    const licenseKey = await sellOne(one);
+    const revoked = await issue(one);
+    expect(await verify(deaf, licenseKey, revoked.token)).toBe(200);
+    await one.call(`/admin/v1/tokens/${revoked.token_id}`, { method: 'DELETE' });
+    time.pass(999);
+    expect(await verify(deaf, licenseKey, revoked.token)).toBe(200);
+    time.pass(1);
+    expect(await verify(deaf, licenseKey, revoked.token)).toBe(401);
+    const unheard = await issue(one);
+    expect(await verify(deaf, licenseKey, unheard.token)).toBe(200);
+    await removeUnheard(unheard);
+    expect(await verify(deaf, licenseKey, unheard.token)).toBe(200);
+    await proxy.become({ kind: 'pass' });
+    await expect.poll(() => verify(deaf, licenseKey, unheard.token), { timeout: 10_000 }).toBe(401);
+  });
+
+  test('is nothing of a license: what one copy has changed, the others answer at once', async () => {
+    await using one = await startCopy(server, { schema }, { time: standingTime() });
+    await using other = await startCopy(server, { schema }, { time: standingTime() });
+    const licenseKey = await sellOne(one);
+    const enabled = async (): Promise<unknown> => {
+      const answer = await other.call(`/api/v2/license/verify?license_key=${licenseKey}`);
+      return ((await answer.json()) as { data: { enabled: boolean } }).data.enabled;
+    };
+    expect(await enabled()).toBe(true);
+    const change = { method: 'PUT', body: { license_key: licenseKey } };
+    for (const [kind, isEnabled] of [
+      ['disable', false],
+      ['enable', true],
+    ] as const) {
+      expect((await one.call(`/api/v2/license/${kind}`, change)).status).toBe(200);
+      expect(await enabled()).toBe(isEnabled);
+    }
+  });
+});

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { KeptClock } from '../../../src/daemon/system/clock.ts';
+import { Notices } from '../../../src/store/postgres/notices.ts';
+import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
+import { writerOn } from '../../support/postgres-writer.ts';
+
+describe.skipIf(!hasPostgres)('notices between the copies of an authority', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test('are sent for what is remembered, and never for a sale, a use or a coupon', async () => {
+    await using database = await server.store();
+    await using elsewhere = await server.store();
+    const own: string[] = [];
+    const writer = writerOn(database, { onCredentialsChanged: () => own.push('changed') });
+    const start = { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: 'key' };
+    await writer.write('startAuthority', start);
+    const product = {
+      accountId: 'default',
+      name: 'Press',
+      recurring: false,
+      productKey: 'press',
+      secret: null,
+    };
+    expect(await writer.write('addProduct', product)).toMatchObject({ ok: true });
+    const heard = Promise.withResolvers<void>();
+    let count = 0;
+    await using _ = new Notices({
+      address: server.address,
+      names: database.names,
+      clock: new KeptClock(null),
+      random: { draw: () => 0.5 },
+      onNotice() {
+        count += 1;
+        heard.resolve();
+      },
+      onHearing: () => undefined,
+    });
+    await heard.promise;
+    own.length = 0;
+    const sale = { productKey: 'press', buyerEmail: 'a@example.com', soldAt: null, uses: 0, enabled: true };
+    const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
+    await writer.write('addPurchase', { ...sale, licenseKey: 'KEY' });
+    const use = {
+      reach: { accountId: 'default', productKey: null },
+      licenseKey: 'KEY',
+      trigger: 'usage',
+    } as const;
+    await writer.write('changeLicense', use);
+    await writer.write('changeLicense', use, { idempotency });
+    const token = {
+      scopes: ['verify'] as const,
+      productKey: null,
+      accountId: null,
+      label: null,
+      expiresAt: null,
+    };
+    await writerOn(elsewhere).write('startAuthority', start);
+    expect([count, own]).toEqual([1, []]);
+    await writer.write('issueToken', { ...token, configuredProducts: null });
+    await expect.poll(() => count).toBe(2);
+    expect(own).toEqual(['changed']);
+  });
+
+  test('are listened for again on another connection when nothing comes on the one before', async () => {
+    await using database = await server.store();
+    await using proxy = await startFaultProxy(server.address.port);
+    const hearing: boolean[] = [];
+    const clock = new KeptClock(null);
+    await using _ = new Notices({
+      address: { ...server.address, host: '127.0.0.1', port: proxy.port },
+      names: database.names,
+      // Waits are short here, so that a connection is asked often.
+      clock: { sleep: (ms, signal) => clock.sleep(ms / 50, signal) },
+      random: { draw: () => 0.5 },
+      onNotice: () => undefined,
+      onHearing: (error) => hearing.push(error === null),
+    });
+    await expect.poll(() => proxy.connections).toBe(1);
+    await proxy.become({ kind: 'blackhole' });
+    await expect.poll(() => hearing, { timeout: 20_000 }).toEqual([false]);
+    await proxy.become({ kind: 'pass' });
+    await expect.poll(() => hearing, { timeout: 20_000 }).toEqual([false, true]);
+  });
+});
