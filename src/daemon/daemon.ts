@@ -52,6 +52,9 @@ export class Daemon {
   readonly #loops = new AbortController();
   /** Ends what is in flight. */
   readonly #lifetime = new AbortController();
+  /** Ends the wait for proxies to notice that this process stops. */
+  readonly #hurry = new AbortController();
+  #stopping: Promise<void> | null = null;
   #readiness: Readiness = { state: 'starting', reasons: ['starting'] };
   #listeners: Listeners | null = null;
   #owned: AsyncDisposable | null = null;
@@ -163,8 +166,31 @@ export class Daemon {
     );
   }
 
-  /** Answers what is in flight, and refuses what is new, then closes everything that was opened. */
+  /**
+   * Goes on answering for `listen.drain_delay`, then answers what is in flight, and refuses what is new, then closes
+   * everything that was opened.
+   */
   async stop(): Promise<void> {
+    this.#stopping ??= this.#leave().then(() => this.#drain());
+    await this.#stopping;
+  }
+
+  /** Ends the wait of `listen.drain_delay`; false: there is none to end. */
+  hurry(): boolean {
+    if (this.#readiness.state !== 'leaving') return false;
+    this.#hurry.abort();
+    return true;
+  }
+
+  async #leave(): Promise<void> {
+    const { current, clock } = this.#parts;
+    const { drainDelayMs } = current.configuration.listen;
+    if (this.#readiness.state !== 'ready' || drainDelayMs === 0) return;
+    this.#readiness = { state: 'leaving', reasons: ['draining'] };
+    await clock.sleep(drainDelayMs, this.#hurry.signal).catch(() => undefined);
+  }
+
+  async #drain(): Promise<void> {
     this.#readiness = { state: 'draining', reasons: ['draining'] };
     const cut = setTimeout(() => {
       this.#lifetime.abort();
@@ -181,6 +207,7 @@ export class Daemon {
   #fail(error: unknown): void {
     // Once the store is known to be damaged, that it takes no writes is no news.
     if (this.#readiness.state === 'store_damaged') return;
+    this.#hurry.abort();
     this.#readiness = { state: 'storage_failed', reasons: ['storage_failed'] };
     this.#failed.reject(error);
   }

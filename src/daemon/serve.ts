@@ -37,7 +37,8 @@ export async function serve(
   // Nobody but the handlers may be waiting for it when the start fails.
   started.promise.catch(() => undefined);
   // Before anything else: a signal that nobody listens for ends the process by itself, in whatever it is doing.
-  const handlers = handleSignals(started.promise, root, reload);
+  const { drainDelayMs } = configuration.listen;
+  const handlers = handleSignals(started.promise, root, { reload, endMs: drainDelayMs + closeMs });
   log.info({ file }, 'the configuration was read');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
   started.resolve(startDaemon(configuration, { log: root }));
@@ -61,11 +62,14 @@ export async function serve(
   });
 }
 
-/** Reads the configuration again at SIGHUP, and ends the process at other signals, each once the daemon has started. */
+/**
+ * Reads the configuration again at SIGHUP, and ends the process at other signals, within `endMs`, each once the daemon
+ * has started; a second one ends the wait for proxies to notice.
+ */
 function handleSignals(
   starting: Promise<Daemon>,
   root: ReturnType<typeof makeLog>,
-  reload: () => Promise<ConfigurationResult>,
+  { reload, endMs }: { reload: () => Promise<ConfigurationResult>; endMs: number },
 ): { uninstall: () => void } {
   const log = logOf(root, 'daemon');
   const rereads = (): void => {
@@ -76,18 +80,34 @@ function handleSignals(
   };
   process.on('SIGHUP', rereads);
   const ending = closeWithGrace(
-    { delay: closeMs, skip: ['SIGHUP', 'beforeExit', ...endingSignals], logger: undefined },
+    { delay: endMs, skip: ['SIGHUP', 'beforeExit', ...endingSignals], logger: undefined },
     async ({ err }) => {
       if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
       const daemon = await starting;
-      await Promise.all([tellServiceManager('STOPPING', log), daemon.stop()]);
+      // A unit's TimeoutStopSec cannot know it.
+      const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
+      const stopped = daemon.stop();
+      if (err !== undefined) daemon.hurry();
+      await Promise.all([tellServiceManager('STOPPING', log, more), stopped]);
       log.info({}, 'stopped');
     },
   );
-  const stopListening = onEndingSignal((signal) => {
-    log.info({ signal }, 'draining');
-    ending.close();
-  });
+  let running: Daemon | null = null;
+  void starting.then(
+    (daemon) => (running = daemon),
+    () => undefined,
+  );
+  const stopListening = onEndingSignal(
+    (signal) => {
+      log.info({ signal }, 'draining');
+      ending.close();
+    },
+    (signal) => {
+      const isWaiting = running?.hurry() ?? false;
+      if (isWaiting) log.info({ signal }, 'draining without a further wait');
+      return isWaiting;
+    },
+  );
   return {
     uninstall() {
       stopListening();

@@ -13,9 +13,19 @@ import type { Memory } from './memory.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
 import type { Rates } from './entry/request-rates.ts';
 
-/** Whether this process accepts requests; `reasons` are short codes for people and probes. */
+/**
+ * Whether this process accepts requests; `leaving`: it does, but no proxy should send more. `reasons` are short codes
+ * for people and probes.
+ */
 export type Readiness = {
-  state: 'starting' | 'draining' | 'storage_failed' | 'storage_unavailable' | 'store_damaged' | 'ready';
+  state:
+    | 'starting'
+    | 'leaving'
+    | 'draining'
+    | 'storage_failed'
+    | 'storage_unavailable'
+    | 'store_damaged'
+    | 'ready';
   reasons: readonly string[];
 };
 

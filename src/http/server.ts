@@ -236,6 +236,8 @@ async function enter({ app, settings, broken }: Entrance, route: Route, reply: F
   if (route.always !== true && (state === 'starting' || state === 'draining')) {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
+  // The next request of the connection is to find another process.
+  if (state === 'leaving') reply.header('Connection', 'close');
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
     // Connections are kept open for callers with a credential only.
     reply.header('Connection', 'close');

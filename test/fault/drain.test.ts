@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { credentials, secret, setStage } from '../support/agent-stage.ts';
 import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { KeptConnection } from '../support/kept-connection.ts';
 import { delayAnswer, every, movesCounter } from '../support/plain-upstream.ts';
 import { httpClient, sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -87,6 +88,64 @@ test('while it drains, the listeners stay open: probes are answered, new request
   expect([finished.status, finished.headers['latchkey-pending']]).toEqual([200, '0']);
   expect(await agent.process.ended).toBe(0);
   for (const { ending } of await Promise.all(begun)) expect(ending).not.toBe('deadline');
+});
+
+/** A process that was told to stop, and waits for proxies to notice; the connection on which it was asked before. */
+async function givenLeaving(directory: string, delay: string, environment: Record<string, string> = {}) {
+  await using starting = new AsyncDisposableStack();
+  const listen = { tcp: '127.0.0.1:0', drain_delay: delay };
+  const daemon = starting.use(await startDaemonProcess(directory, { listen }, environment));
+  await stockCatalogue(daemon, directory);
+  const kept = starting.use(new KeptConnection({ tcp: daemon.tcp }));
+  const credential = Object.entries(credentials).map(([name, value]) => `${name}: ${value}`);
+  const head = ['GET /api/v2/license/verify?license_key=KEY-0 HTTP/1.1', 'Host: localhost', ...credential];
+  const verify = () => kept.send(`${head.join('\r\n')}\r\n\r\n`);
+  // The third is answered as the second was.
+  for (let time = 0; time < 3; time += 1) expect(await verify()).not.toMatch(/^connection: close/im);
+  daemon.signal('SIGTERM');
+  await daemon.said('draining');
+  const owned = starting.move();
+  return { daemon, verify, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+test('with a delay it is not ready at once, and answers until a second signal', async () => {
+  await using directory = temporaryDirectory();
+  await using leaving = await givenLeaving(directory.path, '10m');
+  const { daemon, verify } = leaving;
+  await using client = httpClient({ tcp: daemon.tcp });
+  const ready = await client.get('/readyz');
+  expect([ready.status, ready.body]).toEqual([503, { status: 'unavailable', reasons: ['draining'] }]);
+  expect((await client.get('/livez')).status).toBe(200);
+  for (let time = 0; time < 2; time += 1) {
+    const answer = await verify();
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toMatch(/^connection: close\r$/im);
+  }
+  const used = await client.put('/api/v2/license/usage', {
+    headers: credentials,
+    form: { license_key: 'KEY-0' },
+  });
+  expect(used.status).toBe(200);
+  const isHurried = (): boolean => daemon.lines.some(({ msg }) => msg === 'draining without a further wait');
+  await vi.waitFor(
+    () => {
+      // One that comes too soon counts as the first come twice.
+      daemon.signal('SIGTERM');
+      expect(isHurried()).toBe(true);
+    },
+    { timeout: 10_000, interval: 200 },
+  );
+  expect(await daemon.ended).toBe(0);
+});
+
+test('when the delay is over it drains, and the service manager has been told how long that may take', async () => {
+  await using directory = temporaryDirectory();
+  const manager = fakeServiceManager(directory.path);
+  const environment = { PATH: `${manager.path}:${process.env['PATH']}`, NOTIFY_SOCKET: '@nowhere' };
+  await using leaving = await givenLeaving(directory.path, '2s', environment);
+  expect(await leaving.verify()).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await leaving.daemon.ended).toBe(0);
+  expect(manager.told().at(-1)).toBe('STOPPING=1 EXTEND_TIMEOUT_USEC=17000000');
 });
 
 /** A directory for PATH with a `systemd-notify` that writes down what it is told. */

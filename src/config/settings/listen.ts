@@ -136,6 +136,12 @@ export const listenKeys = {
       'What is answered when nothing can be said of a license key, as when the upstream is away and the key was never seen: a problem (503), or nothing at all, the connection being closed. Existing software takes any answer that it cannot read for "invalid", and forgives a connection that fails.',
   },
   header_aliases: headerAliases as typeof headerAliases,
+  drain_delay: {
+    kind: 'duration',
+    default: '0s',
+    purpose:
+      'How long requests go on being answered after SIGTERM, while `/readyz` already says 503 and each answer closes its connection: as long as a proxy takes to notice. At most 10m.',
+  },
   allow_remote: {
     kind: 'boolean',
     default: false,
@@ -154,7 +160,14 @@ export const listenKeys = {
   },
 } as const;
 
+const longestDrainDelayMs = 600_000;
+
 export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
+  {
+    about: ['drain_delay'],
+    text: 'must be at most 10m',
+    holds: ({ drain_delay }) => drain_delay <= longestDrainDelayMs,
+  },
   {
     about: ['header_aliases', 'dialect'],
     text: 'gives the secret of a product the header that carries the API key in this dialect',

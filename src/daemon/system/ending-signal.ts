@@ -5,20 +5,23 @@ export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as cons
 const repeatedMs = 500;
 
 /**
- * Calls back at the first signal that asks the process to end; a later one ends it at once, with 1. Whoever
+ * Calls back at the first signal that asks the process to end; `hurry` at each later one, which ends the process at
+ * once, with 1, where nothing could be hurried. Whoever
  * started the process may pass on what the process was sent as well (Ctrl-C, a supervisor that ends a whole
  * group): that is no second wish. Gives what ends the listening.
  */
-export function onEndingSignal(end: (signal: NodeJS.Signals) => void): () => void {
-  let firstAt: number | null = null;
+export function onEndingSignal(
+  end: (signal: NodeJS.Signals) => void,
+  hurry: (signal: NodeJS.Signals) => boolean = () => false,
+): () => void {
+  let lastAt: number | null = null;
   const receive = (signal: NodeJS.Signals): void => {
     const now = performance.now();
-    if (firstAt === null) {
-      firstAt = now;
-      end(signal);
-    } else if (now - firstAt > repeatedMs) {
-      process.exit(1);
-    }
+    if (lastAt !== null && now - lastAt <= repeatedMs) return;
+    const isFirst = lastAt === null;
+    lastAt = now;
+    if (isFirst) end(signal);
+    else if (!hurry(signal)) process.exit(1);
   };
   for (const signal of endingSignals) process.on(signal, receive);
   return () => {

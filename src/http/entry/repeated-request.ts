@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { requestIdHeader } from '../../domain/header-names.ts';
 import type { Grant } from '../../service/access/credential.ts';
 import type { RepeatableAnswer } from '../answer.ts';
-import type { App, ServerSettings } from '../app.ts';
+import type { App, Readiness, ServerSettings } from '../app.ts';
 import type { Memory, ReadyAnswer } from '../memory.ts';
 import { presentAge } from '../provenance.ts';
 import type { Route } from '../route.ts';
@@ -16,6 +16,9 @@ export const jsonType = 'application/json; charset=utf-8';
 
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
 const variable = new Set([requestId, 'traceparent', 'tracestate']);
+
+/** In these, a request is refused by its route, or its answer ends the connection. */
+const unrepeated: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving', 'draining']);
 
 /** The head of a request that was answered on a connection, and what of it decides the answer. */
 type KnownHead = {
@@ -60,9 +63,7 @@ export class RepeatedRequests {
     if (!hasHead(head, request.rawHeaders)) return false;
     const begunAt = app.metrics.begin();
     const at = app.now();
-    const { state } = app.readiness();
-    if (state === 'starting' || state === 'draining' || !memory.credentialsHoldSince(head.moment))
-      return false;
+    if (unrepeated.has(app.readiness().state) || !memory.credentialsHoldSince(head.moment)) return false;
     const principal = app.credentials.use(head.grant);
     if (principal === null || principal === 'expired') return false;
     const { url = '' } = request;
