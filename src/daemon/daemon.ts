@@ -35,6 +35,8 @@ export type Reloaded = { changed: readonly string[]; restart: readonly string[] 
 export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & {
   makeRole: (parts: RoleParts) => Role;
   reader: AuthorityReader;
+  /** Counts those of an authority. */
+  licenses: StatusParts['licenses'];
   writer: StoreWriter;
   /** Null: the store is a database on another machine, which looks after itself. */
   local: LocalStore | null;
@@ -232,11 +234,23 @@ export class Daemon {
     return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, isDamaged };
   }
 
-  /** A database that is away comes back by itself: until then nobody should be sent here. */
+  /** Where verify goes on, callers are sent here: every other copy has the same database. */
   #readinessNow(): Readiness {
-    const { state } = this.#readiness;
-    if (state !== 'ready' || !this.#parts.writer.isAway) return this.#readiness;
-    return { state: 'storage_unavailable', reasons: ['storage_unavailable'] };
+    if (this.#readiness.state !== 'ready') return this.#readiness;
+    const { storage } = this.#parts.writer;
+    switch (storage) {
+      case 'ok':
+        return this.#readiness;
+      case 'full':
+      case 'read_only':
+        return { state: 'ready', reasons: [`storage_${storage}`] };
+      case 'unavailable':
+      case 'slow':
+      case 'refused':
+        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
+      default:
+        return storage satisfies never;
+    }
   }
 
   #liveness(): readonly string[] {

@@ -1,29 +1,56 @@
-import type { Clock, Log } from '../service/ports.ts';
+import { StorageError, type Clock, type Log, type WriteOptions } from '../service/ports.ts';
+import type { CommandOf, CommandResult, UseCaseName } from '../service/writer.ts';
+import { look, type Condition, type Finding } from '../store/postgres/condition.ts';
 import type { Database } from '../store/postgres/database.ts';
+import { reasonOf } from '../store/postgres/refusal.ts';
 import type { PostgresWriter } from '../store/postgres/writer.ts';
 import type { StoreWriter } from './store-writer.ts';
 
-/** How often the database is looked for, in ms. */
+/** How often the database is looked at, in ms. */
 const lookMs = 1_000;
+/** Who has not answered after so long is slow, in ms. */
+const slowMs = 2_000;
 
-/** Writes to a database, and notices when it is away and when it is back. */
+/** Writes to a database, and notices how it can be used. */
 export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   /** A database that fails comes back by itself: nothing ends the process. */
   readonly lost: Promise<never> = new Promise<never>(() => undefined);
-  readonly isFull = false;
   readonly isStuck = false;
-  readonly write: StoreWriter['write'];
+  readonly #writer: PostgresWriter;
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: Log;
   readonly #ended = new AbortController();
   readonly #watching: Promise<void>;
-  #isAway = false;
+  #found: Finding = { condition: 'ok', cause: null };
 
   constructor(writer: PostgresWriter, database: Database, clock: Clock, log: Log) {
-    this.write = (name, command, writeOptions) => writer.write(name, command, writeOptions);
-    this.#watching = this.#watch(database, clock, log);
+    this.#writer = writer;
+    this.#database = database;
+    this.#clock = clock;
+    this.#log = log;
+    this.#watching = this.#watch();
   }
 
-  get isAway(): boolean {
-    return this.#isAway;
+  get storage(): Condition {
+    return this.#found.condition;
+  }
+
+  async write<Name extends UseCaseName>(
+    name: Name,
+    command: CommandOf<Name>,
+    writeOptions: Partial<WriteOptions> = {},
+  ): Promise<CommandResult<Name>> {
+    const { condition, cause } = this.#found;
+    if (condition === 'refused') throw new StorageError('unavailable', cause);
+    try {
+      return await this.#writer.write(name, command, writeOptions);
+    } catch (error) {
+      // Nothing that is only read tells of a full disk.
+      if (error instanceof StorageError && error.fault === 'full')
+        this.#take({ condition: 'full', cause: error });
+      throw error;
+    }
   }
 
   refuse(): void {
@@ -35,21 +62,49 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     await this.#watching;
   }
 
-  async #watch(database: Database, clock: Clock, log: Log): Promise<void> {
-    const { signal } = this.#ended;
-    while (!signal.aborted) {
-      const error = await database.query('SELECT 1').then(
-        () => null,
-        (reason: unknown) => reason,
-      );
-      if (!signal.aborted && (error !== null) !== this.#isAway) this.#tell(error, log);
-      await clock.sleep(lookMs, signal).catch(() => undefined);
+  async #watch(): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      await this.#look();
+      await this.#sleep(lookMs, this.#ended.signal);
     }
   }
 
-  #tell(error: unknown, log: Log): void {
-    this.#isAway = error !== null;
-    if (error === null) log.info({}, 'the database is back');
-    else log.error({ err: error }, 'the database is away: requests are refused until it is back');
+  async #look(): Promise<void> {
+    const answered = new AbortController();
+    const { condition } = this.#found;
+    const looking = look(this.#database, condition === 'full').finally(() => answered.abort());
+    const late = this.#sleep(slowMs, answered.signal).then((): Finding | null =>
+      answered.signal.aborted ? null : { condition: 'slow', cause: new Error(`no answer in ${slowMs} ms`) },
+    );
+    const early = await Promise.race([looking, late]);
+    if (early !== null) this.#take(early);
+    const found = await looking;
+    // A write that has met the full disk meanwhile knows better than who has not tried it.
+    if (condition === 'full' || this.storage !== 'full') this.#take(found);
+  }
+
+  /** Ended early only by the signal, which its callers look at. */
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(ms, signal).catch(() => undefined);
+  }
+
+  #take(found: Finding): void {
+    const before = this.#found.condition;
+    this.#found = found;
+    if (found.condition === before || this.#ended.signal.aborted) return;
+    const { condition, cause } = found;
+    this.#database.refuseReads(condition === 'refused' ? cause : null);
+    if (condition === 'ok') this.#log.info({}, news[condition]);
+    else this.#log.error({ database: this.#database.place, error: reasonOf(cause) }, news[condition]);
   }
 }
+
+/** What is logged of each condition, once, when it begins. */
+const news: Readonly<Record<Condition, string>> = {
+  ok: 'the database is back',
+  unavailable: 'the database is away: requests are refused until it is back',
+  slow: 'the database does not answer in time: requests may be refused until it does',
+  full: 'the disk of the database is full: changes are refused until there is room again',
+  read_only: 'the database only takes reads: changes are refused until it takes them again',
+  refused: 'the database is of no use for this copy: requests are refused until somebody sees to it',
+};

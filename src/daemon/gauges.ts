@@ -41,7 +41,7 @@ export const processGauges: readonly GaugeDescription[] = [
     help: 'License keys known here.',
     labels: ['freshness'],
     read: ({ status: { records } }) =>
-      Object.entries(records).map(([freshness, value]) => ({ labels: { freshness }, value })),
+      Object.entries(records ?? {}).map(([freshness, value]) => ({ labels: { freshness }, value })),
   },
   {
     name: 'clock_suspect',

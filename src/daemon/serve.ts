@@ -10,7 +10,7 @@ import {
   StateDirectoryRefused,
   StateDirectoryUnusable,
 } from '../store/sqlite/faults.ts';
-import { PostgresRefused } from '../store/postgres/faults.ts';
+import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
 import { startDaemon } from './start.ts';
 import { makeLog } from './log/log.ts';
@@ -20,12 +20,15 @@ import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
 const storageFailedExit = 74;
+/** What the configuration says cannot be served, so that to start anew does not help (EX_CONFIG). */
+const configurationExit = 78;
 /** A little longer than the daemon itself gives what is in flight, in ms. */
 const closeMs = 15_000;
 
 /**
  * Runs a daemon until a signal ends it, which ends the process with 0 once everything in flight is
- * answered. Resolves, with the exit code, only when it could not start (1) or its storage failed (74).
+ * answered. Resolves, with the exit code, only when it could not start (1, or 78 where that is for the
+ * configuration) or its storage failed (74).
  */
 export async function serve(
   { configuration, file, warnings }: LoadedConfiguration,
@@ -38,18 +41,21 @@ export async function serve(
   started.promise.catch(() => undefined);
   // Before anything else: a signal that nobody listens for ends the process by itself, in whatever it is doing.
   const { drainDelayMs } = configuration.listen;
-  const handlers = handleSignals(started.promise, root, { reload, endMs: drainDelayMs + closeMs });
+  const ended = new AbortController();
+  const endMs = drainDelayMs + closeMs;
+  const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
   log.info({ file }, 'the configuration was read');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
-  started.resolve(startDaemon(configuration, { log: root }));
+  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal }));
   let daemon: Daemon;
   try {
     daemon = await started.promise;
   } catch (error) {
+    if (error === ended.signal.reason) return 0;
     handlers.uninstall();
     if (!isExpected(error)) throw error;
     process.stderr.write(`latchkey: ${error.message}${adviceOn(error)}\n`);
-    return 1;
+    return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
   }
   void tellServiceManager('READY', log);
   // The launcher's cache would be written at the end, when what only a start runs is compiled no more.
@@ -69,7 +75,11 @@ export async function serve(
 function handleSignals(
   starting: Promise<Daemon>,
   root: ReturnType<typeof makeLog>,
-  { reload, endMs }: { reload: () => Promise<ConfigurationResult>; endMs: number },
+  {
+    reload,
+    endMs,
+    ended,
+  }: { reload: () => Promise<ConfigurationResult>; endMs: number; ended: AbortController },
 ): { uninstall: () => void } {
   const log = logOf(root, 'daemon');
   const rereads = (): void => {
@@ -83,11 +93,11 @@ function handleSignals(
     { delay: endMs, skip: ['SIGHUP', 'beforeExit', ...endingSignals], logger: undefined },
     async ({ err }) => {
       if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
-      const daemon = await starting;
+      const daemon = await unlessEnded(starting, ended.signal);
       // A unit's TimeoutStopSec cannot know it.
       const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
-      const stopped = daemon.stop();
-      if (err !== undefined) daemon.hurry();
+      const stopped = daemon?.stop();
+      if (err !== undefined) daemon?.hurry();
       await Promise.all([tellServiceManager('STOPPING', log, more), stopped]);
       log.info({}, 'stopped');
     },
@@ -100,6 +110,7 @@ function handleSignals(
   const stopListening = onEndingSignal(
     (signal) => {
       log.info({ signal }, 'draining');
+      ended.abort();
       ending.close();
     },
     (signal) => {
@@ -117,6 +128,16 @@ function handleSignals(
   };
 }
 
+/** Null: the start waited for its database, and the signal has ended that. */
+async function unlessEnded(starting: Promise<Daemon>, signal: AbortSignal): Promise<Daemon | null> {
+  try {
+    return await starting;
+  } catch (error) {
+    if (error === signal.reason) return null;
+    throw error;
+  }
+}
+
 /** What a person can do about it, as far as the error does not say it. */
 function adviceOn(error: Error): string {
   const isTaken = error instanceof ListenError && error.fault === 'in_use';
@@ -130,6 +151,7 @@ function isExpected(error: unknown): error is Error {
     error instanceof StateDirectoryUnusable ||
     error instanceof DatabaseRefused ||
     error instanceof PostgresRefused ||
+    error instanceof PostgresAway ||
     error instanceof ListenError ||
     error instanceof StorageError
   );

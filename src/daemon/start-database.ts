@@ -9,20 +9,22 @@ import { runUseCase } from '../service/run.ts';
 import { takeDirectory } from '../store/sqlite/files/open.ts';
 import type { DatabaseAddress } from '../store/postgres/client.ts';
 import { Database, type DatabaseSettings } from '../store/postgres/database.ts';
-import { storageErrorOf } from '../store/postgres/faults.ts';
-import { migrate } from '../store/postgres/migrations.ts';
 import { Notices } from '../store/postgres/notices.ts';
 import { PostgresWriter } from '../store/postgres/writer.ts';
 import { Daemon } from './daemon.ts';
+import { migrateWhenUsable } from './database-wait.ts';
 import { DatabaseWriter } from './database-writer.ts';
 import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { logOf } from './log/part.ts';
 import { Metrics } from './metrics.ts';
 import { CopyMemory, copyRole } from './role/copy.ts';
+import { rememberedCounts } from './license-counts.ts';
+import { knowingOwnToken } from './own-token.ts';
+import type { Role, RoleParts } from './role/role.ts';
 import type { DaemonOptions } from './start.ts';
 import { firstApiKey, placeOf, warnOfApiKey } from './start-store.ts';
-import { KeptClock } from './system/clock.ts';
+import { KeptClock, machineTime } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
 
@@ -35,7 +37,7 @@ const copyNameLength = 12;
 
 /**
  * Starts one of the copies of an authority on PostgreSQL: its state directory holds its sockets, `listen.json` and an
- * admin token of its own. Rejects with `PostgresRefused`, or with `StorageError` when the database is away.
+ * admin token of its own. Rejects with `PostgresRefused`, or with `PostgresAway` when the database stays away.
  */
 export async function startOnDatabase(
   configuration: Configuration,
@@ -46,13 +48,12 @@ export async function startOnDatabase(
   starting.use(takeDirectory(configuration.stateDir));
   const database = starting.use(new Database(databaseSettings(postgres)));
   const { reader } = database;
-  await migrate(database).catch((error: unknown) => {
-    throw storageErrorOf(error);
-  });
+  const { time = machineTime, signal = new AbortController().signal } = options;
+  const storeLog = logOf(options.log, 'store');
+  await migrateWhenUsable(database, { time, log: storeLog, signal });
   const clock = new KeptClock(await rememberedTime(reader), options.time);
   const memory = new CopyMemory(clock);
   const current = new LiveConfiguration(configuration);
-  const storeLog = logOf(options.log, 'store');
   const plain = new PostgresWriter(database, {
     run: runUseCase,
     isRefusal,
@@ -66,7 +67,7 @@ export async function startOnDatabase(
     clock,
     random: systemRandom,
     onCredentialsChanged: () => memory.forget(),
-    onRepeat: (reason) => storeLog.debug({ reason }, 'a write is begun again'),
+    onRepeat: (reason) => storeLog.debug({ kind: reason }, 'a write is begun again'),
   });
   const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
   const address = addressOf(postgres.listenUrl ?? postgres.url, postgres);
@@ -83,7 +84,14 @@ export async function startOnDatabase(
   );
   // No answer is remembered: another copy may have changed the license.
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
-  const daemon = new Daemon({ ...parts, makeRole: (role) => copyRole({ ...role, reader, memory }) });
+  const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
+  const token = keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
+  const makeRole = (roleParts: RoleParts): Role => {
+    const role = copyRole({ ...roleParts, reader, memory });
+    const credentials = knowingOwnToken(role.credentials, token);
+    return { ...role, credentials, bind: async () => void (await credentials.find('bearer', token)) };
+  };
+  const daemon = new Daemon({ ...parts, licenses, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
 }
@@ -101,6 +109,10 @@ async function startStore(
   });
   if (!started.ok) throw new Error(started.problem.detail);
   return started.value.instance;
+}
+
+function canBeRead({ storage }: DatabaseWriter): boolean {
+  return storage === 'ok' || storage === 'full' || storage === 'read_only';
 }
 
 function databaseSettings(postgres: PostgresSettings): DatabaseSettings {

@@ -5,11 +5,13 @@ import { logKey } from '../service/lifecycle/log-key.ts';
 import type { Log } from '../service/ports.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import type { Memory } from '../http/memory.ts';
+import type { RecordCounts } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import { openStore } from '../store/sqlite/files/open.ts';
 import type { Daemon } from './daemon.ts';
 import { explainFailedStart } from './damaged-start.ts';
 import { LiveConfiguration } from './live-configuration.ts';
+import { countLicenses } from './license-counts.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { OperationLog } from './log/operation-log.ts';
 import { logOf } from './log/part.ts';
@@ -25,12 +27,14 @@ export type DaemonOptions = {
   prepare?: (server: FastifyInstance) => void;
   /** Default: the clocks of this machine. */
   time?: TimeSource;
+  /** Ends a start that waits for its database. */
+  signal?: AbortSignal;
 };
 
 /**
  * Starts a process with this configuration. Rejects with `StateDirectoryHeld`, `StateDirectoryUnusable`,
- * `StateDirectoryRefused`, `DatabaseRefused`, `PostgresRefused` or `ListenError`, and leaves nothing open then. An upstream that
- * is away is no fault.
+ * `StateDirectoryRefused`, `DatabaseRefused`, `PostgresRefused`, `PostgresAway` or `ListenError`, and leaves nothing open then.
+ * An upstream that is away is no fault.
  */
 export async function startDaemon(configuration: Configuration, options: DaemonOptions): Promise<Daemon> {
   const { postgres } = configuration.store;
@@ -86,7 +90,8 @@ async function startOn(
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const local = { reader, databasePath };
-  const parts = { instance, current, reader, local, writer, clock, log, metrics, memory, makeRole };
+  const licenses = (): Promise<RecordCounts> => countLicenses(reader);
+  const parts = { instance, current, reader, licenses, local, writer, clock, log, metrics, memory, makeRole };
   const daemon = new Daemon(parts);
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;

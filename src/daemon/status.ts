@@ -1,24 +1,25 @@
 import { version } from '../config/version.ts';
 import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
 import type { RecordCounts, Status, UpstreamStatus } from '../service/status.ts';
-import type { AuthorityReader, Reader } from '../service/tables.ts';
+import type { Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
-import type { LocalStore } from './store-writer.ts';
+import type { LocalStore, StoreWriter } from './store-writer.ts';
 
 export type StatusParts = {
   instance: string;
   startedAt: number;
   listeners: Status['listeners'];
   current: LiveConfiguration;
-  reader: AuthorityReader;
+  /** Counts those of an authority. */
+  licenses: () => Promise<RecordCounts | null>;
   local: LocalStore | null;
   clock: KeptClock;
   role: Role;
   metrics: Pick<Metrics, 'totals'>;
-  writer: { readonly isFull: boolean };
+  writer: Pick<StoreWriter, 'storage'>;
   isDamaged: boolean;
 };
 
@@ -35,8 +36,8 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
     upstream: agent === null ? null : upstreamStatus(agent),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
-    storage: storageOf(parts),
-    records: agent === null ? await licenseCounts(parts.reader) : recordCounts(agent, parts),
+    storage: parts.isDamaged ? 'damaged' : parts.writer.storage,
+    records: agent === null ? await parts.licenses() : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),
   };
@@ -58,11 +59,6 @@ function outboxStatus({ reader: { operations } }: Agent, clock: KeptClock): Stat
   };
 }
 
-function storageOf({ writer, isDamaged }: StatusParts): Status['storage'] {
-  if (isDamaged) return 'damaged';
-  return writer.isFull ? 'full' : 'ok';
-}
-
 /** What this process has not seen of the upstream yet, an earlier one may have. */
 function upstreamStatus({ upstream, reader }: Agent): UpstreamStatus {
   const status = upstream.status();
@@ -76,10 +72,4 @@ function recordCounts(
   const { freshMs, staleMs, graceMs } = current.configuration.freshness;
   const now = clock.now();
   return reader.observations.census({ fresh: now - freshMs, stale: now - staleMs, grace: now - graceMs });
-}
-
-/** An authority's own records are always fresh. */
-async function licenseCounts({ licenses }: AuthorityReader): Promise<RecordCounts> {
-  const fresh = await licenses.count({ enabled: true });
-  return { fresh, stale: 0, grace: 0, expired: 0, disabled: await licenses.count({ enabled: false }) };
 }

@@ -1,3 +1,4 @@
+import type { StorageState } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 
@@ -8,12 +9,10 @@ export type LocalStore = { reader: Reader; databasePath: string };
 export interface StoreWriter extends Writer {
   /** Rejects when the storage has failed, and nothing more can be written; pending until then. */
   readonly lost: Promise<never>;
-  /** Whether the disk is full, and only essential writes are accepted. */
-  readonly isFull: boolean;
+  /** How the store can be used, but for damage, which others find. */
+  readonly storage: Exclude<StorageState, 'damaged'>;
   /** Whether the oldest write has waited so long that the disk must hang. */
   readonly isStuck: boolean;
-  /** Whether the store cannot be reached, and comes back by itself. */
-  readonly isAway: boolean;
   /** Refuses every later write, because the store is damaged. */
   refuse(cause: unknown): void;
 }

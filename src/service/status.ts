@@ -34,6 +34,12 @@ export type OutboxStatus = {
   oldestAgeMs: number | null;
 };
 
+/**
+ * How the store can be used. `full`, `read_only`: changes are refused, and reading goes on. `damaged`: nothing is
+ * changed or sent any more. `unavailable`, `slow`, `refused`: a database cannot be used, or not by this process.
+ */
+export type StorageState = 'ok' | 'full' | 'damaged' | 'unavailable' | 'slow' | 'read_only' | 'refused';
+
 export type RecordCounts = { fresh: number; stale: number; grace: number; expired: number; disabled: number };
 
 /** What `/statusz` tells. */
@@ -48,9 +54,9 @@ export type Status = {
   outbox: OutboxStatus | null;
   /** Null on an authority. */
   preload: PreloadProgress | null;
-  /** `full`: changes are refused, and reading goes on. `damaged`: nothing is changed or sent any more. */
-  storage: 'ok' | 'full' | 'damaged';
-  records: RecordCounts;
+  storage: StorageState;
+  /** Null: the database has not told since the start. */
+  records: RecordCounts | null;
   clock: { now: number; suspect: boolean; highWater: number };
   /** Answered since the start. */
   totals: Totals;

@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     });
     await expect(copyOn('shop')).rejects.toThrow('the schema "shop" holds something else');
     await expect(copyOn('guests', { url: urlOf(server.address, { user: 'guest' }) })).rejects.toThrow(
-      'no right to make the schema "guests"',
+      'no right to make or use the schema "guests"',
     );
   });
 });

@@ -42,9 +42,9 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
 test('a full disk and room on it are told as they come', () => {
   const { writer, thread, rooms } = startSilentWriter();
   thread.emit('message', { isFull: true });
-  expect(writer.isFull).toBe(true);
+  expect(writer.storage).toBe('full');
   thread.emit('message', { isFull: false });
-  expect([writer.isFull, rooms]).toEqual([false, [true, false]]);
+  expect([writer.storage, rooms]).toEqual(['ok', [true, false]]);
 });
 
 test('what is refused writes nothing any more, and is no loss of the thread', async () => {

@@ -68,7 +68,7 @@ export interface Status {
   readonly outbox: OutboxStatus | null;
   readonly preload: Readonly<Record<'done' | 'failed' | 'left', number>> | null;
   readonly storage: string;
-  readonly records: Readonly<Record<string, number>>;
+  readonly records: Readonly<Record<string, number>> | null;
   readonly clock: { readonly now: string; readonly suspect: boolean };
   readonly totals: { readonly verifies: number; readonly uses: number };
 }
@@ -87,7 +87,7 @@ export const status: z.ZodType<Status> = z.object({
   outbox: outboxStatus.nullable(),
   preload: z.object({ done: z.int(), failed: z.int(), left: z.int() }).nullable(),
   storage: z.string(),
-  records: z.record(z.string(), z.int()),
+  records: z.record(z.string(), z.int()).nullable(),
   clock: z.object({ now: z.string(), suspect: z.boolean() }),
   totals: z.object({ verifies: z.int(), uses: z.int() }),
 });
@@ -119,7 +119,7 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     attention: outbox === null ? null : formatAttention(outbox, hint),
     inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
     preload: preload === null ? null : formatPreload(preload),
-    records: formatCounts(records),
+    records: records === null ? null : formatCounts(records),
     clock: clock.suspect
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; let NTP set it', 'bad')
       : null,
@@ -135,10 +135,25 @@ function formatStorage(storage: string, hint: Hint): Cell {
         toned('DAMAGED', 'bad'),
         `: nothing is changed or sent; stop it, and put a backup back: ${hint('restore FILE')}`,
       ];
+    case 'read_only':
+      return [
+        toned('READ-ONLY', 'bad'),
+        ': the database refuses changes until it takes them again; verify goes on',
+      ];
+    case 'unavailable':
+    case 'slow':
+      return [
+        toned(storage.toUpperCase(), 'bad'),
+        `: the database ${away[storage]}; it comes back by itself`,
+      ];
+    case 'refused':
+      return [toned('REFUSED', 'bad'), `: the database is of no use for this copy: ${hint('doctor')}`];
     default:
       return null;
   }
 }
+
+const away = { unavailable: 'cannot be reached', slow: 'does not answer in time' } as const;
 
 export function formatUpstream({ state, since, protocol, breaker, last_success_at }: UpstreamStatus): Cell {
   const breakerNote = breaker === 'closed' ? '' : `, breaker ${breaker}`;

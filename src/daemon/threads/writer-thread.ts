@@ -47,8 +47,6 @@ export async function startWriter(
 
 /** The server's side of the writer's thread. */
 export class WriterThread implements StoreWriter, AsyncDisposable {
-  /** The store is on this machine. */
-  readonly isAway = false;
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #options: WriterOptions;
@@ -88,9 +86,9 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     return this.#lost.promise;
   }
 
-  /** Whether the disk is full, and only essential writes are accepted. */
-  get isFull(): boolean {
-    return this.#isFull;
+  /** While it is full, only essential writes are accepted. */
+  get storage(): 'ok' | 'full' {
+    return this.#isFull ? 'full' : 'ok';
   }
 
   /** Whether the oldest write has waited so long that the disk must hang. */

@@ -14,7 +14,10 @@ const live = route({
   access: 'anyone',
   always: true,
   answers: healthAnswers,
-  handle: ({ app }) => health(app.liveness()),
+  handle({ app }) {
+    const reasons = app.liveness();
+    return health(reasons.length === 0 ? 200 : 503, reasons);
+  },
 });
 
 const ready = route({
@@ -29,9 +32,10 @@ const ready = route({
   answers: healthAnswers,
   async handle({ app, query }) {
     const readiness = app.readiness();
-    if (readiness.state !== 'ready') return health(reasonsOf(readiness));
+    if (readiness.state !== 'ready') return health(503, reasonsOf(readiness));
     const upstream = query.require === 'fresh' ? (await app.status()).upstream : null;
-    return health(upstream === null || upstream.state === 'up' ? [] : [`upstream_${upstream.state}`]);
+    if (upstream === null || upstream.state === 'up') return health(200, readiness.reasons);
+    return health(503, [`upstream_${upstream.state}`]);
   },
 });
 
@@ -39,9 +43,9 @@ function reasonsOf({ state, reasons }: Readiness): readonly string[] {
   return reasons.length > 0 ? reasons : [state];
 }
 
-function health(reasons: readonly string[]): ReturnType<typeof bare> {
-  const body: HealthObject = { status: reasons.length === 0 ? 'ok' : 'unavailable', reasons };
-  return bare(reasons.length === 0 ? 200 : 503, body);
+function health(status: 200 | 503, reasons: readonly string[]): ReturnType<typeof bare> {
+  const body: HealthObject = { status: status === 200 ? 'ok' : 'unavailable', reasons };
+  return bare(status, body);
 }
 
 /** Probes (src/http/README.md, Health and status). */

@@ -62,11 +62,14 @@ export const statusObject: z.ZodType = z
     outbox: outboxObject.nullable(),
     // License keys that an operator wants fetched: those that the upstream does not know have failed.
     preload: z.object({ done: count, failed: count, left: count }).meta({ id: 'PreloadProgress' }).nullable(),
-    // full: changes are refused, and reading goes on. damaged: nothing is changed or sent any more.
-    storage: z.enum(['ok', 'full', 'damaged']),
+    // full, read_only: changes are refused, and reading goes on. damaged: nothing is changed or sent any more.
+    // unavailable, slow, refused: a database cannot be used, or not by this process.
+    storage: z.enum(['ok', 'full', 'damaged', 'unavailable', 'slow', 'read_only', 'refused']),
+    // Null: the database has not told since the start.
     records: z
       .object({ fresh: count, stale: count, grace: count, expired: count, disabled: count })
-      .meta({ id: 'Records' }),
+      .meta({ id: 'Records' })
+      .nullable(),
     clock: z.object({ now: instant, suspect: z.boolean(), high_water: instant }).meta({ id: 'Clock' }),
     // Since the start.
     totals: z.object({ verifies: count, uses: count }).meta({ id: 'Totals' }),

@@ -31,12 +31,20 @@ const numbers = {
     oid === bigint ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
 };
 
+/** Where a database is, as people write it. */
+export function placeOf({ host, port }: Pick<DatabaseAddress, 'host' | 'port'>): string {
+  return host.startsWith('/')
+    ? `${host}/.s.PGSQL.${port}`
+    : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** What the driver is told of one connection: everything, so that it asks neither `PGHOST` and others nor `~/.pgpass`. */
 export function clientConfig({ tls, password, ...address }: DatabaseAddress): ClientConfig {
   const ca = tls?.ca ?? null;
   return {
     ...address,
-    password: () => password,
+    // With an empty one the driver leaves the connection open, and says nothing to the server, until that ends it.
+    password: () => (password === '' ? ' ' : password),
     ssl: tls === null ? false : { rejectUnauthorized: true, ...(ca !== null && { ca }) },
     keepAlive: true,
     application_name: 'latchkey',

@@ -72,6 +72,10 @@ export class Connection implements WritingSource {
     }
   }
 
+  /** Sends a query of no table. */
+  readonly query = (text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> =>
+    this.rows({ name: '', text }, values);
+
   send(statement: Statement, values: readonly SqlValue[]): void {
     this.rows(statement, values).catch(() => undefined);
   }
@@ -83,7 +87,7 @@ export class Connection implements WritingSource {
   async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
     this.#failure = null;
     this.#changesCredentials = false;
-    const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE');
+    const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED');
     const claimed = claim === null ? null : this.#claim(claim);
     const rest = [...locks, { statement: clock, values: [] }].map((one) =>
       this.rows(one.statement, one.values),

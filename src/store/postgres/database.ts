@@ -1,6 +1,7 @@
 import { Pool, type PoolClient } from 'pg';
+import { StorageError } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
-import { poolConfig, type DatabaseAddress } from './client.ts';
+import { placeOf, poolConfig, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
@@ -18,12 +19,16 @@ export type DatabaseSettings = {
 /** A database that an authority keeps its records in, and the connections of this process to it. */
 export class Database implements AsyncDisposable {
   readonly names: Names;
+  /** Where it is, as people write it. */
+  readonly place: string;
   readonly reader: AuthorityReader;
   readonly #pool: Pool;
+  #refusal: unknown = null;
   readonly #connections = new WeakMap<PoolClient, Connection>();
 
   constructor({ address, schema, pool, statementTimeoutMs }: DatabaseSettings) {
     this.names = namesIn(schema);
+    this.place = placeOf(address);
     this.#pool = new Pool({ ...poolConfig(address, statementTimeoutMs), max: pool });
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
@@ -38,6 +43,11 @@ export class Database implements AsyncDisposable {
   get use(): { connections: number; free: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { connections: totalCount, free: idleCount, waiting: waitingCount };
+  }
+
+  /** Refuses what the tables are read for, with this reason, until it is null again. */
+  refuseReads(cause: unknown): void {
+    this.#refusal = cause;
   }
 
   /** Lends a connection; it is closed afterwards where `work` has thrown, because nobody knows what it is in. */
@@ -73,6 +83,7 @@ export class Database implements AsyncDisposable {
 
   /** A read may be repeated: once, where the connection was lost, and not where a deadline has passed already. */
   async #read({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    if (this.#refusal !== null) throw new StorageError('unavailable', this.#refusal);
     const query = { name, text, values: [...values] };
     try {
       return (await this.#pool.query<Row>(query)).rows;

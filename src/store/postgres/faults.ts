@@ -1,14 +1,5 @@
 import { StorageError } from '../../service/ports.ts';
 
-/** The database is not one that this version may use, or may not be used by this role; it is left as it is. */
-export class PostgresRefused extends Error {
-  readonly code = 'database_refused';
-  constructor(reason: string, cause?: unknown) {
-    super(`The database is refused: ${reason}`, { cause });
-    this.name = 'PostgresRefused';
-  }
-}
-
 /** Another request has the idempotency key, and has not ended in time. */
 export class KeyInUse extends Error {
   constructor(cause: unknown) {
@@ -62,6 +53,7 @@ function isOfTheConnection(error: unknown): boolean {
   const isOfTheSystem = 'syscall' in error || ('code' in error && String(error.code).startsWith('E'));
   return (
     isOfTheSystem ||
+    isOfTls(error) ||
     /connection|timeout|timed out|terminated|not queryable|Client was closed/i.test(error.message)
   );
 }
@@ -71,6 +63,15 @@ export function isTimeout(error: unknown): boolean {
   return (
     error instanceof Error && sqlState(error) === null && /timeout|timed out|ETIMEDOUT/i.test(error.message)
   );
+}
+
+/** OpenSSL's names of what is wrong with a certificate, Node's own, and what the driver says of a server without TLS. */
+const tlsCode =
+  /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/;
+
+/** Whether a connection could not be secured. */
+export function isOfTls(error: Error): boolean {
+  return ('code' in error && tlsCode.test(String(error.code))) || /does not support SSL/.test(error.message);
 }
 
 /** What callers are told of an error that is not theirs. */

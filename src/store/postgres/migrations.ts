@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { PostgresRefused, sqlState } from './faults.ts';
 import { advisory } from './locks.ts';
+import { PostgresRefused, refusalOf } from './refusal.ts';
 import { schema1 } from './schema/schema-1.ts';
 import type { Names } from './names.ts';
 
@@ -24,48 +24,74 @@ const lockTimeoutMs = 5_000;
 /**
  * Brings the schema of a database up to the present one. One of all copies takes the steps, the others wait for it.
  * Throws `PostgresRefused` for a database that is too old, a schema that holds something else, is newer than this
- * program may read, or that this role may not make; nothing was changed then.
+ * program may read, or that this role may not make or write; nothing was changed then.
  */
 export async function migrate(database: Database, steps: readonly Migration[] = migrations): Promise<void> {
   try {
-    await examineServer(database);
-    const present = await appliedIn(database);
-    refuseNewer(present, steps);
-    if (present !== null && present.applied >= steps.length) return;
-    await database.lend(async (connection) => await takeSteps(connection, steps));
+    const present = await examine(database, steps);
+    if (present === null || present.applied < steps.length) {
+      await database.lend(async (connection) => await takeSteps(connection, steps));
+    }
+    await refuseWithoutRights(database);
   } catch (error) {
-    throw refusalOf(error, database.names);
+    throw refusalOf(error, database) ?? error;
   }
 }
 
-/** Wrong password; no such role or database: waiting would not help. */
-const wrongAddress: ReadonlySet<string | null> = new Set(['28P01', '28000', '3D000']);
-
-function refusalOf(error: unknown, names: Names): unknown {
-  const state = sqlState(error);
-  if (state === '42501') return new PostgresRefused(rightsMissing(names, error), error);
-  return error instanceof Error && wrongAddress.has(state)
-    ? new PostgresRefused(`${error.message}.`, error)
-    : error;
+/** Whether a migrated database may be worked on, now that time has passed; rejects as `migrate` does where it may not. */
+export async function examineAgain(asking: Asking, steps: readonly Migration[] = migrations): Promise<void> {
+  if ((await examine(asking, steps)) === null) {
+    throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
+  }
+  await refuseWithoutRights(asking);
 }
 
-function rightsMissing({ schema }: Names, error: unknown): string {
-  const said = error instanceof Error ? error.message : String(error);
-  return `the role has no right to make the schema ${schema} or its tables (${said}): make the schema for it, by CREATE SCHEMA ${schema} AUTHORIZATION its name.`;
+/** What was applied to a database that may be worked on; null: nothing yet. */
+async function examine(asking: Asking, steps: readonly Migration[]): Promise<Applied | null> {
+  await examineServer(asking);
+  const present = await appliedIn(asking);
+  refuseNewer(present, steps);
+  return present;
 }
 
-async function examineServer(database: Database): Promise<void> {
-  const [row] = await database.query('SHOW server_version_num');
-  const version = Math.floor(Number(row?.['server_version_num']) / 10_000);
+/** PostgreSQL's code for a change where only reads are taken (read_only_sql_transaction). */
+const readOnly = '25006';
+
+async function examineServer({ query }: Asking): Promise<void> {
+  const [row] = await query(`SELECT current_setting('server_version_num')::integer / 10000 AS version,
+    current_setting('transaction_read_only')::boolean AS "isReadOnly", pg_is_in_recovery() AS "isStandby"`);
+  const version = Number(row?.['version']);
   if (version < oldestServer) {
     throw new PostgresRefused(`it is PostgreSQL ${version}; ${oldestServer} or later is needed.`);
   }
+  if (row?.['isReadOnly'] !== true) return;
+  const why = row['isStandby'] === true ? 'it is a standby' : 'default_transaction_read_only is on';
+  throw Object.assign(new Error(`it only takes reads: ${why}`), { code: readOnly });
+}
+
+/** What is written to these tables is not changed later, or not by this program at all. */
+const mayNotChange = ['audit', 'latchkey_schema'];
+
+async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
+  const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
+  const rows = await query(
+    `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND
+       (${lacking('SELECT')} OR relname <> 'latchkey_schema' AND ${lacking('INSERT')}
+       OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')})) ORDER BY relname`,
+    [names.schema, mayNotChange],
+  );
+  if (rows.length === 0) return;
+  const tables = rows.map((row) => String(row['name'])).join(', ');
+  throw new PostgresRefused(
+    `its role may not write ${tables}: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${names.schema} to it.`,
+  );
 }
 
 /** How many steps were taken, and the schema that a program must know at least to work on it. */
 type Applied = { applied: number; minimum: number };
 
-type Asking = Pick<Database, 'names' | 'query'>;
+/** Asks a database, by any of its connections or by one of them. */
+export type Asking = Pick<Database, 'names' | 'query'>;
 
 /** Null: there is no such schema yet, or it is empty. */
 async function appliedIn({ names, query }: Asking): Promise<Applied | null> {
@@ -80,6 +106,7 @@ async function appliedIn({ names, query }: Asking): Promise<Applied | null> {
     if (found?.['isUsed'] !== true) return null;
     throw new PostgresRefused(
       `the schema ${names.schema} holds something else: choose another by store.postgres.schema.`,
+      { isConfigured: true },
     );
   }
   const [row] = await query(`SELECT applied, minimum FROM ${marker}`);
@@ -89,7 +116,7 @@ async function appliedIn({ names, query }: Asking): Promise<Applied | null> {
 function refuseNewer(present: Applied | null, steps: readonly Migration[]): void {
   if (present === null || present.minimum <= steps.length) return;
   throw new PostgresRefused(
-    `a newer Latchkey made it (schema ${present.applied}, for those that know ${present.minimum} at least; this one knows ${steps.length}).`,
+    `a newer Latchkey made it (schema ${present.applied}, for those that know ${present.minimum} at least; this one knows ${steps.length}): start that one, or a later.`,
   );
 }
 
@@ -100,8 +127,8 @@ async function takeSteps(connection: Connection, steps: readonly Migration[]): P
   await connection.execute(advisory(names, 'migration').text);
   await connection.execute(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
   // Another copy may have taken them meanwhile.
-  const query: Asking['query'] = (text, values) => connection.rows({ name: '', text }, values ?? []);
-  const present = await appliedIn({ names, query });
+  const { query } = connection;
+  const present = await appliedIn(connection);
   refuseNewer(present, steps);
   if (present === null) await connection.execute(await beginnings(names, query));
   for (const { sql, minimum } of steps.slice(present?.applied ?? 0)) {

@@ -54,7 +54,7 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     expect(await own.reader.products.count({})).toBe(0);
     await using other = new Database(server.settings({ address, schema: 'others' }));
     await expect(migrate(other)).rejects.toThrow(
-      /no right to make the schema "others".* CREATE SCHEMA "others"/,
+      /no right to make or use the schema "others".* CREATE SCHEMA "others"/,
     );
   });
 

@@ -1,0 +1,217 @@
+import { chmodSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Database } from '../../src/store/postgres/database.ts';
+import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
+import { plainUrl, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { canMount, smallDisk } from '../support/small-disk.ts';
+
+const well = {
+  ready: [200],
+  alive: 200,
+  storage: 'ok',
+  verify: [404, 'license_not_found'],
+  sale: 201,
+};
+const refused = [503, 'storage_unavailable'];
+
+/** Waits until a copy says that its database is so, then gives how it answers. */
+async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
+  const found = async (): Promise<unknown> =>
+    ((await (await copy.call('/statusz')).json()) as { storage: unknown }).storage;
+  await expect.poll(found, { timeout: 30_000 }).toBe(storage);
+  return await copy.answers();
+}
+
+/** What was logged of its database, in order. */
+function news({ lines }: WatchedCopy): unknown[] {
+  return lines
+    .filter(({ message }) => message.includes('the database'))
+    .map(({ level, message }) => `${level}: ${message}`);
+}
+
+describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
+  let server: PostgresServer;
+  let made = 0;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+  const newSchema = (): string => {
+    made += 1;
+    return `conditions_${made}`;
+  };
+
+  test('is stopped refuses with one line, lives on, and is ready again by itself', async () => {
+    await using copy = await watchCopy(server.address, { schema: newSchema() });
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    await server.stop('immediate');
+    try {
+      expect(await onceIt(copy, 'unavailable')).toEqual({
+        ready: [503, 'storage_unavailable'],
+        alive: 200,
+        storage: 'unavailable',
+        verify: refused,
+        sale: refused,
+      });
+    } finally {
+      await server.start();
+    }
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(news(copy)).toEqual([
+      'error: the database is away: requests are refused until it is back',
+      'info: the database is back',
+    ]);
+    expect(JSON.stringify(copy.lines)).not.toContain('secret');
+  });
+
+  test.each([
+    ['does not answer', { kind: 'blackhole' }],
+    ['answers late', { kind: 'latency', delayMs: 1_300 }],
+  ] as const)(
+    '%s is told as slow, and is ready again once it answers',
+    async (_, fault) => {
+      await using proxy = await startFaultProxy(server.address.port);
+      const url = plainUrl(server.address, proxy.port);
+      await using copy = await watchCopy(server.address, { url, schema: newSchema() });
+      expect(await onceIt(copy, 'ok')).toEqual(well);
+      await proxy.become(fault);
+      expect(await onceIt(copy, 'slow')).toEqual({
+        ready: [503, 'storage_slow'],
+        alive: 200,
+        storage: 'slow',
+        verify: refused,
+        sale: refused,
+      });
+      proxy.resetAll();
+      await proxy.become({ kind: 'pass' });
+      expect(await onceIt(copy, 'ok')).toEqual(well);
+      expect(news(copy)[0]).toBe(
+        'error: the database does not answer in time: requests may be refused until it does',
+      );
+      expect(news(copy).at(-1)).toBe('info: the database is back');
+    },
+    90_000,
+  );
+
+  test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
+    const schema = newSchema();
+    await using copy = await watchCopy(server.address, { schema });
+    await using owner = new Database(server.settings());
+    const become = async (isReadOnly: boolean): Promise<void> => {
+      await owner.query(`ALTER SYSTEM SET default_transaction_read_only = ${isReadOnly ? 'on' : 'off'}`);
+      await owner.query('SELECT pg_reload_conf()');
+    };
+    await become(true);
+    try {
+      expect(await onceIt(copy, 'read_only')).toEqual({
+        ...well,
+        ready: [200, 'storage_read_only'],
+        storage: 'read_only',
+        sale: refused,
+      });
+    } finally {
+      await become(false);
+    }
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(news(copy)).toEqual([
+      'error: the database only takes reads: changes are refused until it takes them again',
+      'info: the database is back',
+    ]);
+  });
+
+  test('was taken further by a newer copy than this one may go refuses everything, as long as that is so', async () => {
+    const schema = newSchema();
+    await using copy = await watchCopy(server.address, { schema });
+    await using newer = new Database(server.settings({ schema }));
+    await migrate(newer, [...migrations, { sql: 'CREATE TABLE latchkey.later (id bigint)', minimum: 1 }]);
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    const minimum = migrations.length + 2;
+    await migrate(newer, [
+      ...migrations,
+      { sql: '', minimum: 1 },
+      { sql: 'DROP TABLE latchkey.later', minimum },
+    ]);
+    expect(await onceIt(copy, 'refused')).toEqual({
+      ready: [503, 'storage_refused'],
+      alive: 200,
+      storage: 'refused',
+      verify: refused,
+      sale: refused,
+    });
+    expect(copy.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(
+      'a newer Latchkey made it',
+    );
+    await newer.query(`UPDATE ${newer.names.of('latchkey_schema')} SET minimum = 1`);
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(news(copy)).toEqual([
+      'error: the database is of no use for this copy: requests are refused until somebody sees to it',
+      'info: the database is back',
+    ]);
+  });
+
+  test.each([
+    ['is of a version that is too old', 'older', 'it is PostgreSQL 14; 15 or later is needed'],
+    ['has taken a right from its role', 'revoked', 'its role may not write product'],
+  ])('%s refuses everything, as long as that is so', async (_, user, reason) => {
+    await using owner = new Database(server.settings());
+    await owner.query(`CREATE ROLE ${user} LOGIN PASSWORD 'secret'`);
+    await owner.query(`CREATE SCHEMA ${user} AUTHORIZATION ${user}`);
+    // What a session of the role sees of the server's version.
+    await owner.query(`ALTER ROLE ${user} SET search_path = ${user}, pg_catalog`);
+    await using copy = await watchCopy({ ...server.address, user }, { schema: user });
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    if (user === 'older') {
+      await owner.query(`CREATE FUNCTION older.current_setting(name text) RETURNS text LANGUAGE sql AS
+        $$SELECT CASE name WHEN 'server_version_num' THEN '140012' ELSE pg_catalog.current_setting(name) END$$`);
+      await owner.query(`GRANT EXECUTE ON FUNCTION older.current_setting TO older`);
+    } else {
+      await owner.query(`REVOKE INSERT ON revoked.product FROM revoked`);
+    }
+    expect(await onceIt(copy, 'refused')).toEqual({
+      ready: [503, 'storage_refused'],
+      alive: 200,
+      storage: 'refused',
+      verify: refused,
+      sale: refused,
+    });
+    expect(copy.lines.findLast(({ level }) => level === 'error')?.fields['error']).toContain(reason);
+    if (user === 'older') await owner.query('DROP FUNCTION older.current_setting');
+    else await owner.query('GRANT INSERT ON revoked.product TO revoked');
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(news(copy)).toHaveLength(2);
+  });
+
+  test.skipIf(!canMount)(
+    'has no room on its disk answers verify, and takes changes again once there is room',
+    async () => {
+      await using disk = smallDisk(96 * 1024);
+      for (const path of [dirname(disk.path), disk.path]) chmodSync(path, 0o755);
+      await using small = await startPostgres({ below: disk.path });
+      await using copy = await watchCopy(small.address, { schema: 'latchkey' });
+      disk.fill(0);
+      try {
+        await expect
+          .poll(async () => (await copy.answers()).sale, { timeout: 30_000 })
+          .toEqual([507, 'storage_full']);
+        expect(await onceIt(copy, 'full')).toEqual({
+          ...well,
+          ready: [200, 'storage_full'],
+          storage: 'full',
+          sale: [507, 'storage_full'],
+        });
+      } finally {
+        disk.clear();
+      }
+      expect(await onceIt(copy, 'ok')).toEqual(well);
+      expect(news(copy)).toEqual([
+        'error: the disk of the database is full: changes are refused until there is room again',
+        'info: the database is back',
+      ]);
+    },
+  );
+});

@@ -1,0 +1,239 @@
+import { chownSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDaemon } from '../../src/daemon/start.ts';
+import type { TimeSource } from '../../src/daemon/system/clock.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { Database } from '../../src/store/postgres/database.ts';
+import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
+import { certificate, privateKey } from '../support/certificate.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
+import { plainUrl } from '../support/database-copy.ts';
+import { freePort } from '../support/free-port.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
+import { silent } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+describe.skipIf(!hasPostgres)('a start on a database', () => {
+  let server: PostgresServer;
+  let owner: Database;
+  beforeAll(async () => {
+    server = await startPostgres();
+    owner = new Database(server.settings());
+    await prepare();
+  });
+  afterAll(async () => {
+    await owner?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  /** Puts beside one another what a start may come upon. */
+  async function prepare(): Promise<void> {
+    const keep = (file: string, text: string): void => {
+      const path = join(server.address.host, file);
+      writeFileSync(path, text, { mode: 0o600 });
+      const { uid, gid } = statSync(server.address.host);
+      chownSync(path, uid, gid);
+    };
+    keep('server.crt', certificate);
+    keep('server.key', privateKey);
+    for (const file of ['cert', 'key']) {
+      const path = join(server.address.host, file === 'cert' ? 'server.crt' : 'server.key');
+      await owner.query(`ALTER SYSTEM SET ssl_${file}_file = '${path}'`);
+    }
+    await owner.query('CREATE SCHEMA shop');
+    await owner.query('CREATE TABLE shop.cart (id bigint)');
+    await owner.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'`);
+    for (const schema of ['sold', 'newer']) {
+      await using database = new Database(server.settings({ schema }));
+      await migrate(database);
+    }
+    await owner.query('GRANT USAGE ON SCHEMA sold TO guest');
+    await owner.query('GRANT SELECT ON ALL TABLES IN SCHEMA sold TO guest');
+    await owner.query(`UPDATE newer.latchkey_schema SET applied = 9, minimum = ${migrations.length + 1}`);
+  }
+
+  /** Everything that is in the database, as far as a start might change it. */
+  async function contents(): Promise<unknown> {
+    const relations =
+      await owner.query(`SELECT relnamespace::regnamespace::text AS schema, relname, relfilenode
+      FROM pg_class WHERE relnamespace::regnamespace::text !~ '^pg_' ORDER BY 1, 2`);
+    const schemas = await owner.query('SELECT nspname FROM pg_namespace ORDER BY 1');
+    return [relations, schemas, await owner.query('SELECT count(*) FROM sold.setting')];
+  }
+
+  /** Runs `latchkey serve` to its end, which is to come by itself. */
+  async function serve(
+    postgres: object,
+    others: object = {},
+  ): Promise<{ code: number | null; complaints: string }> {
+    await using directory = temporaryDirectory();
+    const configuration = { listen: { tcp: '127.0.0.1:0' }, store: { postgres }, ...others };
+    await using daemon = spawnDaemon(directory.path, configuration);
+    const code = await daemon.ended;
+    return { code, complaints: daemon.complaints.replaceAll(directory.path, 'DIR') };
+  }
+
+  const refusals: readonly [string, () => { url: string; schema?: string }, number, string][] = [
+    [
+      'a wrong password',
+      () => ({ url: urlOf(server.address, { password: 'wrong-one' }) }),
+      78,
+      'password authentication failed for user "owner" (PLACE): correct store.postgres.url.',
+    ],
+    [
+      'no password where one is asked for',
+      () => ({ url: urlOf(server.address, { password: '' }) }),
+      78,
+      'password authentication failed for user "owner" (PLACE): correct store.postgres.url.',
+    ],
+    [
+      'an unknown role',
+      () => ({ url: urlOf(server.address, { user: 'nobody' }) }),
+      78,
+      'password authentication failed for user "nobody" (PLACE): correct store.postgres.url.',
+    ],
+    [
+      'an unknown database',
+      () => ({ url: urlOf(server.address, { database: 'nowhere' }) }),
+      78,
+      'database "nowhere" does not exist (PLACE): correct store.postgres.url.',
+    ],
+    [
+      'a server without TLS',
+      () => ({ url: `postgres://owner:secret@localhost:${server.address.port}/postgres` }),
+      78,
+      'the connection to localhost:PORT cannot be secured (The server does not support SSL connections): name who signed its certificate in store.postgres.ca_file, and in store.postgres.url the host that it is for.',
+    ],
+    [
+      'a schema of something else',
+      () => ({ url: urlOf(server.address), schema: 'shop' }),
+      78,
+      'the schema "shop" holds something else: choose another by store.postgres.schema.',
+    ],
+    [
+      'a role that may not make the schema',
+      () => ({ url: urlOf(server.address, { user: 'guest' }) }),
+      1,
+      'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): make it by CREATE SCHEMA "latchkey" AUTHORIZATION and the name of the role.',
+    ],
+    [
+      'a role that may not write',
+      () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'sold' }),
+      1,
+      'its role may not write account, audit, collection, collection_member, coupon, coupon_number, idempotency, license, license_history, old_credential, product, purchase, redemption, redemption_count, setting, token: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "sold" to it.',
+    ],
+    [
+      'a schema that a newer copy has made',
+      () => ({ url: urlOf(server.address), schema: 'newer' }),
+      1,
+      `a newer Latchkey made it (schema 9, for those that know ${migrations.length + 1} at least; this one knows ${migrations.length}): start that one, or a later.`,
+    ],
+  ];
+
+  test.each(refusals)('with %s ends with one line, and changes nothing', async (_, given, code, line) => {
+    const before = await contents();
+    const { address } = server;
+    const outcome = await serve(given());
+    const complaints = outcome.complaints
+      .replaceAll(`${address.host}/.s.PGSQL.${address.port}`, 'PLACE')
+      .replaceAll(String(address.port), 'PORT');
+    expect({ ...outcome, complaints }).toEqual({
+      code,
+      complaints: `latchkey: The database is refused: ${line}\n`,
+    });
+    expect(await contents()).toEqual(before);
+  });
+
+  test('of an agent is a fault of the configuration', async () => {
+    const { code, complaints } = await serve(
+      { url: urlOf(server.address) },
+      { upstream: { base_url: 'https://api.example.com' } },
+    );
+    expect([code, complaints.trim().split('\n').length]).toEqual([78, 1]);
+    expect(complaints).toContain('store');
+  });
+
+  test('whose certificate is signed by whom nobody trusts is refused; with ca_file it starts', async () => {
+    await owner.query('ALTER SYSTEM SET ssl = on');
+    await owner.query('SELECT pg_reload_conf()');
+    const url = `postgres://owner:secret@localhost:${server.address.port}/postgres`;
+    const refused = async (): Promise<string> => (await serve({ url })).complaints;
+    await expect
+      .poll(refused, { timeout: 30_000 })
+      .toMatch(
+        /^latchkey: The database is refused: the connection to localhost:\d+ cannot be secured \(self-signed certificate\): name who/,
+      );
+    await using directory = temporaryDirectory();
+    const caFile = join(directory.path, 'ca.pem');
+    writeFileSync(caFile, certificate);
+    await using daemon = await startDaemonProcess(directory.path, {
+      listen: { tcp: '127.0.0.1:0' },
+      store: { postgres: { url, schema: 'secured', ca_file: caFile } },
+    });
+    expect((await fetch(`${daemon.tcp}/readyz`)).status).toBe(200);
+    const other = `postgres://owner:secret@127.0.0.1:${server.address.port}/postgres`;
+    expect(await serve({ url: other, ca_file: caFile })).toMatchObject({
+      code: 78,
+      complaints: expect.stringContaining('127.0.0.1') as string,
+    });
+  });
+
+  test('that is not there waits for it, says so once, and starts when it comes', async () => {
+    await using late = await startPostgres();
+    await late.stop();
+    await using directory = temporaryDirectory();
+    const url = plainUrl(late.address);
+    const starting = spawnDaemon(directory.path, {
+      listen: { tcp: '127.0.0.1:0' },
+      store: { postgres: { url } },
+    });
+    await using daemon = starting;
+    expect(await daemon.said('the database cannot be used yet: waiting for it')).toMatchObject({
+      level: 'warn',
+      database: `127.0.0.1:${late.address.port}`,
+      error: `connect ECONNREFUSED 127.0.0.1:${late.address.port}`,
+    });
+    await late.start();
+    await daemon.said('ready');
+    expect(daemon.lines.filter(({ msg }) => msg?.includes('waiting for it'))).toHaveLength(1);
+    expect(JSON.stringify(daemon.lines)).not.toContain('secret');
+  });
+
+  test('that waits ends at a signal, with 0', async () => {
+    await using directory = temporaryDirectory();
+    const url = `postgres://owner:secret@127.0.0.1:${await freePort()}/postgres?sslmode=disable`;
+    await using daemon = spawnDaemon(directory.path, {
+      listen: { tcp: '127.0.0.1:0' },
+      store: { postgres: { url } },
+    });
+    await daemon.said('the database cannot be used yet: waiting for it');
+    daemon.signal('SIGTERM');
+    expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
+  });
+
+  test('that never comes is given up after a minute, with the reason and without the password', async () => {
+    await using directory = temporaryDirectory();
+    let elapsed = 0;
+    const time: TimeSource = {
+      read: () => ({ wall: Date.now(), monotonic: elapsed }),
+      sleep: (ms) => {
+        elapsed += ms;
+        return Promise.resolve();
+      },
+    };
+    const port = await freePort();
+    const configuration = embeddedConfiguration({
+      state_dir: join(directory.path, 'state'),
+      store: { postgres: { url: `postgres://owner:secret@localhost:${port}/postgres?sslmode=disable` } },
+    });
+    const said = await startDaemon(configuration, { log: silent, time }).then(
+      () => '',
+      (error: unknown) => String(error),
+    );
+    expect(said).toContain(`The database at localhost:${port} cannot be used: connect ECONNREFUSED`);
+    expect(said).not.toMatch(/secret|\n/);
+    expect(elapsed).toBe(60_000);
+  });
+});
