@@ -5,7 +5,6 @@ import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import type { Log } from '../service/ports.ts';
-import { runUseCase } from '../service/run.ts';
 import { takeDirectory } from '../store/sqlite/files/open.ts';
 import type { DatabaseAddress } from '../store/postgres/client.ts';
 import { Database, type DatabaseSettings } from '../store/postgres/database.ts';
@@ -23,17 +22,12 @@ import { rememberedCounts } from './license-counts.ts';
 import { knowingOwnToken } from './own-token.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import type { DaemonOptions } from './start.ts';
-import { firstApiKey, placeOf, warnOfApiKey } from './start-store.ts';
+import { copyRun, startCopy, tellOfApiKey } from './start-copy.ts';
 import { KeptClock, machineTime } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
 
 type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
-
-/** The place of a store that all copies share: it is the same wherever a copy runs. */
-const sharedPlace = 'postgres';
-/** How much of a digest names a copy. */
-const copyNameLength = 12;
 
 /**
  * Starts one of the copies of an authority on PostgreSQL: its state directory holds its sockets, `listen.json` and an
@@ -55,7 +49,7 @@ export async function startOnDatabase(
   const memory = new CopyMemory(clock);
   const current = new LiveConfiguration(configuration);
   const plain = new PostgresWriter(database, {
-    run: runUseCase,
+    run: copyRun(configuration.stateDir),
     isRefusal,
     context: (databaseNow) => ({
       now: databaseNow ?? clock.now(),
@@ -76,8 +70,8 @@ export async function startOnDatabase(
   starting.use(
     new Notices({ address, names, clock, random: systemRandom, onNotice, onHearing: tellHearing(storeLog) }),
   );
-  const instance = await startStore(configuration, reader, writer);
-  await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
+  const instance = await startCopy(configuration, writer);
+  await tellOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const log = hashLicenseKeys(options.log, await logKey(reader));
   const metrics = starting.use(
     new Metrics({ role: 'authority', isSecure: configuration.listen.tls !== null }),
@@ -94,21 +88,6 @@ export async function startOnDatabase(
   const daemon = new Daemon({ ...parts, licenses, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
-}
-
-async function startStore(
-  { stateDir }: Configuration,
-  reader: Database['reader'],
-  writer: DatabaseWriter,
-): Promise<string> {
-  const started = await writer.write('startAuthority', {
-    adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    copy: sha256(placeOf(stateDir)).slice(0, copyNameLength),
-    place: sharedPlace,
-    apiKeyDigest: await firstApiKey(stateDir, reader),
-  });
-  if (!started.ok) throw new Error(started.problem.detail);
-  return started.value.instance;
 }
 
 function canBeRead({ storage }: DatabaseWriter): boolean {

@@ -1,8 +1,12 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { sellOne, startCopy, type Copy } from '../support/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { urlOf } from '../support/postgres-url.ts';
+import { silent } from '../support/silent-log.ts';
 
 describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => {
   let server: PostgresServer;
@@ -48,6 +52,23 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     ]);
     expect((await other.call('/statusz')).status).toBe(200);
     expect((await other.call('/metrics')).status).toBe(200);
+  });
+
+  test('that start together on an empty database make one API key, and the others say where it is', async () => {
+    const schema = newSchema();
+    const infos: { message: string; at: unknown }[] = [];
+    const log: Log = { ...silent, info: ({ at }, message) => infos.push({ message, at }) };
+    const starts = Array.from({ length: 6 }, () => startCopy(server, { schema }, { log }));
+    await using started = new AsyncDisposableStack();
+    const copies = (await Promise.all(starts)).map((copy) => started.use(copy));
+    const [maker, ...more] = copies.filter(({ apiKey }) => apiKey !== null);
+    expect(more).toEqual([]);
+    const headers = { 'service-api-key': maker?.apiKey ?? '' };
+    for (const copy of copies) expect((await copy.call('/api/v2/coupons', { headers })).status).toBe(200);
+    const told = infos.filter(({ message }) => message === 'the first API key is at another copy');
+    expect(told.map(({ at }) => at)).toEqual(
+      Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
+    );
   });
 
   test('stop taking requests while the database is away, live on, and go on when it is back', async () => {

@@ -4,7 +4,7 @@ import { acceptAdminToken } from '../access/token.ts';
 import { doubtAll, doubtInFlight } from '../outbox/settlement/doubt.ts';
 import { renewFences } from '../outbox/settlement/fence.ts';
 import type { Context } from '../ports.ts';
-import type { AuthorityTransaction, Transaction } from '../tables.ts';
+import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
 import { startOfBoot } from './boot.ts';
 import { resumeWaits } from './clock-mark.ts';
 import { keepLogKey } from './log-key.ts';
@@ -23,7 +23,16 @@ export type StartStore = {
 export type StartAuthority = StartStore & {
   /** The digest of `api.key` on the first start; null later. */
   apiKeyDigest: string | null;
+  /** Where `api.key` is, for the other processes that share the store; left out, there are none. */
+  apiKeyKeptAt?: string;
 };
+
+const keptAtSetting = 'api_key_kept_at';
+
+/** Where the first API key was written, as the process that did said; null: it does not share its store. */
+export async function apiKeyKeptAt({ settings }: AuthorityReader): Promise<string | null> {
+  return await settings.get(keptAtSetting);
+}
 
 export type StartAgent = StartStore & {
   /** `sync.fence`: what was in flight when the process ended may still be on its way. */
@@ -44,6 +53,9 @@ export async function startAuthority(
   if (command.apiKeyDigest !== null && (await accounts.get(defaultAccountId)) === null) {
     const account = { accountId: defaultAccountId, name: defaultAccountId, createdAt: context.now };
     await accounts.add(account, command.apiKeyDigest);
+    if (command.apiKeyKeptAt !== undefined) {
+      await transaction.settings.set(keptAtSetting, command.apiKeyKeptAt);
+    }
   }
   return done({ instance });
 }
