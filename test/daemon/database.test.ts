@@ -71,6 +71,18 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     );
   });
 
+  test('do once what the admin asks two of them for under one key, by the token of each', async () => {
+    const schema = newSchema();
+    await using one = await copyOn(schema);
+    await using other = await copyOn(schema);
+    expect(one.adminToken).not.toBe(other.adminToken);
+    await sellOne(one);
+    const sale = { body: { product_key: 'press', buyer_email: 'b@example.com' }, key: 'once' };
+    const first = await one.call('/admin/v1/purchases', sale);
+    const again = await other.call('/admin/v1/purchases', sale);
+    expect([again.status, await again.json()]).toEqual([first.status, await first.json()]);
+  });
+
   test('stop taking requests while the database is away, live on, and go on when it is back', async () => {
     await using copy = await copyOn(newSchema());
     const licenseKey = await sellOne(copy);

@@ -10,8 +10,8 @@ export type NetworkFault =
   | { readonly kind: 'blackhole' }
   /** Every connection is reset as soon as it stands. */
   | { readonly kind: 'reset_on_connect' }
-  /** The request arrives; its answer becomes a reset. */
-  | { readonly kind: 'reset_answer' }
+  /** The request arrives; its answer, or only one with such a text in it, becomes a reset. */
+  | { readonly kind: 'reset_answer'; readonly containing?: string }
   /** The request arrives; its answer never does, and the connection stays open. */
   | { readonly kind: 'half_open' }
   /** The first `afterBytes` bytes of what is answered from now on arrive, then the connection ends. */
@@ -39,6 +39,7 @@ export class FaultProxy implements AsyncDisposable {
   readonly #connections: Set<Connection> = new Set();
   #server: Server | undefined;
   #port = 0;
+  #resetAnswers = 0;
   #fault: NetworkFault = { kind: 'pass' };
 
   constructor(targetPort: number) {
@@ -51,6 +52,11 @@ export class FaultProxy implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** How many answers were resets instead. */
+  get resetAnswers(): number {
+    return this.#resetAnswers;
   }
 
   /** How many connections stand now. */
@@ -130,7 +136,8 @@ export class FaultProxy implements AsyncDisposable {
   #answer(connection: Connection, chunk: Buffer): void {
     if (this.#meet(connection).mute) return;
     const fault = this.#fault;
-    if (fault.kind === 'reset_answer') {
+    if (fault.kind === 'reset_answer' && chunk.includes(fault.containing ?? '')) {
+      this.#resetAnswers += 1;
       connection.client.resetAndDestroy();
       return;
     }

@@ -1,4 +1,4 @@
-import { defaultAccountId, type Principal } from '../../domain/principal.ts';
+import { adminTokenId, defaultAccountId, type Principal } from '../../domain/principal.ts';
 import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/scope.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Digest, SameDigest } from '../ports.ts';
@@ -150,8 +150,10 @@ export function credentialLabel(
 }
 
 function tokenPrincipal(token: Token): Principal {
+  // Each copy of an authority has an admin token of its own: who asks again at another copy is the same admin.
+  const id = token.tokenId.startsWith(`${adminTokenId}:`) ? adminTokenId : token.tokenId;
   return {
-    credential: `${tokenPrefix}${token.tokenId}`,
+    credential: `${tokenPrefix}${id}`,
     scopes: scopes.filter((scope: Scope) => token.scopes.includes(scope)),
     reach: { accountId: token.accountId ?? defaultAccountId, productKey: token.productKey },
     isOperator: token.accountId === null && token.scopes.includes('admin'),

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callersDuring, progress } from '../support/callers.ts';
+import { startCopies, type Copies } from '../support/copy-processes.ts';
+import type { NetworkFault } from '../support/fault-proxy.ts';
+import { compare, type Ledger } from '../support/ledger.ts';
+import { hasPostgres } from '../support/postgres.ts';
+
+/** `npm run test:postgres:full` shows at length what `npm test` shows in short. */
+const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';
+const { calmMs, times, timeout } = isFull
+  ? { calmMs: 60_000, times: 20, timeout: 600_000 }
+  : { calmMs: 4_000, times: 2, timeout: 120_000 };
+const inDoubt = '503 outcome_unknown';
+
+describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each', () => {
+  let copies: Copies;
+  beforeAll(async () => {
+    copies = await startCopies(4);
+  });
+  afterAll(async () => {
+    await copies?.[Symbol.asyncDispose]();
+  });
+
+  async function show(name: string, meanwhile: (ledger: Ledger) => Promise<void>): Promise<Ledger> {
+    const ledger = await callersDuring(name, copies, meanwhile);
+    process.stdout.write(`${ledger.summary}\n`);
+    await compare(ledger, copies.database);
+    return ledger;
+  }
+
+  const of = <Item>(list: readonly Item[], number: number): Item => {
+    const item = list[number % list.length];
+    if (item === undefined) throw new Error('the list is empty');
+    return item;
+  };
+
+  test(
+    'count what they have answered, whoever asked whom, and no limit is exceeded',
+    { timeout },
+    async () => {
+      const ledger = await show('CALM', async () => {
+        await sleep(calmMs);
+      });
+      // Only the key of a request that is still being answered may be in use.
+      const wrong = [...ledger.wrong.keys()].filter((what) => what !== '409 idempotency_key_in_use');
+      expect(wrong).toEqual([]);
+    },
+  );
+
+  test(
+    'lose nothing that was answered, and count nothing twice, when one is killed',
+    { timeout },
+    async () => {
+      const { wrong } = await show('KILLED', async (ledger) => {
+        for (let time = 0; time < times; time += 1) {
+          const copy = of(copies.all, time);
+          await copy.kill();
+          await progress(ledger);
+          await copy.start();
+          await progress(ledger);
+        }
+      });
+      expect([...wrong.keys()].join()).toContain('without an answer');
+    },
+  );
+
+  test('nor when the database stops as it does when power fails', { timeout }, async () => {
+    const { wrong } = await show('STOPPED', async (ledger) => {
+      // Something must have been in doubt, or nothing was shown of it.
+      for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
+        await copies.server.stop('immediate');
+        await copies.server.start();
+        await progress(ledger);
+      }
+    });
+    expect([...wrong.keys()]).toContain(inDoubt);
+  });
+
+  const faultsOf = (time: number): readonly NetworkFault[] => [
+    { kind: 'reset_on_connect' },
+    { kind: 'reset_answer' },
+    { kind: 'cut_answer', afterBytes: 1 + ((time * 37) % 400) },
+    { kind: 'half_open' },
+  ];
+  test('nor when their connections to it are cut anywhere', { timeout }, async () => {
+    const { wrong } = await show('CUT', async (ledger) => {
+      for (let time = 0; time < times || !ledger.wrong.has(inDoubt); time += 1) {
+        for (const [index, fault] of faultsOf(time).entries()) {
+          const { network } = of(copies.all, time + index);
+          await network.become(fault);
+          await progress(ledger, 50);
+          await network.become({ kind: 'pass' });
+          network.resetAll();
+          await progress(ledger);
+        }
+      }
+    });
+    expect([...wrong.keys()]).toContain(inDoubt);
+  });
+
+  test('nor when they are cut between a commit and its answer', { timeout }, async () => {
+    await show('COMMITTED', async (ledger) => {
+      for (let time = 0; time < times; time += 1) {
+        const { network } = of(copies.all, time);
+        const before = network.resetAnswers;
+        await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
+        await expect.poll(() => network.resetAnswers > before, { timeout: 30_000, interval: 5 }).toBe(true);
+        await network.become({ kind: 'pass' });
+        await progress(ledger);
+      }
+    });
+  });
+});
