@@ -61,7 +61,7 @@ const floors: Readonly<Record<string, Allowance>> = {
  * when they are asked.
  */
 const loadDaemon = new Set(
-  ['serve', 'sandbox', 'demo', 'restore', 'state', 'doctor', 'config', 'init', 'version'].map(
+  ['serve', 'sandbox', 'demo', 'restore', 'state', 'store', 'doctor', 'config', 'init', 'version'].map(
     (name) => `cli/local/${name}.ts`,
   ),
 );

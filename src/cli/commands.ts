@@ -134,6 +134,13 @@ export const commands: readonly CommandEntry[] = [
     'Put a backup back, while no daemon runs',
     async () => (await import('./local/restore.ts')).restoreCommand,
   ),
+  group('store', 'Move what an authority has to a database', [
+    command(
+      'move',
+      'Copy it from the state directory to PostgreSQL, while no daemon runs',
+      async () => (await import('./local/store.ts')).moveStoreCommand,
+    ),
+  ]),
   group('state', 'See what the state directory holds', [
     command(
       'show',

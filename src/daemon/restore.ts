@@ -34,7 +34,7 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
     const restored = await makeOwn(draft.path);
     return { ok: true, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
-    if (!isExpected(error)) throw error;
+    if (!isStoreRefusal(error)) throw error;
     return { ok: false, reason: error.message };
   }
 }
@@ -59,7 +59,8 @@ function storedRole(databasePath: string): StoreRole | null {
   }
 }
 
-async function makeOwn(path: string): Promise<RestoredStore> {
+/** Makes the database of a backup a store of its own. */
+export async function makeOwn(path: string): Promise<RestoredStore> {
   using connection = openWriting(path);
   const clock = new KeptClock(await rememberedTime(connection.transaction));
   const writer = localWriter(connection, {
@@ -78,7 +79,8 @@ async function makeOwn(path: string): Promise<RestoredStore> {
   return restored.value;
 }
 
-function isExpected(error: unknown): error is Error {
+/** Whether an error says why a store is not taken into use, or not read. */
+export function isStoreRefusal(error: unknown): error is Error {
   return (
     error instanceof DatabaseRefused ||
     error instanceof StateDirectoryHeld ||

@@ -1,16 +1,14 @@
-import { readFileSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.ts';
-import { parseDatabaseUrl } from '../config/database-url.ts';
 import { isRefusal } from '../service/access/idempotency.ts';
 import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
 import { logKey } from '../service/lifecycle/log-key.ts';
 import type { Log } from '../service/ports.ts';
 import { takeDirectory } from '../store/sqlite/files/open.ts';
-import type { DatabaseAddress } from '../store/postgres/client.ts';
-import { Database, type DatabaseSettings } from '../store/postgres/database.ts';
+import { Database } from '../store/postgres/database.ts';
 import { Notices } from '../store/postgres/notices.ts';
 import { PostgresWriter } from '../store/postgres/writer.ts';
 import { Daemon } from './daemon.ts';
+import { addressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { migrateWhenUsable } from './database-wait.ts';
 import { DatabaseWriter } from './database-writer.ts';
 import { LiveConfiguration } from './live-configuration.ts';
@@ -26,8 +24,6 @@ import { copyRun, startCopy, tellOfApiKey } from './start-copy.ts';
 import { KeptClock, machineTime } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
-
-type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 
 /**
  * Starts one of the copies of an authority on PostgreSQL: its state directory holds its sockets, `listen.json` and an
@@ -92,19 +88,6 @@ export async function startOnDatabase(
 
 function canBeRead({ storage }: DatabaseWriter): boolean {
   return storage === 'ok' || storage === 'full' || storage === 'read_only';
-}
-
-function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
-  const { url, schema, pool, statementTimeoutMs } = postgres;
-  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs };
-}
-
-function addressOf(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
-  const location = parseDatabaseUrl(url.reveal());
-  if (location === null) throw new Error('the configuration was read with a URL that cannot be');
-  const { isSecure, ...at } = location;
-  const ca = caFile === null ? null : readFileSync(caFile, 'utf8');
-  return { ...at, tls: isSecure ? { ca } : null };
 }
 
 function tellHearing(log: Log): (error: unknown) => void {

@@ -39,6 +39,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   init: 'writes into the working directory: test/cli/init.test.ts',
   sandbox: 'test/e2e/sandbox.test.ts',
   'state show': 'needs a state directory of a real daemon: test/cli/state.test.ts',
+  'store move': 'needs PostgreSQL: test/daemon/database-move.test.ts',
   restore: 'test/e2e/restore.test.ts',
   'outbox retry': 'needs a change that is dead: test/e2e/outbox-decisions.test.ts',
   'outbox confirm': 'needs a change in doubt: test/e2e/outbox-decisions.test.ts',

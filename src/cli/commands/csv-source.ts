@@ -3,6 +3,7 @@ import { formatReason } from '../../config/fault.ts';
 import { CsvUnreadable } from '../../http/wire/csv.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
+import { startProgress } from '../screen/progress.ts';
 
 /** The bytes of a file, and a progress bar of them on a terminal. */
 interface Source extends AsyncDisposable {
@@ -43,13 +44,13 @@ async function openSource(file: string): Promise<Source> {
   const handle = await open(file);
   const { size } = await handle.stat();
   const stream = handle.createReadStream();
-  const bar = process.stderr.isTTY ? await startBar(size) : null;
+  const bar = await startProgress(size);
   let rows = 0;
   return {
     bytes: stream,
     advance: (more) => {
       rows += more;
-      bar?.update(stream.bytesRead, { rows });
+      bar?.update(stream.bytesRead, `${rows} rows`);
     },
     [Symbol.asyncDispose]: async () => {
       bar?.stop();
@@ -57,18 +58,4 @@ async function openSource(file: string): Promise<Source> {
       await handle.close();
     },
   };
-}
-
-async function startBar(
-  total: number,
-): Promise<{ update: (value: number, payload: object) => void; stop: () => void }> {
-  const { SingleBar } = await import('cli-progress');
-  const bar = new SingleBar({
-    format: '{bar} {percentage}% | {rows} rows | {eta_formatted} left',
-    clearOnComplete: true,
-    hideCursor: true,
-    stream: process.stderr,
-  });
-  bar.start(total, 0, { rows: 0 });
-  return bar;
 }

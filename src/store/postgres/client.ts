@@ -70,6 +70,11 @@ export function poolConfig(address: DatabaseAddress, statementTimeoutMs: number)
   };
 }
 
+/** What the driver is told of a connection whose statements may take as long as they take. */
+export function patientConfig(address: DatabaseAddress): ClientConfig {
+  return { ...clientConfig(address), types: numbers, connectionTimeoutMillis: connectTimeoutMs };
+}
+
 /** A query that may take as long as it takes. */
 export function unlimited(text: string): QueryConfig {
   const query: QueryConfig & { query_timeout: number } = { text, query_timeout: longestTimerMs };

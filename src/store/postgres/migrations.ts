@@ -120,24 +120,54 @@ function refuseNewer(present: Applied | null, steps: readonly Migration[]): void
   );
 }
 
+/** A transaction under way. */
+type Session = Asking & { execute: (text: string) => Promise<void> };
+
 async function takeSteps(connection: Connection, steps: readonly Migration[]): Promise<void> {
-  const { names } = connection;
   await connection.begin(null, []);
-  await connection.execute(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`);
-  await connection.execute(advisory(names, 'migration').text);
-  await connection.execute(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+  const session: Session = {
+    names: connection.names,
+    query: connection.query,
+    execute: (text) => connection.execute(text),
+  };
+  await takeTurn(session);
   // Another copy may have taken them meanwhile.
-  const { query } = connection;
-  const present = await appliedIn(connection);
+  const present = await appliedIn(session);
   refuseNewer(present, steps);
-  if (present === null) await connection.execute(await beginnings(names, query));
-  for (const { sql, minimum } of steps.slice(present?.applied ?? 0)) {
-    await connection.execute(sql.replaceAll('latchkey.', `${names.schema}.`));
-    await connection.execute(
-      `UPDATE ${names.of('latchkey_schema')} SET applied = applied + 1, minimum = ${minimum}`,
+  await takeFrom(session, present, steps);
+  await connection.commit();
+}
+
+/** Makes the tables in a transaction under way. Throws `PostgresRefused` where the schema holds anything. */
+export async function makeTables(session: Session): Promise<void> {
+  await examineServer(session);
+  await takeTurn(session);
+  if ((await appliedIn(session)) !== null) {
+    throw new PostgresRefused(
+      `an authority is in the schema ${session.names.schema} already: choose another by store.postgres.schema, or drop it if nothing in it is needed.`,
+      { isConfigured: true },
     );
   }
-  await connection.commit();
+  await takeFrom(session, null, migrations);
+}
+
+/** Waits until nobody else makes or changes the tables. */
+async function takeTurn({ names, execute }: Session): Promise<void> {
+  await execute('SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0');
+  await execute(advisory(names, 'migration').text);
+  await execute(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+}
+
+async function takeFrom(
+  { names, query, execute }: Session,
+  present: Applied | null,
+  steps: readonly Migration[],
+): Promise<void> {
+  if (present === null) await execute(await beginnings(names, query));
+  for (const { sql, minimum } of steps.slice(present?.applied ?? 0)) {
+    await execute(sql.replaceAll('latchkey.', `${names.schema}.`));
+    await execute(`UPDATE ${names.of('latchkey_schema')} SET applied = applied + 1, minimum = ${minimum}`);
+  }
 }
 
 /** The table that counts the steps. A schema that is there is not made: it would need a right on the database. */

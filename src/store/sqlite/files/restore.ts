@@ -24,8 +24,8 @@ export interface Draft extends Disposable {
 }
 
 /**
- * Copies a backup into a state directory, which must be held. Throws `DatabaseRefused` when the file is no
- * sound database of ours; the backup itself is only read.
+ * Copies a database into a directory that nobody else uses: a state directory that is held, or one of its own. Throws
+ * `DatabaseRefused` when the file is no sound database of ours; it is only read.
  */
 export function draftFrom(backup: string, directory: string): Draft {
   if (!findDatabase(backup)) throw new DatabaseRefused(backup, 'there is no such file.');
@@ -66,7 +66,7 @@ export function putInPlace({ path: draft }: Draft, directory: string): string | 
 }
 
 function copyPrivately(from: string, to: string): void {
-  copyFileSync(from, to, constants.COPYFILE_EXCL);
+  copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   chmodSync(to, 0o600);
 }
 

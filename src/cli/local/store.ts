@@ -1,0 +1,74 @@
+import { formatFault } from '../../config/fault.ts';
+import { loadConfiguration } from '../../config/load.ts';
+import { type Command, defineCommand, textOption } from '../command.ts';
+import { reportFaults, toLoadOptions } from '../configuration.ts';
+import { exitCode } from '../exit-code.ts';
+import { hintFor } from '../hint.ts';
+import { startProgress } from '../screen/progress.ts';
+
+/** `store move`: from the state directory, which no daemon may be using, or from a backup, to PostgreSQL. */
+export const moveStoreCommand: Command = defineCommand(
+  (syntax) =>
+    syntax
+      .option('from', textOption('A backup to be moved instead of what is in the state directory', 'file'))
+      .option(
+        'to-file',
+        textOption('A file with the URL of the database; default: what is configured', 'file'),
+      )
+      .example(
+        'latchkey store move --config /etc/latchkey/config.yaml',
+        'to the database that the file names by store.postgres',
+      )
+      .example(
+        'latchkey store move --from latchkey-2026-02-22.db --to-file ./trial-database',
+        'to try it, while the daemon goes on',
+      ),
+  async (args, output) => {
+    const flags = args.toFile === undefined ? {} : { store: { postgres: { url_file: args.toFile } } };
+    const loaded = loadConfiguration(toLoadOptions(args, flags));
+    if (!loaded.ok) return reportFaults(loaded.faults, output);
+    const { configuration, warnings } = loaded;
+    const { postgres } = configuration.store;
+    if (postgres === null) {
+      const text =
+        'is missing: it names the database, or a file with its URL does that is given by --to-file';
+      return reportFaults([{ key: 'store.postgres', text, origin: 'default' }], output);
+    }
+    if (warnings.length > 0) output.complain(warnings.map((warning) => `latchkey: ${formatFault(warning)}`));
+    const { moveStore } = await import('../../daemon/move-store.ts');
+    const bar = await startProgress(1);
+    const moved = await moveStore({
+      configuration,
+      postgres,
+      backup: args.from ?? null,
+      onProgress: ({ table, isCheck, done, total }) => {
+        bar?.setTotal(total);
+        bar?.update(done, isCheck ? `checking ${table}` : table);
+      },
+    });
+    bar?.stop();
+    if (!moved.ok) {
+      output.complain([`latchkey: ${moved.reason}`, 'Nothing was changed.']);
+      return moved.isConfigured ? exitCode.configuration : exitCode.failed;
+    }
+    const { from, instance, tables } = moved;
+    if (args.json) {
+      output.printJson({ from, schema: postgres.schema, instance, tables: Object.fromEntries(tables) });
+      return exitCode.done;
+    }
+    const counts = [...tables]
+      .filter(([, { rows }]) => rows > 0)
+      .map(([name, { rows }]) => `${rows} ${name}`);
+    output.print(
+      [
+        `${from} is moved to the schema ${postgres.schema}, as the instance ${instance}.`,
+        `Read back, and equal by count and SHA-256: ${counts.join(', ')}`,
+        args.from === undefined
+          ? 'It is left as it was. Put it away: started again, it would go its own way.'
+          : 'The backup is left as it was. What happened after it is not in the database.',
+        `Start a copy of the authority there: ${hintFor(args)('serve')}`,
+      ].join('\n'),
+    );
+    return exitCode.done;
+  },
+);

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import type { Configuration } from '../config/configuration.ts';
+import { parseDatabaseUrl } from '../config/database-url.ts';
+import type { DatabaseAddress } from '../store/postgres/client.ts';
+import type { DatabaseSettings } from '../store/postgres/database.ts';
+
+/** The part of a configuration that names a database. */
+export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
+
+/** What is configured of a database, as its store takes it. Throws where `ca_file` cannot be read. */
+export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
+  const { url, schema, pool, statementTimeoutMs } = postgres;
+  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs };
+}
+
+/** Where one of its URLs leads to. */
+export function addressOf(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
+  const location = parseDatabaseUrl(url.reveal());
+  if (location === null) throw new Error('the configuration was read with a URL that cannot be');
+  const { isSecure, ...at } = location;
+  const ca = caFile === null ? null : readFileSync(caFile, 'utf8');
+  return { ...at, tls: isSecure ? { ca } : null };
+}

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Configuration } from '../config/configuration.ts';
+import { roleOf } from '../service/lifecycle/role.ts';
+import type { Contents } from '../store/move/digest.ts';
+import { move, MoveUnequal, type Progress } from '../store/move/move.ts';
+import { openSource } from '../store/move/source.ts';
+import { MoveInDoubt } from '../store/move/target.ts';
+import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
+import { openReading } from '../store/sqlite/connection.ts';
+import { DatabaseRefused } from '../store/sqlite/faults.ts';
+import { findDatabase } from '../store/sqlite/files/database-file.ts';
+import { takeDirectory } from '../store/sqlite/files/open.ts';
+import { draftFrom } from '../store/sqlite/files/restore.ts';
+import { databaseIn } from '../store/sqlite/files/state-directory.ts';
+import { databaseSettings, type PostgresSettings } from './database-settings.ts';
+import { isStoreRefusal, makeOwn } from './restore.ts';
+import { onEndingSignal } from './system/ending-signal.ts';
+
+export type StoreMove = {
+  configuration: Configuration;
+  postgres: PostgresSettings;
+  /** A backup to be moved; null: what is in the state directory. */
+  backup: string | null;
+  onProgress: (progress: Progress) => void;
+};
+
+/** What each table contains now, on both sides alike, or why nothing was moved; `isConfigured`: the configuration is wrong. */
+export type Moving =
+  | { ok: true; from: string; instance: string; tables: ReadonlyMap<string, Contents> }
+  | { ok: false; reason: string; isConfigured: boolean };
+
+/** A signal has ended it. */
+class Stopped extends Error {}
+
+/**
+ * Copies an authority from SQLite to an empty schema of PostgreSQL. What it is copied from is read only: a draft of it
+ * is brought to the present schema. A backup becomes an instance of its own, as it does when it is restored; what a
+ * state directory holds stays the one that its agents know.
+ */
+export async function moveStore(given: StoreMove): Promise<Moving> {
+  const stopping = new AbortController();
+  const stopListening = onEndingSignal((signal) =>
+    stopping.abort(new Stopped(`It was stopped (${signal}).`)),
+  );
+  try {
+    return { ok: true, ...(await moveFromDraft(given, stopping.signal)) };
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === null) throw error;
+    return { ok: false, reason, isConfigured: error instanceof PostgresRefused && error.isConfigured };
+  } finally {
+    stopListening();
+  }
+}
+
+async function moveFromDraft(
+  { configuration: { stateDir }, postgres, backup, onProgress }: StoreMove,
+  signal: AbortSignal,
+): Promise<Omit<Extract<Moving, { ok: true }>, 'ok'>> {
+  using stack = new DisposableStack();
+  const from = backup ?? databaseIn(stateDir);
+  if (!findDatabase(from)) throw new DatabaseRefused(from, 'there is no such file.');
+  // A daemon may go on while a backup of it is moved, to try it.
+  const directory = backup === null ? stateDir : ownDirectory(stack);
+  if (backup === null) stack.use(takeDirectory(stateDir));
+  const { path } = stack.use(draftFrom(from, directory));
+  if (backup !== null) await makeOwn(path);
+  const instance = instanceIn(path, from);
+  const source = stack.use(openSource(path));
+  const { address, schema } = databaseSettings(postgres);
+  return { from, instance, tables: await move({ source, address, schema, onProgress, signal }) };
+}
+
+/** A directory for this user alone, which is removed at the end. */
+function ownDirectory(stack: DisposableStack): string {
+  const path = mkdtempSync(join(tmpdir(), 'latchkey-move-'));
+  stack.defer(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** The instance of an authority's store; throws `DatabaseRefused` where it is none. */
+function instanceIn(path: string, from: string): string {
+  using connection = openReading(path);
+  const instance = connection.reader.settings.get('instance');
+  const role = roleOf(connection.reader);
+  if (role === 'agent') throw new DatabaseRefused(from, "it is an agent's, which is always of one process.");
+  if (role === null || instance === null)
+    throw new DatabaseRefused(from, 'no authority was ever started on it.');
+  return instance;
+}
+
+/** What a person is told of an error; null: it is a fault of this program. */
+function reasonOf(error: unknown): string | null {
+  if (error instanceof MoveInDoubt) {
+    return `It is not known whether it was done: ${error.message}. Run it again: where it was done, the schema is refused.`;
+  }
+  const isExpected =
+    error instanceof Stopped ||
+    error instanceof PostgresRefused ||
+    error instanceof PostgresAway ||
+    error instanceof MoveUnequal ||
+    isStoreRefusal(error);
+  return isExpected ? error.message : null;
+}

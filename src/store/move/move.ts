@@ -1,0 +1,117 @@
+import type { DatabaseAddress } from '../postgres/client.ts';
+import { copyText } from './copy-text.ts';
+import { ContentsSum, type Contents } from './digest.ts';
+import type { Source } from './source.ts';
+import { movedTables, type MovedTable } from './tables.ts';
+import { Target } from './target.ts';
+
+/** What was read back is not what was to be copied; nothing was changed. */
+export class MoveUnequal extends Error {
+  constructor(name: string, { source, target }: Record<'source' | 'target', Contents>) {
+    super(
+      `What was read back of the table ${name} is not what the store has (${target.rows} of ${source.rows} rows, SHA-256 ${target.sha256.slice(0, 12)} and ${source.sha256.slice(0, 12)}).`,
+    );
+    this.name = 'MoveUnequal';
+  }
+}
+
+/** How far a move is: of each row once when it is copied, and once when it is read back. */
+export type Progress = { table: string; isCheck: boolean; done: number; total: number };
+
+export type Move = {
+  source: Source;
+  address: DatabaseAddress;
+  schema: string;
+  onProgress: (progress: Progress) => void;
+  /** Ends it before all is done: nothing is left of it. */
+  signal: AbortSignal;
+};
+
+/** So many rows go over together, and are then told. */
+const rowsTogether = 1_000;
+
+/**
+ * Copies an authority from a store of SQLite into an empty schema, in one transaction, and reads each table back
+ * before that ends. Gives what each contains. Throws `PostgresRefused`, `MoveUnequal`, `MoveInDoubt`, the reason of
+ * the signal, or the error of the database.
+ */
+export async function move(given: Move): Promise<ReadonlyMap<string, Contents>> {
+  const { source, address, schema } = given;
+  await using target = await Target.open(address, schema);
+  const counts = new Map(movedTables.map((table) => [table, source.count(table)]));
+  const telling = new Telling(given, 2 * [...counts.values()].reduce((sum, count) => sum + count, 0));
+  const sent = new Map<MovedTable, Contents>();
+  for (const table of movedTables) {
+    const sum = new ContentsSum();
+    await target.copy(table, linesOf(table, source, { sum, telling }));
+    const contents = sum.end();
+    const rows = counts.get(table) ?? 0;
+    if (contents.rows !== rows)
+      throw new Error(`${contents.rows} of ${rows} rows of ${table.name} were read`);
+    sent.set(table, contents);
+  }
+  await target.goOnBehind({
+    coupon: source.lastNumber('coupon'),
+    audit: source.lastNumber('audit'),
+    redemption: source.lastNumber('redemption'),
+  });
+  for (const [table, contents] of sent) await compare(table, contents, { target, telling });
+  await target.commit(movedTables);
+  return new Map([...sent].map(([{ name }, contents]) => [name, contents]));
+}
+
+async function compare(
+  table: MovedTable,
+  source: Contents,
+  { target, telling }: { target: Target; telling: Telling },
+): Promise<void> {
+  const sum = new ContentsSum();
+  let rows = 0;
+  for await (const row of target.rows(table)) {
+    sum.add(row);
+    rows += 1;
+    if (rows % rowsTogether === 0) telling.add(table, rowsTogether, true);
+  }
+  telling.add(table, rows % rowsTogether, true);
+  const stored = sum.end();
+  if (stored.rows === source.rows && stored.sha256 === source.sha256) return;
+  throw new MoveUnequal(table.name, { source, target: stored });
+}
+
+/** The rows of a table as text for COPY, some at a time. What they add up to is of the rows, not of the text. */
+function* linesOf(
+  table: MovedTable,
+  source: Source,
+  { sum, telling }: { sum: ContentsSum; telling: Telling },
+): Generator<string> {
+  const toLine = copyText(table);
+  let lines: string[] = [];
+  for (const row of source.rows(table)) {
+    sum.add(row);
+    lines.push(toLine(row));
+    if (lines.length < rowsTogether) continue;
+    telling.add(table, lines.length, false);
+    yield lines.join('');
+    lines = [];
+  }
+  telling.add(table, lines.length, false);
+  if (lines.length > 0) yield lines.join('');
+}
+
+/** Counts what is done, and ends the move when it is to end. */
+class Telling {
+  readonly #given: Move;
+  readonly #total: number;
+  #done = 0;
+
+  constructor(given: Move, total: number) {
+    this.#given = given;
+    this.#total = total;
+  }
+
+  add({ name }: MovedTable, rows: number, isCheck: boolean): void {
+    this.#given.signal.throwIfAborted();
+    this.#done += rows;
+    this.#given.onProgress({ table: name, isCheck, done: this.#done, total: this.#total });
+  }
+}

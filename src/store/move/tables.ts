@@ -1,0 +1,86 @@
+import { adminTokenId } from '../../domain/principal.ts';
+
+/**
+ * A table that is of the same name on both engines. Its rows are compared as SQLite has them: text, numbers and null,
+ * truth values as 0 and 1.
+ */
+export type MovedTable = {
+  readonly name: string;
+  /** The first of them are its primary key, by which its rows are in order. */
+  readonly columns: readonly string[];
+  readonly keyLength: number;
+  readonly truths: readonly string[];
+  /** What SQLite gives for columns that it does not have. */
+  readonly computed: Readonly<Record<string, string>>;
+  /** What of it goes over. */
+  readonly where: string;
+};
+
+type Details = Partial<Pick<MovedTable, 'keyLength' | 'computed' | 'where'>> & { truths?: string };
+
+function table(name: string, columns: string, { truths = '', ...details }: Details = {}): MovedTable {
+  const base = { keyLength: 1, computed: {}, where: 'true' };
+  return { name, columns: columns.split(' '), truths: truths.split(' '), ...base, ...details };
+}
+
+/** How many changes of a license key an authority tells of: SQLite trims the others by and by, PostgreSQL at once. */
+const changesKept = 1_000;
+
+const lastChange = (licenseKey: string): string =>
+  `coalesce((SELECT max(number) FROM license_history AS kept WHERE kept.license_key = ${licenseKey}), 0)`;
+
+/**
+ * What is the authority's own, whichever process serves it. The rest tells of a process: the place of its state
+ * directory, its steady clock, its `admin.token`.
+ */
+const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_unconfirmed'];
+
+/** Every table of an authority that has rows of its own, each behind those that it refers to. */
+export const movedTables: readonly MovedTable[] = [
+  table('account', 'account_id name key_digest created_at'),
+  table('product', 'product_key account_id name recurring secret_digest created_at archived_at', {
+    truths: 'recurring',
+  }),
+  table('collection', 'collection_id account_id name'),
+  table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
+  table('license', 'license_key product_key buyer_email uses enabled created_at changes', {
+    truths: 'enabled',
+    computed: { changes: lastChange('license.license_key') },
+  }),
+  table('purchase', 'purchase_id license_key created_at refunded_at'),
+  table(
+    'coupon',
+    'id account_id code folded_code scope product_key collection_id percent_off amount_off start_at end_at minimum_purchase_amount usage_limit notes',
+  ),
+  table('token', 'token_id digest scopes product_key account_id label created_at last_used_at expires_at', {
+    where: `token_id <> '${adminTokenId}'`,
+  }),
+  table('old_credential', 'kind id digest until', { keyLength: 2 }),
+  table('redemption', 'id account_id order_id coupon_id cart quote redeemed_at'),
+  table('redemption_count', 'account_id coupon_id count', { keyLength: 2 }),
+  table(
+    'license_history',
+    'license_key number at change credential uses_before enabled_before uses_after enabled_after',
+    {
+      keyLength: 2,
+      truths: 'enabled_before enabled_after',
+      where: `number > ${lastChange('license_history.license_key')} - ${changesKept}`,
+    },
+  ),
+  table('idempotency', 'credential key fingerprint value at unchanged', {
+    keyLength: 2,
+    truths: 'unchanged',
+  }),
+  table('setting', 'name value', { where: `name IN ('${settings.join("', '")}')` }),
+  table('audit', 'id at actor act subject detail'),
+];
+
+/**
+ * Where numbers go on: what SQLite says was given last, or 0. Those of redemptions are given again there once they
+ * are free.
+ */
+export const lastNumbers: Readonly<Record<'coupon' | 'audit' | 'redemption', string>> = {
+  coupon: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'coupon'`,
+  audit: `SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'audit'`,
+  redemption: 'SELECT coalesce(max(id), 0) AS last FROM redemption',
+};

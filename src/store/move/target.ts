@@ -1,0 +1,135 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Client } from 'pg';
+import { from } from 'pg-copy-streams';
+import { patientConfig, placeOf, type DatabaseAddress } from '../postgres/client.ts';
+import { isSurelyUndone, sqlState } from '../postgres/faults.ts';
+import { makeTables } from '../postgres/migrations.ts';
+import { namesIn, type Names } from '../postgres/names.ts';
+import { PostgresAway, refusalOf } from '../postgres/refusal.ts';
+import type { Value } from './source.ts';
+import type { MovedTable } from './tables.ts';
+
+/** The answer to the last step of a move was lost: it was done, or nothing was. */
+export class MoveInDoubt extends Error {
+  constructor(cause: unknown) {
+    super('the answer of the database to the last step was lost', { cause });
+    this.name = 'MoveInDoubt';
+  }
+}
+
+/** A pooler may lose what is set outside a transaction. */
+const beginning = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+  SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL synchronous_commit = on`;
+
+/** So many rows are asked for at once. */
+const rowsAtOnce = 5_000;
+
+/** A schema that is filled in one transaction, by a connection of its own; disposed of before `commit`, nothing is in it. */
+export class Target implements AsyncDisposable {
+  readonly #client: Client;
+  readonly #names: Names;
+  readonly #place: string;
+  #isLost = false;
+
+  private constructor(address: DatabaseAddress, schema: string) {
+    const client = new Client(patientConfig(address));
+    this.#client = client;
+    this.#names = namesIn(schema);
+    this.#place = placeOf(address);
+    client.on('error', () => {
+      this.#isLost = true;
+    });
+  }
+
+  /** Begins the transaction, and makes the tables in it. Throws `PostgresRefused` where there is something already. */
+  static async open(address: DatabaseAddress, schema: string): Promise<Target> {
+    const target = new Target(address, schema);
+    try {
+      await target.#begin();
+      return target;
+    } catch (error) {
+      await target[Symbol.asyncDispose]();
+      throw target.#faultOf(error);
+    }
+  }
+
+  /** Writes lines of the text format of COPY into a table. */
+  async copy({ name, columns }: MovedTable, lines: AsyncIterable<string> | Iterable<string>): Promise<void> {
+    // Nobody else sees the table before the commit: its rows need not be looked at again for that.
+    const text = `COPY ${this.#names.of(name)} (${columns.join(', ')}) FROM STDIN (FREEZE)`;
+    try {
+      await pipeline(Readable.from(lines, { objectMode: false }), this.#client.query(from(text)));
+    } catch (error) {
+      // It may as well be an error of the lines.
+      throw this.#isLost || sqlState(error) !== null ? this.#faultOf(error) : error;
+    }
+  }
+
+  /** What is stored of a table, in the order of its key. */
+  async *rows({ name, columns, truths, keyLength }: MovedTable): AsyncGenerator<readonly Value[]> {
+    const selected = columns.map((column) => (truths.includes(column) ? `${column}::integer` : column));
+    const by = columns.slice(0, keyLength).join(', ');
+    await this.#query(
+      `DECLARE moved NO SCROLL CURSOR FOR SELECT ${selected.join(', ')} FROM ${this.#names.of(name)} ORDER BY ${by}`,
+    );
+    for (;;) {
+      const rows = await this.#query<Value>(`FETCH ${rowsAtOnce} FROM moved`);
+      yield* rows;
+      if (rows.length < rowsAtOnce) break;
+    }
+    await this.#query('CLOSE moved');
+  }
+
+  /** Lets the numbers of coupons, and of the rows of a table, go on behind these. */
+  async goOnBehind({
+    coupon,
+    ...identities
+  }: Record<'coupon' | 'audit' | 'redemption', number>): Promise<void> {
+    await this.#query(`UPDATE ${this.#names.couponNumber} SET last = $1`, [coupon]);
+    for (const [name, last] of Object.entries(identities)) {
+      const text = `SELECT setval(pg_get_serial_sequence($1, 'id'), greatest($2, 1), $2 > 0)`;
+      await this.#query(text, [this.#names.of(name), last]);
+    }
+  }
+
+  /** Throws `MoveInDoubt` where nobody can tell whether it was done. */
+  async commit(tables: readonly MovedTable[]): Promise<void> {
+    // Without figures of what is in them, the first queries would be planned for empty tables.
+    await this.#query(`ANALYZE ${tables.map(({ name }) => this.#names.of(name)).join(', ')}`);
+    try {
+      await this.#client.query('COMMIT');
+    } catch (error) {
+      throw isSurelyUndone(error) ? this.#faultOf(error) : new MoveInDoubt(error);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#client.end().catch(() => undefined);
+  }
+
+  async #begin(): Promise<void> {
+    const client = this.#client;
+    await client.connect();
+    await client.query(beginning);
+    await makeTables({
+      names: this.#names,
+      query: async (text, values) => (await client.query(text, [...(values ?? [])])).rows,
+      execute: async (text) => void (await client.query(text)),
+    });
+  }
+
+  #faultOf(error: unknown): Error {
+    const at = { names: this.#names, place: this.#place };
+    return refusalOf(error, at) ?? new PostgresAway(this.#place, error);
+  }
+
+  async #query<Cell>(text: string, values: readonly (string | number)[] = []): Promise<Cell[][]> {
+    try {
+      const { rows } = await this.#client.query<Cell[]>({ text, values: [...values], rowMode: 'array' });
+      return rows;
+    } catch (error) {
+      throw this.#faultOf(error);
+    }
+  }
+}

@@ -1,0 +1,291 @@
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDaemon } from '../../src/daemon/start.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { backUp } from '../../src/store/sqlite/files/backup.ts';
+import { Database } from '../../src/store/postgres/database.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
+import { givenShop, readEverything, repeatWrites, type Caller, type Shop } from '../support/moved-shop.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { silent } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+describe.skipIf(!hasPostgres)('latchkey store move', () => {
+  let server: PostgresServer;
+  let made = 0;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  function urlOf(user = 'owner', password = 'secret'): string {
+    const { host, port, database } = server.address;
+    return `postgres://${user}:${password}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`;
+  }
+
+  /** A machine with an authority: its directory, and configurations with and without the database. */
+  interface Machine extends AsyncDisposable {
+    readonly directory: string;
+    readonly stateDir: string;
+    readonly schema: string;
+    /** Runs the daemon for as long as `work` takes. */
+    during<Value>(store: 'sqlite' | 'postgres', work: (call: Caller) => Promise<Value>): Promise<Value>;
+    move(...argv: string[]): Promise<Outcome>;
+    query(text: string): Promise<readonly Record<string, unknown>[]>;
+  }
+
+  async function machine(settings: { url?: string; schema?: string } = {}): Promise<Machine> {
+    const owned = new AsyncDisposableStack();
+    const directory = owned.use(temporaryDirectory()).path;
+    made += 1;
+    const schema = settings.schema ?? `moved_${made}`;
+    const stateDir = join(directory, 'state');
+    const store = { postgres: { url: settings.url ?? urlOf(), schema, pool: 4 } };
+    const config = join(directory, 'config.yaml');
+    writeFileSync(config, JSON.stringify({ state_dir: stateDir, store }), { mode: 0o600 });
+    const database = owned.use(new Database(server.settings({ schema })));
+    return {
+      directory,
+      stateDir,
+      schema,
+      async during(engine, work) {
+        const tree = { state_dir: stateDir, listen: { tcp: '127.0.0.1:0', socket: false as const } };
+        const configuration = embeddedConfiguration(engine === 'sqlite' ? tree : { ...tree, store });
+        const daemon = await startDaemon(configuration, { log: silent });
+        try {
+          return await work(callerOf(daemon.addresses.tcp ?? '', stateDir));
+        } finally {
+          await daemon.stop();
+        }
+      },
+      move: (...argv) => latchkey('store', 'move', '--config', config, ...argv),
+      query: (text) => database.query(text),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
+  }
+
+  function callerOf(address: string, stateDir: string): Caller {
+    return async (method, path, { body, key, headers } = {}) => {
+      const token = readFileSync(join(stateDir, 'admin.token'), 'utf8').trim();
+      const answer = await fetch(`${address}${path}`, {
+        method,
+        headers: {
+          ...(headers ?? { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(key !== undefined && { 'idempotency-key': key }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, headers: answer.headers, text };
+    };
+  }
+
+  /** Every file of a directory, byte for byte. */
+  function bytesOf(directory: string): Record<string, string> {
+    return Object.fromEntries(
+      readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), 'base64')]),
+    );
+  }
+
+  test('a copy answers on PostgreSQL what the authority answered on SQLite, and goes on', async () => {
+    await using place = await machine();
+    const { shop, before } = await place.during('sqlite', async (call) => {
+      const made_: Shop = await givenShop(call);
+      return { shop: made_, before: await readEverything(call, made_) };
+    });
+    const source = bytesOf(place.stateDir);
+    const moved = await place.move('--json');
+    expect(moved).toMatchObject({ code: 0, err: '' });
+    expect(bytesOf(place.stateDir)).toEqual(source);
+    const { tables } = JSON.parse(moved.out) as { tables: Record<string, { rows: number; sha256: string }> };
+    for (const [name, { rows, sha256 }] of Object.entries(tables)) {
+      expect([name, rows > 0, sha256.length]).toEqual([name, true, 64]);
+    }
+    const after = await place.during('postgres', async (call) => {
+      const everything = await readEverything(call, shop);
+      expect(await repeatWrites(call, shop)).toEqual(shop.writes.map(({ answered }) => answered));
+      expect(await readEverything(call, shop)).toEqual(everything);
+      const coupon = await call('POST', '/api/v2/coupons', {
+        body: { code: 'LATER', coupon_type: 'multi', amount_off: 5 },
+      });
+      expect(JSON.parse(coupon.text)).toMatchObject({ data: { id: shop.lastCouponId + 1 } });
+      const used = await call('PUT', '/api/v2/license/usage', { body: { license_key: shop.licenseKeys[0] } });
+      expect(used.status).toBe(200);
+      return everything;
+    });
+    expect(Object.keys(after).length).toBeGreaterThan(100);
+    expect(after).toEqual(before);
+  });
+
+  test('takes every table that an authority has, and leaves out only what is made anew', async () => {
+    await using place = await machine();
+    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    const moved = await place.move('--json');
+    const { tables } = JSON.parse(moved.out) as { tables: object };
+    const rows = await place.query(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = '${place.schema}'`,
+    );
+    const derived = ['latchkey_schema', 'coupon_number'];
+    expect([...Object.keys(tables), ...derived].toSorted()).toEqual(
+      rows.map(({ name }) => String(name)).toSorted(),
+    );
+    using source = new DatabaseSync(join(place.stateDir, 'latchkey.db'), { readOnly: true });
+    const columns = (await place.query(
+      `SELECT table_name AS name, string_agg(column_name, ' ' ORDER BY column_name) AS columns
+       FROM information_schema.columns WHERE table_schema = '${place.schema}' GROUP BY 1`,
+    )) as { name: string; columns: string }[];
+    for (const { name, columns: names } of columns.filter((each) => each.name in tables)) {
+      const here = source.prepare(`SELECT name FROM pragma_table_info(?)`).all(name);
+      const expected = [
+        ...here.map((column) => String(column['name'])),
+        ...(name === 'license' ? ['changes'] : []),
+      ];
+      expect([name, names]).toEqual([name, expected.toSorted().join(' ')]);
+    }
+  });
+
+  test('a backup goes over while the daemon runs, as an instance of its own', async () => {
+    await using place = await machine();
+    const backup = join(place.directory, 'backup.db');
+    const instance = await place.during('sqlite', async (call) => {
+      await givenShop(call);
+      const health = await call('GET', '/livez');
+      backUp(join(place.stateDir, 'latchkey.db'), backup);
+      const bytes = readFileSync(backup);
+      const moved = await place.move('--from', backup);
+      expect(moved).toMatchObject({ code: 0, err: '' });
+      expect(moved.out).toContain('The backup is left as it was.');
+      expect(readFileSync(backup).equals(bytes)).toBe(true);
+      return health.headers.get('latchkey-instance');
+    });
+    await place.during('postgres', async (call) => {
+      const own = (await call('GET', '/livez')).headers.get('latchkey-instance');
+      expect(own).not.toBe(instance);
+    });
+  });
+
+  test('what a daemon that was killed had written last goes over too', async () => {
+    await using place = await machine();
+    await place.during('sqlite', async (call) => {
+      await givenShop(call);
+      const killed = join(place.directory, 'killed');
+      cpSync(place.stateDir, killed, { recursive: true });
+      expect(readdirSync(killed)).toContain('latchkey.db-wal');
+      const moved = await place.move('--state-dir', killed, '--json');
+      expect(moved).toMatchObject({ code: 0, err: '' });
+      expect(JSON.parse(moved.out)).toMatchObject({
+        tables: { audit: { rows: expect.any(Number) as number } },
+      });
+    });
+    expect(await place.query(`SELECT count(*) AS count FROM "${place.schema}".license`)).not.toEqual([
+      { count: 0 },
+    ]);
+  });
+
+  test('is refused in one line, and changes nothing', async () => {
+    await using place = await machine();
+    await using owner = new Database(server.settings());
+    await owner.query(`CREATE ROLE visitor LOGIN PASSWORD 'secret'`);
+    await owner.query('CREATE SCHEMA till');
+    await owner.query('CREATE TABLE till.cart (id bigint)');
+    const refused = async (outcome: Promise<Outcome>, text: string, code = 1): Promise<void> => {
+      const { err, out, code: found } = await outcome;
+      expect({ err, out, code: found }).toEqual({
+        err: expect.stringContaining(text) as string,
+        out: '',
+        code,
+      });
+      expect(err.replace('Nothing was changed.\n', '').trimEnd().split('\n')).toHaveLength(1);
+    };
+    await refused(place.move(), 'latchkey.db is refused: there is no such file.');
+    await place.during('sqlite', async (call) => {
+      await givenShop(call);
+      await refused(place.move(), 'Another process is using the state directory');
+    });
+    const source = bytesOf(place.stateDir);
+    const file = (name: string, text: string): string => {
+      writeFileSync(join(place.directory, name), text, { mode: 0o600 });
+      return join(place.directory, name);
+    };
+    await refused(place.move('--from', file('text', 'no database')), 'it is not an SQLite database.');
+    const newer = file('newer.db', '');
+    writeFileSync(newer, readFileSync(join(place.stateDir, 'latchkey.db')));
+    changeDatabase(newer, 'PRAGMA user_version = 99');
+    await refused(place.move('--from', newer), 'a newer Latchkey made it (schema 99');
+    const agents = file('agent.db', '');
+    writeFileSync(agents, readFileSync(join(place.stateDir, 'latchkey.db')));
+    changeDatabase(agents, `UPDATE setting SET value = 'agent' WHERE name = 'role'`);
+    await refused(place.move('--from', agents), "it is an agent's");
+
+    await using guest = await machine({ url: urlOf('visitor') });
+    cpSync(place.stateDir, guest.stateDir, { recursive: true });
+    await refused(guest.move(), 'its role has no right to make or use the schema');
+    await using stranger = await machine({ url: urlOf('owner', 'wrong') });
+    cpSync(place.stateDir, stranger.stateDir, { recursive: true });
+    await refused(stranger.move(), 'password authentication failed for user "owner"', 78);
+    await using till = await machine({ schema: 'till' });
+    cpSync(place.stateDir, till.stateDir, { recursive: true });
+    await refused(till.move(), 'the schema "till" holds something else', 78);
+    const nobody = file('nobody', 'postgres://owner:secret@127.0.0.1:1/postgres?sslmode=disable');
+    await using away = await machine();
+    writeFileSync(join(away.directory, 'config.yaml'), JSON.stringify({ state_dir: place.stateDir }));
+    await refused(away.move(), 'store.postgres: is missing', 78);
+    await refused(away.move('--to-file', nobody), '127.0.0.1:1 cannot be used: connect ECONNREFUSED');
+    await refused(away.move('--to-file', file('nonsense', 'db.example')), 'must be postgres://', 78);
+    expect(bytesOf(place.stateDir)).toEqual(source);
+
+    expect((await place.move()).code).toBe(0);
+    await refused(place.move(), `an authority is in the schema "${place.schema}" already`, 78);
+  });
+
+  test.each([
+    [
+      'what was stored is not what was sent',
+      'NEW.uses := NEW.uses + 1',
+      /What was read back of the table license/,
+    ],
+    [
+      'the connection is lost',
+      'PERFORM pg_terminate_backend(pg_backend_pid())',
+      /The database at .* cannot be used: /,
+    ],
+  ])('leaves nothing behind where %s, and succeeds when it is run again', async (_, act, complaint) => {
+    await using place = await machine();
+    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    await using owner = new Database(server.settings());
+    // It acts on each license that is stored.
+    await owner.query(`CREATE OR REPLACE FUNCTION act_on_row() RETURNS trigger LANGUAGE plpgsql AS
+      $$BEGIN ${act}; RETURN NEW; END$$`);
+    await owner.query(`CREATE OR REPLACE FUNCTION act() RETURNS event_trigger LANGUAGE plpgsql AS $$
+      DECLARE made record;
+      BEGIN
+        FOR made IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
+          IF made.object_identity = '${place.schema}.license' THEN
+            CREATE OR REPLACE TRIGGER acting BEFORE INSERT ON ${place.schema}.license
+              FOR EACH ROW EXECUTE FUNCTION public.act_on_row();
+          END IF;
+        END LOOP;
+      END$$`);
+    await owner.query(
+      `CREATE EVENT TRIGGER acting ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION act()`,
+    );
+    try {
+      const { code, err } = await place.move();
+      expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(complaint) as string });
+      expect(await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = '${place.schema}'`)).toEqual([]);
+    } finally {
+      await owner.query('DROP EVENT TRIGGER acting');
+    }
+    expect((await place.move()).code).toBe(0);
+  });
+});
+
+function changeDatabase(path: string, sql: string): void {
+  using database = new DatabaseSync(path);
+  database.exec(sql);
+}
