@@ -29,7 +29,7 @@ export type StoreMove = {
 /** What each table contains now, on both sides alike, or why nothing was moved; `isConfigured`: the configuration is wrong. */
 export type Moving =
   | { ok: true; from: string; instance: string; tables: ReadonlyMap<string, Contents> }
-  | { ok: false; reason: string; isConfigured: boolean };
+  | { ok: false; lines: readonly string[]; isConfigured: boolean };
 
 /** A signal has ended it. */
 class Stopped extends Error {}
@@ -47,9 +47,17 @@ export async function moveStore(given: StoreMove): Promise<Moving> {
   try {
     return { ok: true, ...(await moveFromDraft(given, stopping.signal)) };
   } catch (error) {
-    const reason = reasonOf(error);
-    if (reason === null) throw error;
-    return { ok: false, reason, isConfigured: error instanceof PostgresRefused && error.isConfigured };
+    if (!isExpected(error)) throw error;
+    return {
+      ok: false,
+      lines: [
+        error.message,
+        error instanceof MoveInDoubt
+          ? 'Run it again: where it was done, the schema is refused.'
+          : 'Nothing was changed.',
+      ],
+      isConfigured: error instanceof PostgresRefused && error.isConfigured,
+    };
   } finally {
     stopListening();
   }
@@ -91,16 +99,14 @@ function instanceIn(path: string, from: string): string {
   return instance;
 }
 
-/** What a person is told of an error; null: it is a fault of this program. */
-function reasonOf(error: unknown): string | null {
-  if (error instanceof MoveInDoubt) {
-    return `It is not known whether it was done: ${error.message}. Run it again: where it was done, the schema is refused.`;
-  }
-  const isExpected =
+/** Whether an error is no fault of this program. */
+function isExpected(error: unknown): error is Error {
+  return (
     error instanceof Stopped ||
     error instanceof PostgresRefused ||
     error instanceof PostgresAway ||
     error instanceof MoveUnequal ||
-    isStoreRefusal(error);
-  return isExpected ? error.message : null;
+    error instanceof MoveInDoubt ||
+    isStoreRefusal(error)
+  );
 }

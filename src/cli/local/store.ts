@@ -48,7 +48,8 @@ export const moveStoreCommand: Command = defineCommand(
     });
     bar?.stop();
     if (!moved.ok) {
-      output.complain([`latchkey: ${moved.reason}`, 'Nothing was changed.']);
+      const [reason = '', ...rest] = moved.lines;
+      output.complain([`latchkey: ${reason}`, ...rest]);
       return moved.isConfigured ? exitCode.configuration : exitCode.failed;
     }
     const { from, instance, tables } = moved;

@@ -13,7 +13,9 @@ import type { MovedTable } from './tables.ts';
 /** The answer to the last step of a move was lost: it was done, or nothing was. */
 export class MoveInDoubt extends Error {
   constructor(cause: unknown) {
-    super('the answer of the database to the last step was lost', { cause });
+    super('It is not known whether it was done: the answer of the database to the last step was lost.', {
+      cause,
+    });
     this.name = 'MoveInDoubt';
   }
 }
