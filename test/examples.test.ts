@@ -214,11 +214,12 @@ const status: Status = {
 };
 
 test('the alerts and the scrape name metrics, labels and a route that exist', async () => {
-  using metrics = new Metrics({ role: 'agent', isSecure: true });
+  using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
   const text = await metrics.expose({
     status,
     freeBytes: 1,
     productKeys: ['p'],
+    database: { connections: 1, free: 1, waiting: 0, most: 1 },
   });
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
   const names = new Set(

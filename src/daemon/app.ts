@@ -7,6 +7,7 @@ import { Rates } from '../http/entry/request-rates.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/standing.ts';
+import type { DatabaseStanding } from './gauges.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
@@ -21,6 +22,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'>
     local: LocalStore | null;
     writer: StoreWriter;
     metrics: Metrics;
+    connections: (() => DatabaseStanding) | null;
     role: Role;
   };
 
@@ -74,6 +76,7 @@ export function appOf(parts: AppParts): App {
           status: await parts.status(),
           freeBytes: await freeBytesIn(current.configuration.stateDir),
           productKeys: role === 'agent' ? current.productKeys() : [],
+          database: parts.connections?.() ?? null,
         }),
       begin: () => metrics.begin(),
       countAnswer: (...answer) => metrics.countAnswer(...answer),

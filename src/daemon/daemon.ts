@@ -12,6 +12,7 @@ import { restoreAdvice } from '../store/sqlite/faults.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
 import { Backups } from './backups.ts';
+import type { DatabaseStanding } from './gauges.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
@@ -37,6 +38,8 @@ export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & 
   reader: AuthorityReader;
   /** Counts those of an authority. */
   licenses: StatusParts['licenses'];
+  /** Null: the store is on this machine. */
+  connections: (() => DatabaseStanding) | null;
   writer: StoreWriter;
   /** Null: the store is a database on another machine, which looks after itself. */
   local: LocalStore | null;

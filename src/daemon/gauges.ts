@@ -11,7 +11,12 @@ export type Standing = {
   freeBytes: number | null;
   /** The products that an agent is configured with; empty on an authority. */
   productKeys: readonly string[];
+  /** Null: the store is on this machine. */
+  database: DatabaseStanding | null;
 };
+
+/** The connections of this process to its database, free ones included, the most there may be, and who waits for one. */
+export type DatabaseStanding = { connections: number; free: number; waiting: number; most: number };
 
 export type Sample = { labels?: Record<string, string>; value: number };
 
@@ -74,6 +79,38 @@ export const certificateGauges: readonly GaugeDescription[] = [
   },
 ];
 
+const databaseStates = ['unavailable', 'slow', 'refused', 'full', 'read_only'] as const;
+
+/** The gauges of a copy of an authority on PostgreSQL. */
+export const databaseGauges: readonly GaugeDescription[] = [
+  {
+    name: 'database_state',
+    help: '1: the database is so for this copy (src/store/postgres/README.md, How the database stands).',
+    labels: ['state'],
+    read: ({ status: { storage } }) =>
+      databaseStates.map((state) => ({ labels: { state }, value: Number(storage === state) })),
+  },
+  {
+    name: 'database_connections',
+    help: 'Connections to the database.',
+    labels: ['state'],
+    read: ofDatabase(({ connections, free }) => [
+      { labels: { state: 'used' }, value: connections - free },
+      { labels: { state: 'free' }, value: free },
+    ]),
+  },
+  {
+    name: 'database_connections_limit',
+    help: 'The most connections that this copy may have (store.postgres.pool).',
+    read: ofDatabase(({ most }) => one(most)),
+  },
+  {
+    name: 'database_waiting',
+    help: 'Reads and writes that wait for a connection now.',
+    read: ofDatabase(({ waiting }) => one(waiting)),
+  },
+];
+
 /** The gauges of an agent. */
 export const upstreamGauges: readonly GaugeDescription[] = [
   {
@@ -132,6 +169,10 @@ function one(value: number | boolean): readonly Sample[] {
 
 function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): GaugeDescription['read'] {
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
+}
+
+function ofDatabase(read: (database: DatabaseStanding) => readonly Sample[]): GaugeDescription['read'] {
+  return ({ database }) => (database === null ? [] : read(database));
 }
 
 function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescription['read'] {

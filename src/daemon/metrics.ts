@@ -1,11 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
+import type { Configuration } from '../config/configuration.ts';
 import { done } from '../domain/problem.ts';
 import type { LicenseAnswer, Licensing } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
+import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
   certificateGauges,
+  databaseGauges,
   processGauges,
   upstreamGauges,
   type GaugeDescription,
@@ -14,6 +17,7 @@ import {
 import type { CommitMeasure } from './threads/writer-message.ts';
 
 const freshnesses = ['authoritative', 'fresh', 'stale', 'grace', 'expired'] as const;
+const repeatReasons: readonly RepeatReason[] = ['conflict', 'away', 'doubt'];
 const outcomes = ['applied', 'not_applied', 'ambiguous'] as const;
 
 /** In seconds: a verify takes less than a millisecond, and a caller may wait 30 seconds for the upstream. */
@@ -26,6 +30,11 @@ const resolutionMs = 20;
 
 /** What a request counts as whose caller left before the answer; the status that nginx logs then. */
 const callerLeft = 499;
+
+/** What a process of this configuration measures. */
+export function metricsOf({ role, listen, store }: Configuration): Metrics {
+  return new Metrics({ role, isSecure: listen.tls !== null, hasDatabase: store.postgres !== null });
+}
 
 /** Everything that this process measures, in a registry of its own (src/http/README.md, Health and status). */
 export class Metrics implements UpstreamMeter, Disposable {
@@ -42,8 +51,18 @@ export class Metrics implements UpstreamMeter, Disposable {
   readonly #unexpected: Counter;
   readonly #commitDuration: Histogram;
   readonly #commitSize: Histogram;
+  /** Null: the store is on this machine. */
+  readonly #database: { waits: Histogram; repeats: Counter<'reason'> } | null;
 
-  constructor({ role, isSecure }: { role: Status['role']; isSecure: boolean }) {
+  constructor({
+    role,
+    isSecure,
+    hasDatabase,
+  }: {
+    role: Status['role'];
+    isSecure: boolean;
+    hasDatabase: boolean;
+  }) {
     this.#requests = this.#counter('requests_total', 'Requests answered.', ['route', 'status']);
     this.#requestDuration = this.#histogram(
       'request_duration_seconds',
@@ -59,6 +78,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       commitBuckets,
     );
     this.#commitSize = this.#histogram('commit_batch_size', 'Writes in one commit.', batchBuckets);
+    this.#database = hasDatabase ? this.#ofDatabase() : null;
     const lag = {
       name: 'event_loop_lag_seconds',
       help: 'The longest that the event loop was held up since the last scrape.',
@@ -69,6 +89,7 @@ export class Metrics implements UpstreamMeter, Disposable {
       lag,
       ...(isSecure ? certificateGauges : []),
       ...(role === 'agent' ? upstreamGauges : []),
+      ...(hasDatabase ? databaseGauges : []),
     ];
     for (const description of gauges) this.#registerGauge(description);
     this.#startAtZero();
@@ -157,6 +178,15 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#commitSize.observe(size);
   }
 
+  transacted({ waitedMs, durationMs }: TransactionMeasure): void {
+    this.#commitDuration.observe(durationMs / 1000);
+    this.#database?.waits.observe(waitedMs / 1000);
+  }
+
+  repeated(reason: RepeatReason): void {
+    this.#database?.repeats.inc({ reason });
+  }
+
   /** In Prometheus' text format. */
   async expose(standing: Standing): Promise<string> {
     for (const { gauge, read } of this.#gauges) {
@@ -185,6 +215,17 @@ export class Metrics implements UpstreamMeter, Disposable {
     for (const freshness of freshnesses) {
       for (const enabled of ['true', 'false']) this.#verdicts.inc({ freshness, enabled }, 0);
     }
+  }
+
+  #ofDatabase(): { waits: Histogram; repeats: Counter<'reason'> } {
+    const repeats = this.#counter('database_repeats_total', 'Writes that were begun again.', ['reason']);
+    for (const reason of repeatReasons) repeats.inc({ reason }, 0);
+    const waits = this.#histogram(
+      'database_connection_wait_seconds',
+      'How long a write waited for a connection.',
+      commitBuckets,
+    );
+    return { waits, repeats };
   }
 
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {

@@ -11,10 +11,11 @@ import { Daemon } from './daemon.ts';
 import { addressOf, databaseSettings, type PostgresSettings } from './database-settings.ts';
 import { migrateWhenUsable } from './database-wait.ts';
 import { DatabaseWriter } from './database-writer.ts';
+import type { DatabaseStanding } from './gauges.ts';
 import { LiveConfiguration } from './live-configuration.ts';
 import { hashLicenseKeys } from './log/hashed-license-keys.ts';
 import { logOf } from './log/part.ts';
-import { Metrics } from './metrics.ts';
+import { metricsOf } from './metrics.ts';
 import { CopyMemory, copyRole } from './role/copy.ts';
 import { rememberedCounts } from './license-counts.ts';
 import { knowingOwnToken } from './own-token.ts';
@@ -44,6 +45,7 @@ export async function startOnDatabase(
   const clock = new KeptClock(await rememberedTime(reader), options.time);
   const memory = new CopyMemory(clock);
   const current = new LiveConfiguration(configuration);
+  const metrics = starting.use(metricsOf(configuration));
   const plain = new PostgresWriter(database, {
     run: copyRun(configuration.stateDir),
     isRefusal,
@@ -57,7 +59,12 @@ export async function startOnDatabase(
     clock,
     random: systemRandom,
     onCredentialsChanged: () => memory.forget(),
-    onRepeat: (reason) => storeLog.debug({ kind: reason }, 'a write is begun again'),
+    onRepeat: (reason) => {
+      metrics.repeated(reason);
+      storeLog.debug({ kind: reason }, 'a write is begun again');
+    },
+    onTried: (measure) => metrics.transacted(measure),
+    timer: () => performance.now(),
   });
   const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
   const address = addressOf(postgres.listenUrl ?? postgres.url, postgres);
@@ -69,9 +76,6 @@ export async function startOnDatabase(
   const instance = await startCopy(configuration, writer);
   await tellOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const log = hashLicenseKeys(options.log, await logKey(reader));
-  const metrics = starting.use(
-    new Metrics({ role: 'authority', isSecure: configuration.listen.tls !== null }),
-  );
   // No answer is remembered: another copy may have changed the license.
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
   const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
@@ -81,7 +85,8 @@ export async function startOnDatabase(
     const credentials = knowingOwnToken(role.credentials, token);
     return { ...role, credentials, bind: async () => void (await credentials.find('bearer', token)) };
   };
-  const daemon = new Daemon({ ...parts, licenses, makeRole });
+  const connections = (): DatabaseStanding => ({ ...database.use, most: postgres.pool });
+  const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
 }

@@ -77,11 +77,9 @@ async function startOn(
   // Awaited below, when the thread has an owner that ends it.
   for (const load of [loads, loadsRole]) load.catch(() => undefined);
   const writer = starting.use(await starts);
-  const [{ Daemon }, { Metrics }, { Memory }] = await loads;
+  const [{ Daemon }, { metricsOf }, { Memory }] = await loads;
   const makeRole = await loadsRole;
-  metrics = starting.use(
-    new Metrics({ role: configuration.role, isSecure: configuration.listen.tls !== null }),
-  );
+  metrics = starting.use(metricsOf(configuration));
   // A server that is changed is asked each time, or its changes would be passed by.
   memory = options.prepare === undefined ? new Memory() : null;
   const instance = await startStore(configuration, reader, writer);
@@ -91,7 +89,20 @@ async function startOn(
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const local = { reader, databasePath };
   const licenses = (): Promise<RecordCounts> => countLicenses(reader);
-  const parts = { instance, current, reader, licenses, local, writer, clock, log, metrics, memory, makeRole };
+  const parts = {
+    instance,
+    current,
+    reader,
+    licenses,
+    connections: null,
+    local,
+    writer,
+    clock,
+    log,
+    metrics,
+    memory,
+    makeRole,
+  };
   const daemon = new Daemon(parts);
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
 import { certificate, privateKey } from '../support/certificate.ts';
+import { startCopy } from '../support/copies.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
 import { every, refusal } from '../support/plain-upstream.ts';
 
 const examples = join(import.meta.dirname, '../../examples');
@@ -38,12 +40,20 @@ async function scrape(agent: Agent): Promise<string> {
   return String(await agent.ask('/metrics'));
 }
 
+/** What a copy of an authority on PostgreSQL exports; nothing where that is not installed. */
+async function scrapeCopy(): Promise<string> {
+  if (!hasPostgres) return '';
+  await using server = await startPostgres();
+  await using copy = await startCopy(server, { schema: 'latchkey' });
+  return await (await copy.call('/metrics')).text();
+}
+
 function valueOf(text: string, series: string): number | undefined {
   const line = text.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
-test('a running agent exports every metric and label that the alerts and the dashboard name', async () => {
+test('an agent and a copy of an authority export every metric and label that the alerts and the dashboard name', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
   const files = { cert_file: join(stage.directory, 'cert.pem'), key_file: join(stage.directory, 'key.pem') };
   writeFileSync(files.cert_file, certificate);
@@ -53,13 +63,14 @@ test('a running agent exports every metric and label that the alerts and the das
   const agent = await stage.startAgent({ listen: { tls: files, socket } });
   await agent.learn(['KEY']);
   await agent.change('usage', 'KEY');
-  const series = seriesIn(await scrape(agent));
+  const series = seriesIn(`${await scrape(agent)}\n${await scrapeCopy()}`);
   // Prometheus itself adds these.
   const added = new Set(['job', 'instance']);
   const named = expressions();
   expect(named.length).toBeGreaterThan(40);
   for (const expression of named) {
     for (const [, name = '', matchers = ''] of expression.matchAll(/(latchkey_\w+)(?:\{([^}]*)\})?/g)) {
+      if (!hasPostgres && name.startsWith('latchkey_database_')) continue;
       expect([...series.keys()], expression).toContain(name);
       const labels = [...matchers.matchAll(/(\w+)(?:=~?|!=|!~)"/g)].map(([, label = '']) => label);
       const unknown = labels.filter((label) => !added.has(label) && series.get(name)?.has(label) !== true);

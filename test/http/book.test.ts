@@ -62,7 +62,7 @@ test('every route that only a dialect has is in the book', () => {
 });
 
 test('every metric is in the book, and the book has no other', async () => {
-  using metrics = new Metrics({ role: 'agent', isSecure: true });
+  using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
   metrics.countUnrouted(400);
   const text = await metrics.expose(authorityStanding);
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);

@@ -97,6 +97,8 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
     random: { draw: () => 0.5 },
     onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
+    onTried: () => undefined,
+    timer: () => 0,
   });
   for (const again of [false, true]) {
     for (const [index, each] of authorityUseCases.entries()) {

@@ -174,4 +174,5 @@ export const authorityStanding: Standing = {
   status: authorityStatus,
   freeBytes: 1_000_000,
   productKeys: [],
+  database: null,
 };

@@ -22,6 +22,8 @@ export function writerOn(database: Database, changes: Partial<PostgresRun> = {})
     random: { draw: () => Math.random() },
     onCredentialsChanged: () => undefined,
     onRepeat: () => undefined,
+    onTried: () => undefined,
+    timer: () => performance.now(),
     ...changes,
   });
 }

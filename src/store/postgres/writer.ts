@@ -21,9 +21,18 @@ export type PostgresRun = {
   random: Pick<Random, 'draw'>;
   /** Called before the answer of a write that has changed, or may have, what copies remember of credentials. */
   onCredentialsChanged: () => unknown;
-  /** A write is begun again, because of this. */
-  onRepeat: (reason: 'conflict' | 'away' | 'doubt') => unknown;
+  /** A write is begun again. */
+  onRepeat: (reason: RepeatReason) => unknown;
+  /** A write was tried: how long it waited for a connection, and how long its transaction took, in ms. */
+  onTried: (measure: TransactionMeasure) => unknown;
+  /** Ms, with fractions, since whenever. */
+  timer: () => number;
 };
+
+/** Why a write is begun again: another was before it, the database was away, or nobody knew whether it was done. */
+export type RepeatReason = 'conflict' | 'away' | 'doubt';
+
+export type TransactionMeasure = { waitedMs: number; durationMs: number };
 
 /** How often a write is begun at most, and for how long, in ms: whoever waits for its answer has a deadline too. */
 const tries = 6;
@@ -84,17 +93,28 @@ export class PostgresWriter implements Writer {
   }
 
   async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    const { timer, onTried } = this.#how;
+    const askedAt = timer();
     return await this.#database.lend(async (connection) => {
-      const { idempotency = null } = request.writeOptions;
-      const { run, context } = this.#how;
-      if (idempotency === null && ofOneStatement.has(request.name)) {
-        return await connection.autocommit(
-          async (transaction) => await run(transaction, request, context(null)),
-        );
+      const begunAt = timer();
+      try {
+        return await this.#tryOn(connection, request);
+      } finally {
+        onTried({ waitedMs: begunAt - askedAt, durationMs: timer() - begunAt });
       }
-      const locks = this.#locksOf(request.name, request.command);
-      return await this.#transact(connection, request, await connection.begin(idempotency, locks));
     });
+  }
+
+  async #tryOn(connection: Connection, request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    const { idempotency = null } = request.writeOptions;
+    const { run, context } = this.#how;
+    if (idempotency === null && ofOneStatement.has(request.name)) {
+      return await connection.autocommit(
+        async (transaction) => await run(transaction, request, context(null)),
+      );
+    }
+    const locks = this.#locksOf(request.name, request.command);
+    return await this.#transact(connection, request, await connection.begin(idempotency, locks));
   }
 
   async #transact(
@@ -118,7 +138,7 @@ export class PostgresWriter implements Writer {
   }
 }
 
-function reasonToRepeat(error: unknown): 'conflict' | 'away' | null {
+function reasonToRepeat(error: unknown): RepeatReason | null {
   const fault = transactionFault(error);
   if (fault === 'repeat') return 'conflict';
   return fault === 'away' ? 'away' : null;

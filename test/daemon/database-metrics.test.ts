@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rememberedCounts } from '../../src/daemon/license-counts.ts';
+import { sellOne, startCopy, type Copy } from '../support/copies.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { givenLicense } from '../support/store-given.ts';
+
+async function scrape(copy: Copy): Promise<(series: string) => number | undefined> {
+  const text = await (await copy.call('/metrics')).text();
+  return (series) => {
+    const line = text.split('\n').find((each) => each.startsWith(`latchkey_${series} `));
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
+  };
+}
+
+describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test('its connections, its transactions, what is begun again, and how the database stands', async () => {
+    await using copy = await startCopy(server, { schema: 'measured', pool: 3 });
+    const licenseKey = await sellOne(copy);
+    const use = async (): Promise<number> =>
+      (await copy.call('/api/v2/license/usage', { method: 'PUT', body: { license_key: licenseKey } })).status;
+    expect(await use()).toBe(200);
+    const well = await scrape(copy);
+    expect(well('database_connections_limit')).toBe(3);
+    const connections =
+      (well('database_connections{state="used"}') ?? 0) + (well('database_connections{state="free"}') ?? 0);
+    expect(connections).toBeGreaterThan(0);
+    expect(connections).toBeLessThanOrEqual(3);
+    expect(well('database_waiting')).toBe(0);
+    // The start, the product, the sale, the use.
+    expect(well('commit_duration_seconds_count')).toBeGreaterThanOrEqual(4);
+    expect(well('database_connection_wait_seconds_count')).toBe(well('commit_duration_seconds_count'));
+    expect(well('commit_duration_seconds_sum')).toBeGreaterThan(0);
+    expect(well('database_repeats_total{reason="away"}')).toBe(0);
+    expect(well('database_state{state="unavailable"}')).toBe(0);
+    expect(well('records{freshness="fresh"}')).toBe(1);
+    await server.stop('immediate');
+    try {
+      const state = async (): Promise<unknown> => (await scrape(copy))('database_state{state="unavailable"}');
+      await expect.poll(state, { timeout: 20_000 }).toBe(1);
+      expect(await use()).toBe(503);
+      const away = await scrape(copy);
+      expect(away('database_repeats_total{reason="away"}')).toBeGreaterThan(0);
+      // What was counted last holds.
+      expect(away('records{freshness="fresh"}')).toBe(1);
+    } finally {
+      await server.start();
+    }
+  });
+
+  test('its licenses by a count that it remembers, and shares with those who ask meanwhile', async () => {
+    await using database = await server.store();
+    let [at, answers] = [0, true];
+    const counts = rememberedCounts(database.reader, { clock: { steady: () => at }, answers: () => answers });
+    const add = async (licenseKey: string, enabled: boolean): Promise<void> =>
+      await database.lend(async (connection) => {
+        await connection.begin(null, []);
+        const { accounts, products, licenses } = connection.transaction;
+        const accountId = 'shop';
+        if ((await accounts.get(accountId)) === null) {
+          await accounts.add({ accountId, name: 'Shop', createdAt: 0 }, 'digest');
+          await products.add(
+            {
+              accountId,
+              productKey: 'press',
+              name: 'Press',
+              recurring: false,
+              createdAt: 0,
+              archivedAt: null,
+            },
+            'digest',
+          );
+        }
+        await licenses.add(givenLicense({ licenseKey, productKey: 'press', enabled }));
+        await connection.commit();
+      });
+    await add('ONE', true);
+    answers = false;
+    expect(await counts()).toBeNull();
+    answers = true;
+    expect(await Promise.all([counts(), counts()])).toMatchObject([{ fresh: 1 }, { fresh: 1, disabled: 0 }]);
+    await add('TWO', false);
+    at = 9_999;
+    expect(await counts()).toMatchObject({ fresh: 1, disabled: 0 });
+    at = 10_000;
+    expect(await counts()).toMatchObject({ fresh: 1, disabled: 1 });
+    await add('THREE', true);
+    [at, answers] = [30_000, false];
+    expect(await counts()).toMatchObject({ fresh: 1, disabled: 1 });
+  });
+});
