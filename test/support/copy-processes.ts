@@ -23,6 +23,8 @@ export interface Copies extends AsyncDisposable {
 export class Copy implements AsyncDisposable {
   /** What lies between this copy and the database. */
   readonly network: FaultProxy;
+  /** host:port that it listens at, whenever it runs. */
+  readonly address: string;
   readonly http: HttpClient;
   readonly #directory: string;
   readonly #configuration: object;
@@ -31,7 +33,8 @@ export class Copy implements AsyncDisposable {
   /** Use `startCopies`. */
   constructor(parts: { network: FaultProxy; port: number; directory: string; configuration: object }) {
     this.network = parts.network;
-    this.http = httpClient({ tcp: `http://127.0.0.1:${parts.port}` });
+    this.address = `127.0.0.1:${parts.port}`;
+    this.http = httpClient({ tcp: `http://${this.address}` });
     this.#directory = parts.directory;
     this.#configuration = parts.configuration;
   }
@@ -63,8 +66,8 @@ export class Copy implements AsyncDisposable {
   }
 }
 
-/** Starts a server and so many copies on it; `more` is laid over the configuration of each. */
-export async function startCopies(count: number, more: object = {}): Promise<Copies> {
+/** Starts a server and so many copies on it; `listen` is laid over the same of each. */
+export async function startCopies(count: number, listen: object = {}): Promise<Copies> {
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startPostgres());
   const all: Copy[] = [];
@@ -74,9 +77,8 @@ export async function startCopies(count: number, more: object = {}): Promise<Cop
     const port = await freePort();
     const url = urlOf(server.address, { host: '127.0.0.1', port: network.port });
     const configuration = {
-      listen: { tcp: `127.0.0.1:${port}`, socket: false },
+      listen: { tcp: `127.0.0.1:${port}`, socket: false, ...listen },
       store: { postgres: { url, schema, pool: 8, statement_timeout: '2s' } },
-      ...more,
     };
     const copy = starting.use(new Copy({ network, port, directory, configuration }));
     await copy.start();
