@@ -1,22 +1,29 @@
-import type { Credentials, Grant } from '../service/access/credential.ts';
+import type { Grant } from '../service/access/credential.ts';
 import { StorageError } from '../service/ports.ts';
+import type { Role } from './role/role.ts';
 
 /**
- * The same credentials, by which the admin token of this copy is known as the database has last told of it, also
- * while that is away: or nobody could ask how the copy stands.
+ * The same role, by which the admin token of this copy is known as the database has last told of it, also while that
+ * is away: or nobody could ask how the copy stands.
  */
-export function knowingOwnToken(credentials: Credentials, token: string): Credentials {
+export function knowingOwnToken(role: Role, token: string): Role {
+  const { credentials } = role;
   let known: Grant | null = null;
+  const find: typeof credentials.find = async (kind, secret) => {
+    if (secret !== token) return await credentials.find(kind, secret);
+    try {
+      known = await credentials.find(kind, secret);
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+    }
+    return known;
+  };
   return {
-    async find(kind, secret) {
-      if (secret !== token) return await credentials.find(kind, secret);
-      try {
-        known = await credentials.find(kind, secret);
-      } catch (error) {
-        if (!(error instanceof StorageError)) throw error;
-      }
-      return known;
+    ...role,
+    credentials: { find, use: (grant) => credentials.use(grant) },
+    async bind() {
+      await role.bind();
+      await find('bearer', token);
     },
-    use: (found) => credentials.use(found),
   };
 }

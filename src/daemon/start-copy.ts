@@ -31,6 +31,11 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
   };
 }
 
+/** Names a copy among those that share a database. */
+export function copyNameOf(stateDir: string): string {
+  return sha256(placeOf(stateDir)).slice(0, copyNameLength);
+}
+
 /**
  * Takes the store that copies share into use, with an admin token of this copy; gives its instance id. `writer` runs
  * as `copyRun` does.
@@ -38,7 +43,7 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
 export async function startCopy({ stateDir }: Configuration, writer: Writer): Promise<string> {
   const started = await writer.write('startAuthority', {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    copy: sha256(placeOf(stateDir)).slice(0, copyNameLength),
+    copy: copyNameOf(stateDir),
     place: sharedPlace,
     apiKeyDigest: null,
     apiKeyKeptAt: keptAt(stateDir),

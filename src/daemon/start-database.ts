@@ -21,7 +21,7 @@ import { rememberedCounts } from './license-counts.ts';
 import { knowingOwnToken } from './own-token.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import type { DaemonOptions } from './start.ts';
-import { copyRun, startCopy, tellOfApiKey } from './start-copy.ts';
+import { copyNameOf, copyRun, startCopy, tellOfApiKey } from './start-copy.ts';
 import { KeptClock, machineTime } from './system/clock.ts';
 import { sha256, systemRandom } from './system/random.ts';
 import { keepSecretFile } from './system/secret-files.ts';
@@ -37,7 +37,9 @@ export async function startOnDatabase(
 ): Promise<Daemon> {
   await using starting = new AsyncDisposableStack();
   starting.use(takeDirectory(configuration.stateDir));
-  const database = starting.use(new Database(databaseSettings(postgres)));
+  const database = starting.use(
+    new Database({ ...databaseSettings(postgres), copy: copyNameOf(configuration.stateDir) }),
+  );
   const { reader } = database;
   const { time = machineTime, signal = new AbortController().signal } = options;
   const storeLog = logOf(options.log, 'store');
@@ -80,11 +82,7 @@ export async function startOnDatabase(
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
   const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
   const token = keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
-  const makeRole = (roleParts: RoleParts): Role => {
-    const role = copyRole({ ...roleParts, reader, memory });
-    const credentials = knowingOwnToken(role.credentials, token);
-    return { ...role, credentials, bind: async () => void (await credentials.find('bearer', token)) };
-  };
+  const makeRole = (role: RoleParts): Role => knowingOwnToken(copyRole({ ...role, reader, memory }), token);
   const connections = (): DatabaseStanding => ({ ...database.use, most: postgres.pool });
   const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());

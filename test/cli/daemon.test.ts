@@ -110,7 +110,7 @@ test('doctor finds a full disk, on which the daemon refuses changes', async () =
   daemon.answer({ body: { ...status, storage: 'full', status: 'ok', reasons: [] } });
   const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
   expect(code).toBe(1);
-  expect(out).toMatch(/^fail +the disk of the state is full: changes are refused/m);
+  expect(out).toMatch(/^fail +the disk of the store is full: changes are refused/m);
 });
 
 test('doctor says of a damaged store only what to do about it', async () => {

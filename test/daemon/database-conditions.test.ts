@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
-import { plainUrl, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
+import { urlByPort, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     '%s is told as slow, and is ready again once it answers',
     async (_, fault) => {
       await using proxy = await startFaultProxy(server.address.port);
-      const url = plainUrl(server.address, proxy.port);
+      const url = urlByPort(server.address, proxy.port);
       await using copy = await watchCopy(server.address, { url, schema: newSchema() });
       expect(await onceIt(copy, 'ok')).toEqual(well);
       await proxy.become(fault);

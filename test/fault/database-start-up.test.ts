@@ -8,7 +8,7 @@ import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
 import { certificate, privateKey } from '../support/certificate.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
-import { plainUrl } from '../support/database-copy.ts';
+import { urlByPort } from '../support/database-copy.ts';
 import { freePort } from '../support/free-port.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { urlOf } from '../support/postgres-url.ts';
@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await using late = await startPostgres();
     await late.stop();
     await using directory = temporaryDirectory();
-    const url = plainUrl(late.address);
+    const url = urlByPort(late.address);
     const starting = spawnDaemon(directory.path, {
       listen: { tcp: '127.0.0.1:0' },
       store: { postgres: { url } },

@@ -3,9 +3,9 @@ import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
 import { startCopy, type Copy } from './copies.ts';
 import { urlOf } from './postgres-url.ts';
 
-/** The URL of a server by a port of this machine, without TLS. */
-export function plainUrl(address: DatabaseAddress, port: number = address.port): string {
-  return `${urlOf(address, { host: '127.0.0.1', port })}?sslmode=disable`;
+/** The URL of a server by a port of this machine. */
+export function urlByPort(address: DatabaseAddress, port: number = address.port): string {
+  return urlOf(address, { host: '127.0.0.1', port });
 }
 
 /** Whether a copy is sent requests, how it stands, and what callers get. */

@@ -35,7 +35,7 @@ export interface PostgresServer extends AsyncDisposable {
 }
 
 /** It refuses to run as root, so that root starts it as the user of Debian's package. */
-function userOfServer(): { uid: number; gid: number } | Record<string, never> {
+export function userOfServer(): { uid: number; gid: number } | Record<string, never> {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };

@@ -11,11 +11,14 @@ import { formatFindings } from '../finding.ts';
 import { formatFields } from '../format.ts';
 import { formatSource, reportFaults, toLoadOptions } from '../configuration.ts';
 
-/** `config check`: works without a daemon; `--connect` asks the upstream too, and changes nothing there. */
+/** `config check`: works without a daemon; `--connect` asks the upstream or the database too, and changes nothing there. */
 export const checkConfig: Command = defineCommand(
   (syntax) =>
     syntax
-      .option('connect', { type: 'boolean', describe: 'Look at the way to the upstream as well' })
+      .option('connect', {
+        type: 'boolean',
+        describe: 'Look at the way to the upstream, or to the database, as well',
+      })
       .example('latchkey config check --connect', 'before a reload; changes nothing there'),
   async (args, output) => {
     const loaded = loadConfiguration(toLoadOptions(args));
@@ -39,6 +42,10 @@ export const checkConfig: Command = defineCommand(
 );
 
 async function examineWay(configuration: Configuration): Promise<readonly Finding[]> {
+  if (configuration.store.postgres !== null) {
+    const { examineDatabase } = await import('../../daemon/doctor/database.ts');
+    return await examineDatabase(configuration);
+  }
   const { examineUpstream } = await import('../../daemon/doctor/upstream.ts');
   return (await examineUpstream(configuration, instanceOf(configuration.stateDir))).findings;
 }

@@ -78,8 +78,10 @@ function joinLines(lines: readonly string[]): string {
 }
 
 function adviceFor(reasons: readonly string[], hint: Hint): string {
-  return reasons.includes('store_damaged')
-    ? `stop it, put a backup back with ${hint('restore FILE')}, and start it again`
+  if (reasons.includes('store_damaged'))
+    return `stop it, put a backup back with ${hint('restore FILE')}, and start it again`;
+  return reasons.some((reason) => reason.startsWith('storage_'))
+    ? 'see what is said of the database below, and its log'
     : 'wait, or look into its log';
 }
 
@@ -98,7 +100,10 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   const findings = [
     ...(storage === 'full'
-      ? [fail('the disk of the state is full: changes are refused', 'make room on it')]
+      ? [fail('the disk of the store is full: changes are refused', 'make room on it')]
+      : []),
+    ...(storage === 'read_only'
+      ? [fail('the database only takes reads: changes are refused', 'see what is said of it below')]
       : []),
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
     ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, `see: ${hint('outbox list')}`)] : []),

@@ -20,7 +20,7 @@ export type DoctorInput = {
   hint: (words: string) => string;
 };
 
-/** Looks at files, store and upstream; changes nothing. */
+/** Looks at files, store or database, and upstream; changes nothing. */
 export async function examine({
   configuration,
   isRunning,
@@ -33,9 +33,24 @@ export async function examine({
   return [
     ...examineFiles({ stateDir, ...files }, hint),
     ...examineCertificate(configuration, shownUntil),
-    ...(isRunning ? [] : examineStore(stateDir, hint)),
+    ...(configuration.store.postgres === null
+      ? examineLocalStore(stateDir, { isRunning, hint })
+      : await examineSharedStore(configuration)),
     ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
   ];
+}
+
+function examineLocalStore(
+  stateDir: string,
+  { isRunning, hint }: Pick<DoctorInput, 'isRunning' | 'hint'>,
+): Finding[] {
+  return isRunning ? [] : examineStore(stateDir, hint);
+}
+
+/** Loaded where there is one alone: the driver takes time, too. */
+async function examineSharedStore(configuration: Configuration): Promise<readonly Finding[]> {
+  const { examineDatabase } = await import('./database.ts');
+  return await examineDatabase(configuration);
 }
 
 /** Loaded for agents alone: the client of an upstream takes most of the time that a short command has. */

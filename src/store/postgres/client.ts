@@ -57,9 +57,14 @@ export function deadlines(queryMs: number): ClientConfig {
 }
 
 /** What the driver is told of a pool of pipelined connections. */
-export function poolConfig(address: DatabaseAddress, statementTimeoutMs: number): PoolConfig {
+export function poolConfig(
+  address: DatabaseAddress,
+  { statementTimeoutMs, copy }: { statementTimeoutMs: number; copy?: string },
+): PoolConfig {
   return {
     ...clientConfig(address),
+    // By it the copies that are connected are counted (survey.ts).
+    ...(copy !== undefined && { application_name: `latchkey ${copy}` }),
     pipeline: true,
     types: numbers,
     // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.

@@ -14,6 +14,8 @@ export type DatabaseSettings = {
   /** How many connections this process may have. */
   pool: number;
   statementTimeoutMs: number;
+  /** Names this process among those that share the database, for whoever looks at its connections. */
+  copy?: string;
 };
 
 /** A database that an authority keeps its records in, and the connections of this process to it. */
@@ -26,10 +28,10 @@ export class Database implements AsyncDisposable {
   #refusal: unknown = null;
   readonly #connections = new WeakMap<PoolClient, Connection>();
 
-  constructor({ address, schema, pool, statementTimeoutMs }: DatabaseSettings) {
+  constructor({ address, schema, pool, ...settings }: DatabaseSettings) {
     this.names = namesIn(schema);
     this.place = placeOf(address);
-    this.#pool = new Pool({ ...poolConfig(address, statementTimeoutMs), max: pool });
+    this.#pool = new Pool({ ...poolConfig(address, settings), max: pool });
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);

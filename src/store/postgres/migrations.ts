@@ -32,7 +32,6 @@ export async function migrate(database: Database, steps: readonly Migration[] = 
     if (present === null || present.applied < steps.length) {
       await database.lend(async (connection) => await takeSteps(connection, steps));
     }
-    await refuseWithoutRights(database);
   } catch (error) {
     throw refusalOf(error, database) ?? error;
   }
@@ -43,14 +42,17 @@ export async function examineAgain(asking: Asking, steps: readonly Migration[] =
   if ((await examine(asking, steps)) === null) {
     throw new PostgresRefused(`the tables in ${asking.names.schema} are gone: restore them, or start anew.`);
   }
-  await refuseWithoutRights(asking);
 }
 
-/** What was applied to a database that may be worked on; null: nothing yet. */
-async function examine(asking: Asking, steps: readonly Migration[]): Promise<Applied | null> {
+/** What was applied to a database that may be worked on; null: nothing yet. Rejects as `migrate` does. */
+export async function examine(
+  asking: Asking,
+  steps: readonly Migration[] = migrations,
+): Promise<Applied | null> {
   await examineServer(asking);
   const present = await appliedIn(asking);
   refuseNewer(present, steps);
+  if (present !== null) await refuseWithoutRights(asking);
   return present;
 }
 
@@ -88,7 +90,7 @@ async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
 }
 
 /** How many steps were taken, and the schema that a program must know at least to work on it. */
-type Applied = { applied: number; minimum: number };
+export type Applied = { applied: number; minimum: number };
 
 /** Asks a database, by any of its connections or by one of them. */
 export type Asking = Pick<Database, 'names' | 'query'>;

@@ -1,0 +1,168 @@
+import type { Configuration } from '../../config/configuration.ts';
+import { formatReason } from '../../config/fault.ts';
+import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
+import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
+import { namesIn } from '../../store/postgres/names.ts';
+import {
+  surveyDatabase,
+  type ConnectionCounts,
+  type Durability,
+  type Survey,
+} from '../../store/postgres/survey.ts';
+import { addressOf, type PostgresSettings } from '../database-settings.ts';
+
+/** From here on a difference of the clocks is worth a word, in ms. */
+const noticeableMs = 5_000;
+/** From when on a transaction is called long, in ms. */
+const longTransactionMs = 5 * 60_000;
+/** The connections of a copy besides its pool: it listens on one. */
+const besidesPool = 1;
+
+/** Looks at the database of an authority, and changes nothing there. */
+export async function examineDatabase({ store: { postgres } }: Configuration): Promise<Finding[]> {
+  if (postgres === null) return [];
+  let address: DatabaseAddress;
+  try {
+    address = addressOf(postgres.url, postgres);
+  } catch (error) {
+    return [fail(`store.postgres.ca_file: ${formatReason(error)}`, 'mend it')];
+  }
+  try {
+    const survey = await surveyDatabase(address, {
+      schema: postgres.schema,
+      now: () => Date.now(),
+      longMs: longTransactionMs,
+    });
+    return [
+      ok(`PostgreSQL ${survey.version} answers at ${placeOf(address)}`),
+      ...examineTls(address),
+      ...examineSchema(survey, postgres),
+      examineClock(survey),
+      ...examineDurability(survey.durability),
+      examineConnections(survey.connections, postgres),
+      ...examineTransactions(survey),
+      ...examinePooler(survey, postgres),
+    ];
+  } catch (error) {
+    const names = namesIn(postgres.schema);
+    const refusal = refusalOf(error, { names, place: placeOf(address) });
+    return refusal === null
+      ? [
+          fail(
+            `the database at ${placeOf(address)} cannot be reached: ${reasonOf(error)}`,
+            'check store.postgres.url, the server, and the firewall between',
+          ),
+        ]
+      : [fail(refusal.message, 'mend it: nothing else was looked at')];
+  }
+}
+
+function examineTls({ tls, host }: DatabaseAddress): Finding[] {
+  if (tls !== null) return [ok('the connection to it is secured, and its certificate verified')];
+  return host.startsWith('/') ? [] : [ok('the connection to it is not secured, and stays on this machine')];
+}
+
+function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
+  if (refusal !== null) return [fail(refusal, 'no copy starts on it until then')];
+  if (schema.applied !== null)
+    return [ok(`its schema ${name} is one that this version works on (${schema.applied})`)];
+  return schema.mayBeMade
+    ? [warn(`its schema ${name} is not there yet`, 'the first start makes it')]
+    : [
+        fail(
+          `its schema ${name} is not there, and the role may not make it`,
+          `CREATE SCHEMA ${name} AUTHORIZATION and the name of the role`,
+        ),
+      ];
+}
+
+function examineClock({ aheadMs }: Survey): Finding {
+  if (Math.abs(aheadMs) < noticeableMs) return ok('the clock agrees with that of the database');
+  const seconds = Math.round(Math.abs(aheadMs) / 1000);
+  return warn(
+    `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`,
+    'let the time be set by NTP on both',
+  );
+}
+
+function examineDurability(durability: Durability): Finding[] {
+  const { isStandby, fsync, fullPageWrites, synchronousCommit, synchronousStandbys, standbys } = durability;
+  const isCareless = !fsync || !fullPageWrites;
+  return [
+    ...(isStandby
+      ? [fail('it is a standby, which only takes reads', 'name its primary in store.postgres.url')]
+      : []),
+    ...(isCareless
+      ? [
+          fail(
+            'fsync or full_page_writes is off: what was answered may be lost with its power',
+            'set both on',
+          ),
+        ]
+      : []),
+    synchronousCommit === 'off'
+      ? warn(
+          'synchronous_commit is off for this role',
+          'copies set it on for themselves; set it on for the role as well: a pooler may lose that',
+        )
+      : ok(`what is committed is on its disk (synchronous_commit ${synchronousCommit})`),
+    ...(standbys > 0 && synchronousStandbys === ''
+      ? [
+          warn(
+            `${standbys} standbys follow it asynchronously: a failover loses what they have not yet`,
+            'set synchronous_standby_names where that must not be',
+          ),
+        ]
+      : []),
+    ...(standbys > 0 && synchronousStandbys !== ''
+      ? [ok(`${standbys} standbys follow it, of which commits wait for ${synchronousStandbys}`)]
+      : []),
+  ];
+}
+
+function examineConnections({ most, used, copies }: ConnectionCounts, { pool }: PostgresSettings): Finding {
+  const each = pool + besidesPool;
+  const wanted = Math.max(copies, 1) * each;
+  const who = copies === 1 ? '1 copy is' : `${copies} copies are`;
+  const how = `${who} connected, and each may take ${each} connections; ${used} of ${most} are in use`;
+  return wanted > most || (copies === 0 && used + each > most)
+    ? warn(how, 'raise max_connections, or lower store.postgres.pool')
+    : ok(how);
+}
+
+function examineTransactions({ longTransactions }: Survey): Finding[] {
+  return longTransactions.map((who) =>
+    warn(
+      `${who} has a transaction open for more than 5 minutes`,
+      'end it: tables cannot be cleaned meanwhile',
+    ),
+  );
+}
+
+function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Finding[] {
+  switch (pooler) {
+    case 'none':
+      return [];
+    case 'session':
+      return [ok('a pooler is in between, which lends connections for whole sessions')];
+    case 'transaction':
+      return listenUrl === null
+        ? [
+            fail(
+              'a pooler is in between, which lends connections for single transactions: notices of other copies are lost',
+              'name the database itself in store.postgres.listen_url',
+            ),
+          ]
+        : [ok('a pooler is in between, which lends connections for single transactions')];
+    case 'transaction_unprepared':
+      return [
+        fail(
+          'a pooler is in between, which lends connections for single transactions and loses prepared statements',
+          'use PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session',
+        ),
+      ];
+    default:
+      return pooler satisfies never;
+  }
+}

@@ -1,0 +1,165 @@
+import { Client } from 'pg';
+import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
+import { sqlState } from './faults.ts';
+import { examine } from './migrations.ts';
+import { namesIn, type Names } from './names.ts';
+import { refusalOf } from './refusal.ts';
+import type { Row, SqlValue } from './statements.ts';
+
+/** What an operator may want to know of a database that can be reached. Times are ms. */
+export type Survey = {
+  version: string;
+  /** By how much the clock of this machine is ahead of the database's. */
+  aheadMs: number;
+  /** Why this version may not work on it; null: it may. */
+  refusal: string | null;
+  /** Null: nothing is there yet, and whether this role may make it. */
+  schema: { applied: number } | { applied: null; mayBeMade: boolean };
+  durability: Durability;
+  connections: ConnectionCounts;
+  /** Who has a transaction open for long, which holds up what cleans tables: in words, the oldest first. */
+  longTransactions: readonly string[];
+  pooler: 'none' | 'session' | 'transaction' | 'transaction_unprepared';
+};
+
+/** `standbys`: how many replicate from it, as far as this role may see. */
+export type Durability = {
+  isStandby: boolean;
+  fsync: boolean;
+  fullPageWrites: boolean;
+  synchronousCommit: string;
+  synchronousStandbys: string;
+  standbys: number;
+};
+
+/** `most`: for roles as this one; `used`: by everybody; `copies`: processes of Latchkey that are connected. */
+export type ConnectionCounts = { most: number; used: number; copies: number };
+
+/** How long each step may take, in ms. */
+const stepMs = 5_000;
+
+/** `longMs`: after how long a transaction is called long. */
+export type SurveyOptions = { schema: string; now: () => number; longMs: number };
+
+type Ask = (text: string, values?: readonly SqlValue[]) => Promise<readonly Row[]>;
+
+/** Looks at a database and changes nothing; rejects where it cannot be reached, or lets this role see nothing. */
+export async function surveyDatabase(
+  address: DatabaseAddress,
+  { schema, now, longMs }: SurveyOptions,
+): Promise<Survey> {
+  await using one = await connect(address);
+  const { ask } = one;
+  const [version] = await ask(`SELECT current_setting('server_version') AS version`);
+  const aheadMs = await clockDifference(ask, now);
+  return {
+    version: String(version?.['version']),
+    aheadMs,
+    ...(await surveySchema(ask, { names: namesIn(schema), place: placeOf(address) })),
+    durability: await surveyDurability(ask),
+    connections: await countConnections(ask),
+    longTransactions: await findLongTransactions(ask, longMs),
+    pooler: await findPooler(one, address),
+  };
+}
+
+type Connected = AsyncDisposable & { client: Client; ask: Ask };
+
+async function connect(address: DatabaseAddress): Promise<Connected> {
+  const client = new Client({ ...clientConfig(address), ...deadlines(stepMs) });
+  // Whoever asks next hears of it.
+  client.on('error', () => undefined);
+  await client.connect();
+  return {
+    client,
+    ask: async (text, values = []) => (await client.query<Row>(text, [...values])).rows,
+    [Symbol.asyncDispose]: () => client.end(),
+  };
+}
+
+async function clockDifference(ask: Ask, now: () => number): Promise<number> {
+  const before = now();
+  const [row] = await ask(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`);
+  return Math.round((before + now()) / 2 - Number(row?.['now']));
+}
+
+async function surveySchema(
+  query: Ask,
+  of: { names: Names; place: string },
+): Promise<Pick<Survey, 'refusal' | 'schema'>> {
+  const nothing = { applied: null, mayBeMade: false } as const;
+  try {
+    const found = await examine({ names: of.names, query });
+    if (found !== null) return { refusal: null, schema: { applied: found.applied } };
+    const [row] = await query(
+      `SELECT coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM pg_catalog.pg_namespace
+         WHERE '"' || replace(nspname, '"', '""') || '"' = $1),
+         has_database_privilege(current_database(), 'CREATE')) AS "mayBeMade"`,
+      [of.names.schema],
+    );
+    return { refusal: null, schema: { applied: null, mayBeMade: row?.['mayBeMade'] === true } };
+  } catch (error) {
+    const refusal = refusalOf(error, of) ?? error;
+    if (!(refusal instanceof Error)) throw error;
+    return { refusal: refusal.message, schema: nothing };
+  }
+}
+
+async function surveyDurability(ask: Ask): Promise<Durability> {
+  const [row] =
+    await ask(`SELECT pg_is_in_recovery() AS "isStandby", current_setting('fsync')::boolean AS fsync,
+    current_setting('full_page_writes')::boolean AS "fullPageWrites",
+    current_setting('synchronous_commit') AS "synchronousCommit",
+    current_setting('synchronous_standby_names') AS "synchronousStandbys",
+    (SELECT count(*)::integer FROM pg_stat_replication) AS standbys`);
+  return row as Durability;
+}
+
+async function countConnections(ask: Ask): Promise<ConnectionCounts> {
+  const [row] = await ask(`SELECT
+    least(current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
+      (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+      (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())) AS most,
+    (SELECT count(*)::integer FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+    (SELECT count(DISTINCT application_name)::integer FROM pg_stat_activity
+       WHERE application_name LIKE 'latchkey %') AS copies`);
+  return row as ConnectionCounts;
+}
+
+async function findLongTransactions(ask: Ask, longMs: number): Promise<string[]> {
+  const rows = await ask(
+    `SELECT 'process ' || pid || coalesce(' (' || nullif(application_name, '') || ')', '') AS who, xact_start AS began
+     FROM pg_stat_activity WHERE backend_type = 'client backend' AND xact_start < now() - make_interval(secs => $1::float8)
+     UNION ALL SELECT 'the prepared transaction ' || gid, prepared FROM pg_prepared_xacts
+     WHERE prepared < now() - make_interval(secs => $1::float8) ORDER BY began LIMIT 5`,
+    [longMs / 1000],
+  );
+  return rows.map(({ who }) => String(who));
+}
+
+/**
+ * A pooler has numbers of its own for connections. One that lends them for single transactions lends the same to the
+ * next who asks: what was set before is not there then, nor is what was prepared, unless it sees to that.
+ */
+async function findPooler(one: Connected, address: DatabaseAddress): Promise<Survey['pooler']> {
+  const [own] = await one.ask('SELECT pg_backend_pid() AS pid');
+  if ((one.client as Client & { processID?: number }).processID === own?.['pid']) return 'none';
+  const prepared = {
+    name: 'latchkey_doctor',
+    text: `SELECT current_setting('latchkey.doctor', true) AS kept`,
+  };
+  await one.ask(`SELECT set_config('latchkey.doctor', 'kept', false)`);
+  await one.client.query(prepared);
+  await using other = await connect(address);
+  await other.ask('BEGIN');
+  await other.ask('SELECT 1');
+  try {
+    const { rows } = await one.client.query<Row>(prepared);
+    return rows[0]?.['kept'] === 'kept' ? 'session' : 'transaction';
+  } catch (error) {
+    if (sqlState(error) === null) throw error;
+    return 'transaction_unprepared';
+  } finally {
+    await other.ask('ROLLBACK');
+  }
+}

@@ -1,0 +1,142 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Database } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/postgres/migrations.ts';
+import { surveyDatabase } from '../../src/store/postgres/survey.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
+import { startCopy } from '../support/copies.ts';
+import { urlByPort } from '../support/database-copy.ts';
+import { freePort } from '../support/free-port.ts';
+import { hasPooler, startPooler } from '../support/pooler.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** What was found of the database, a line each, in the order of the doctor. */
+function found({ out }: Outcome): string[] {
+  const lines = out.split('\n').map((line) => line.replace(/ {2,}/g, ' '));
+  const from = lines.findIndex((line) => /PostgreSQL|database/.test(line));
+  return from === -1 ? [] : lines.slice(from).filter((line) => line !== '');
+}
+
+const pooled = 'a pooler is in between, which lends connections for';
+
+describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
+  let server: PostgresServer;
+  let owner: Database;
+  beforeAll(async () => {
+    server = await startPostgres();
+    owner = new Database(server.settings());
+    await owner.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'`);
+    await using ready = new Database(server.settings({ schema: 'ready' }));
+    await migrate(ready);
+  });
+  afterAll(async () => {
+    await owner?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  async function examine(postgres: object, ...words: string[]): Promise<Outcome> {
+    await using directory = temporaryDirectory();
+    const file = join(directory.path, 'latchkey.yaml');
+    const configuration = { state_dir: join(directory.path, 'state'), store: { postgres } };
+    writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
+    const outcome = await latchkey(...(words.length > 0 ? words : ['doctor']), '--config', file);
+    expect(outcome.out + outcome.err).not.toContain('secret@');
+    return outcome;
+  }
+
+  test('what is well, also by config check --connect, and changes nothing', async () => {
+    const postgres = { url: urlByPort(server.address), schema: 'ready', pool: 16 };
+    const outcome = await examine(postgres);
+    expect(outcome).toMatchObject({ code: 0, err: '' });
+    const well = [
+      expect.stringMatching(/^ok PostgreSQL \d+\.\d+.* answers at 127\.0\.0\.1:\d+$/),
+      'ok the connection to it is not secured, and stays on this machine',
+      'ok its schema ready is one that this version works on (1)',
+      'ok the clock agrees with that of the database',
+      'ok what is committed is on its disk (synchronous_commit on)',
+      expect.stringMatching(
+        /^ok 0 copies are connected, and each may take 17 connections; \d+ of 147 are in use$/,
+      ),
+    ];
+    expect(found(outcome)).toEqual(well);
+    const checked = await examine(postgres, 'config', 'check', '--connect');
+    expect([checked.code, found(checked)]).toEqual([0, well]);
+    const schemas = await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'latchkey'`);
+    expect(schemas).toEqual([]);
+  });
+
+  test('that it cannot be reached, and by which reason', async () => {
+    const port = await freePort();
+    const outcome = await examine({ url: urlByPort(server.address, port) });
+    expect(outcome.code).toBe(1);
+    expect(found(outcome)).toEqual([
+      `fail the database at 127.0.0.1:${port} cannot be reached: connect ECONNREFUSED 127.0.0.1:${port} → check store.postgres.url, the server, and the firewall between`,
+    ]);
+  });
+
+  test('a wrong password, and a role that may not make its schema', async () => {
+    const wrong = await examine({ url: urlByPort({ ...server.address, password: 'wrong' }) });
+    expect(wrong.code).toBe(1);
+    expect(found(wrong)[0]).toMatch(
+      /^fail The database is refused: password authentication failed for user "owner"/,
+    );
+    const guest = await examine({ url: urlByPort({ ...server.address, user: 'guest' }) });
+    expect(guest.code).toBe(1);
+    expect(found(guest)).toContain(
+      'fail its schema latchkey is not there, and the role may not make it → CREATE SCHEMA latchkey AUTHORIZATION and the name of the role',
+    );
+    const other = await examine({ url: urlByPort({ ...server.address, user: 'guest' }), schema: 'ready' });
+    expect(found(other)[2]).toMatch(
+      /^fail The database is refused: its role has no right to make or use the schema "ready"/,
+    );
+  });
+
+  test('what may lose commits, and too few connections', async () => {
+    await using careless = await startPostgres({ isDurable: false });
+    await using other = new Database(careless.settings());
+    await other.query('ALTER ROLE owner SET synchronous_commit = off');
+    await other.query('ALTER ROLE owner CONNECTION LIMIT 10');
+    const url = urlByPort(careless.address);
+    const lines = found(await examine({ url }));
+    expect(lines).toContain(
+      'fail fsync or full_page_writes is off: what was answered may be lost with its power → set both on',
+    );
+    expect(lines).toContainEqual(expect.stringMatching(/^warn synchronous_commit is off for this role/));
+    expect(lines).toContain('warn its schema latchkey is not there yet → the first start makes it');
+    await using copy = await startCopy({ address: careless.address }, { schema: 'latchkey', pool: 4 });
+    const few = found(await examine({ url, pool: 16 }));
+    expect(copy.stateDir).not.toBe('');
+    expect(few).toContainEqual(
+      expect.stringMatching(
+        /^warn 1 copy is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or lower store.postgres.pool$/,
+      ),
+    );
+  });
+
+  test('who holds a transaction open for long', async () => {
+    const survey = async (longMs: number): Promise<readonly string[]> =>
+      (await surveyDatabase(server.address, { schema: 'ready', now: () => 0, longMs })).longTransactions;
+    await owner.lend(async (connection) => {
+      await connection.begin(null, []);
+      expect(await survey(0)).toEqual([expect.stringMatching(/^process \d+ \(latchkey\)$/)]);
+      expect(await survey(3_600_000)).toEqual([]);
+      await connection.rollback();
+    });
+  });
+
+  test.skipIf(!hasPooler)('which pooler is in between, and what it loses', async () => {
+    for (const [mode, line] of [
+      ['session', `ok ${pooled} whole sessions`],
+      [
+        'transaction',
+        `fail ${pooled} single transactions and loses prepared statements → use PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session`,
+      ],
+    ] as const) {
+      await using pooler = await startPooler(server.address, mode);
+      const outcome = await examine({ url: urlByPort(server.address, pooler.port), schema: 'ready' });
+      expect(found(outcome).at(-1)).toBe(line);
+    }
+  });
+});
