@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
 import { unlimited } from './client.ts';
-import { isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
+import { isAnswered, isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
 import type { Names } from './names.ts';
 import { statementOf, type Row, type SqlValue, type Statement, type WritingSource } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
@@ -76,6 +76,11 @@ export class Connection implements WritingSource {
   readonly query = (text: string, values: readonly SqlValue[] = []): Promise<readonly Row[]> =>
     this.rows({ name: '', text }, values);
 
+  async row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined> {
+    const [row] = await this.rows(statement, values);
+    return row;
+  }
+
   send(statement: Statement, values: readonly SqlValue[]): void {
     this.rows(statement, values).catch(() => undefined);
   }
@@ -126,14 +131,14 @@ export class Connection implements WritingSource {
     await this.#control('ROLLBACK');
   }
 
-  /** Runs what sends a single statement, which is a transaction of its own. Throws as `commit` does. */
-  async autocommit<Value>(run: (transaction: AuthorityTransaction) => Promise<Value>): Promise<Value> {
+  /** Runs a statement that is a transaction of its own. Throws as `commit` does. */
+  async autocommit(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     this.#failure = null;
     this.#changesCredentials = false;
     try {
-      return await run(this.transaction);
+      return await this.rows(statement, values);
     } catch (error) {
-      throw this.#failure === null || isAnswered(this.#failure) ? error : new CommitInDoubt(error);
+      throw isAnswered(error) ? error : new CommitInDoubt(error);
     }
   }
 
@@ -151,10 +156,4 @@ export class Connection implements WritingSource {
     const { command } = await this.#client.query(text);
     return command;
   }
-}
-
-/** Whether the server itself has refused a statement, and went on. */
-function isAnswered(error: unknown): boolean {
-  const state = sqlState(error);
-  return state !== null && !state.startsWith('57P') && !state.startsWith('08');
 }

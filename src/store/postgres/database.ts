@@ -5,7 +5,8 @@ import { placeOf, poolConfig, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
-import type { Row, SqlValue, Statement } from './statements.ts';
+import { SharedReads } from './shared-reads.ts';
+import type { Row, SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
 export type DatabaseSettings = {
@@ -35,9 +36,12 @@ export class Database implements AsyncDisposable {
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
+    const shared = new SharedReads(this.#pool);
     this.reader = prepareReader({
       names: this.names,
-      rows: (statement, values) => this.#read(statement, values),
+      rows: ({ name, text }, values) =>
+        this.#readTwice(async () => (await this.#pool.query<Row>({ name, text, values: [...values] })).rows),
+      row: async (statement, values) => (await this.#readTwice(() => shared.rows(statement, values)))[0],
     });
   }
 
@@ -84,16 +88,15 @@ export class Database implements AsyncDisposable {
   }
 
   /** A read may be repeated: once, where the connection was lost, and not where a deadline has passed already. */
-  async #read({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+  async #readTwice(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
     if (this.#refusal !== null) throw new StorageError('unavailable', this.#refusal);
-    const query = { name, text, values: [...values] };
     try {
-      return (await this.#pool.query<Row>(query)).rows;
+      return await read();
     } catch (error) {
       if (transactionFault(error) !== 'away' || isTimeout(error)) throw storageErrorOf(error);
     }
     try {
-      return (await this.#pool.query<Row>(query)).rows;
+      return await read();
     } catch (error) {
       throw storageErrorOf(error);
     }

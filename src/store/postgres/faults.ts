@@ -58,6 +58,12 @@ function isOfTheConnection(error: unknown): boolean {
   );
 }
 
+/** Whether the server itself has refused a statement, and went on. */
+export function isAnswered(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && !state.startsWith('57P') && !state.startsWith('08');
+}
+
 /** Whether a deadline of this side has passed. */
 export function isTimeout(error: unknown): boolean {
   return (

@@ -15,6 +15,8 @@ export interface Source {
   readonly names: Names;
   /** Runs a statement and waits for its rows. */
   rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** Runs a statement that takes no time, such as a read by a key, and waits for its first row. */
+  row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined>;
 }
 
 /** A source in a transaction. */
@@ -33,6 +35,7 @@ export function statementOf(text: string): Statement {
 
 /** A reading statement. */
 export interface Query<Value> {
+  /** For what takes no time: other reads may wait for it. */
   first(...values: SqlValue[]): Promise<Value | null>;
   all(...values: SqlValue[]): Promise<Value[]>;
 }
@@ -45,7 +48,7 @@ export function prepareQuery<Value>(source: Source, text: string, from: (row: ne
   const statement = statementOf(text);
   return {
     async first(...values) {
-      const [row] = await source.rows(statement, values);
+      const row = await source.row(statement, values);
       return row === undefined ? null : from(row as never);
     },
     async all(...values) {

@@ -4,6 +4,7 @@ import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
 import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
+import { GroupedChanges } from './grouped-changes.ts';
 import { KeyInUse, sqlState, storageErrorOf, transactionFault } from './faults.ts';
 import { isAuthorityUseCase, prepareLocks, type AuthorityUseCase, type LockPlan } from './locks.ts';
 
@@ -23,7 +24,7 @@ export type PostgresRun = {
   onCredentialsChanged: () => unknown;
   /** A write is begun again. */
   onRepeat: (reason: RepeatReason) => unknown;
-  /** A write was tried: how long it waited for a connection, and how long its transaction took, in ms. */
+  /** A transaction was tried: how long it waited for a connection, and how long it took, in ms. */
   onTried: (measure: TransactionMeasure) => unknown;
   /** Ms, with fractions, since whenever. */
   timer: () => number;
@@ -40,19 +41,26 @@ const triesMs = 5_000;
 /** How long the first wait before another try is, in ms; each is twice as long. */
 const firstWaitMs = 15;
 
-/** Those that send one statement, without an idempotency key: they need neither BEGIN nor COMMIT. */
-const ofOneStatement: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
+/** Those that only change a license: without an idempotency key, many of them are committed together. */
+const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
 
 /** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
 export class PostgresWriter implements Writer {
   readonly #database: Database;
   readonly #how: PostgresRun;
   readonly #locksOf: LockPlan;
+  /** For use cases of which nothing else is used. */
+  readonly #grouped: AuthorityTransaction;
 
   constructor(database: Database, how: PostgresRun) {
     this.#database = database;
     this.#how = how;
     this.#locksOf = prepareLocks(database.names);
+    const changes = new GroupedChanges(database.names, (transact) => this.#lend(transact));
+    const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
+      change: (change) => changes.change(change),
+    };
+    this.#grouped = { licenses } as AuthorityTransaction;
   }
 
   /**
@@ -93,28 +101,28 @@ export class PostgresWriter implements Writer {
   }
 
   async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    const { idempotency = null } = request.writeOptions;
+    if (idempotency === null && grouped.has(request.name)) {
+      const { run, context } = this.#how;
+      return await run(this.#grouped, request, context(null));
+    }
+    return await this.#lend(async (connection) => {
+      const locks = this.#locksOf(request.name, request.command);
+      return await this.#transact(connection, request, await connection.begin(idempotency, locks));
+    });
+  }
+
+  async #lend<Value>(transact: (connection: Connection) => Promise<Value>): Promise<Value> {
     const { timer, onTried } = this.#how;
     const askedAt = timer();
     return await this.#database.lend(async (connection) => {
       const begunAt = timer();
       try {
-        return await this.#tryOn(connection, request);
+        return await transact(connection);
       } finally {
         onTried({ waitedMs: begunAt - askedAt, durationMs: timer() - begunAt });
       }
     });
-  }
-
-  async #tryOn(connection: Connection, request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
-    const { idempotency = null } = request.writeOptions;
-    const { run, context } = this.#how;
-    if (idempotency === null && ofOneStatement.has(request.name)) {
-      return await connection.autocommit(
-        async (transaction) => await run(transaction, request, context(null)),
-      );
-    }
-    const locks = this.#locksOf(request.name, request.command);
-    return await this.#transact(connection, request, await connection.begin(idempotency, locks));
   }
 
   async #transact(

@@ -140,6 +140,59 @@ CREATE TABLE latchkey.license_history (
 );
 CREATE INDEX license_history_at ON latchkey.license_history (at);
 
+-- Changes licenses one after the other, in the order of asked, and keeps their history: the last kept changes of each.
+-- A count grows by from_none where it is 0 and by step otherwise. It is a function so that many changes, also of one
+-- license, are one statement and one commit, whose parts are planned once.
+CREATE FUNCTION latchkey.change_licenses(asked json, skips_locked boolean, kept bigint)
+RETURNS TABLE (place integer, license_key text, product_key text, buyer_email text, uses bigint, enabled boolean,
+  created_at bigint, uses_before bigint, enabled_before boolean)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  one record;
+  before latchkey.license;
+  after latchkey.license;
+BEGIN
+  FOR one IN SELECT * FROM json_to_recordset(asked) AS each_asked (place integer, key text, account text, product text,
+    from_none bigint, step bigint, from_enabled boolean, from_disabled boolean, at bigint, change text,
+    credential text)
+  LOOP
+    IF skips_locked THEN
+      SELECT * INTO before FROM latchkey.license WHERE license_key = one.key FOR NO KEY UPDATE SKIP LOCKED;
+    ELSE
+      SELECT * INTO before FROM latchkey.license WHERE license_key = one.key FOR NO KEY UPDATE;
+    END IF;
+    CONTINUE WHEN before.license_key IS NULL OR before.product_key <> one.product OR (one.product IS NULL
+      AND NOT EXISTS (SELECT FROM latchkey.product
+        WHERE product_key = before.product_key AND account_id = one.account));
+    after := before;
+    after.uses := before.uses + CASE WHEN before.uses <= 0 THEN one.from_none ELSE one.step END;
+    after.enabled := CASE WHEN before.enabled THEN one.from_enabled ELSE one.from_disabled END;
+    after.changes := before.changes + 1;
+    UPDATE latchkey.license SET uses = after.uses, enabled = after.enabled, changes = after.changes
+      WHERE license_key = before.license_key;
+    IF one.at IS NOT NULL AND (after.uses <> before.uses OR after.enabled <> before.enabled) THEN
+      INSERT INTO latchkey.license_history (license_key, number, at, change, credential, uses_before, enabled_before,
+        uses_after, enabled_after)
+      VALUES (before.license_key, after.changes, one.at, one.change, one.credential, before.uses, before.enabled,
+        after.uses, after.enabled);
+    END IF;
+    IF after.changes > kept THEN
+      DELETE FROM latchkey.license_history WHERE license_key = before.license_key AND number = after.changes - kept;
+    END IF;
+    place := one.place;
+    license_key := after.license_key;
+    product_key := after.product_key;
+    buyer_email := after.buyer_email;
+    uses := after.uses;
+    enabled := after.enabled;
+    created_at := after.created_at;
+    uses_before := before.uses;
+    enabled_before := before.enabled;
+    RETURN NEXT;
+  END LOOP;
+END$$;
+
 -- value: null while the request is under way that has the key. unchanged: that of a change that changed nothing.
 CREATE TABLE latchkey.idempotency (
   credential text COLLATE "C" NOT NULL,

@@ -1,4 +1,4 @@
-import { countAfter, licenseTransitions, type License, type SoldLicense } from '../../../domain/license.ts';
+import type { License, SoldLicense } from '../../../domain/license.ts';
 import type {
   ExportFilter,
   LicenseChange,
@@ -18,7 +18,7 @@ import {
   type Source,
   type WritingSource,
 } from '../statements.ts';
-import { changesKept } from './history.ts';
+import { changesAsked, changesMade, changeStatement } from './license-change.ts';
 import { ofReach } from './reach.ts';
 
 const fromRow = (row: License): License => row;
@@ -79,41 +79,6 @@ export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
   };
 }
 
-type ChangedRow = License & { usesBefore: number; enabledBefore: boolean };
-
-/**
- * The statement that changes a license, and keeps its history: whoever changes a key waits for those before, and
- * finds it as they left it. It is the same rule as `changeLicense` of the domain, which gives it its parameters.
- */
-function changeText({ license, product, licenseHistory }: Names): string {
-  return `WITH before AS (
-      SELECT license_key, uses, enabled FROM ${license}
-      WHERE license_key = $1 AND ($3::text IS NULL OR product_key = $3)
-        AND ($3 IS NOT NULL OR EXISTS (SELECT 1 FROM ${product} AS reached
-          WHERE reached.product_key = ${license}.product_key AND reached.account_id = $2))
-      FOR NO KEY UPDATE
-    ), changed AS (
-      UPDATE ${license} SET
-        uses = CASE WHEN before.uses <= 0 THEN before.uses + $4::bigint ELSE before.uses + $5::bigint END,
-        enabled = CASE WHEN before.enabled THEN $6::boolean ELSE $7::boolean END,
-        changes = changes + 1
-      FROM before WHERE ${license}.license_key = before.license_key
-      RETURNING ${licenseColumns({ license })}, ${license}.changes,
-        before.uses AS "usesBefore", before.enabled AS "enabledBefore"
-    ), kept AS (
-      INSERT INTO ${licenseHistory} (license_key, number, at, change, credential, uses_before, enabled_before,
-        uses_after, enabled_after)
-      SELECT "licenseKey", changes, $8::bigint, $9::text, $10::text, "usesBefore", "enabledBefore", uses, enabled
-      FROM changed
-      WHERE $8 IS NOT NULL AND (uses <> "usesBefore" OR enabled <> "enabledBefore")
-    ), trimmed AS (
-      DELETE FROM ${licenseHistory} WHERE license_key = $1
-        AND number <= (SELECT changes FROM changed) - ${changesKept}
-    )
-    SELECT "licenseKey", "productKey", "buyerEmail", uses, enabled, "createdAt", "usesBefore", "enabledBefore"
-    FROM changed`;
-}
-
 /** Makes the table of licenses. */
 export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable> {
   const { names } = source;
@@ -128,31 +93,15 @@ export function licenseTable(source: WritingSource): AwaitableTable<LicenseTable
     source,
     `UPDATE ${license} SET uses = $2, enabled = $3 WHERE license_key = $1`,
   );
-  const change = prepareQuery(source, changeText(names), (row: ChangedRow) => {
-    const { usesBefore, enabledBefore, ...after } = row;
-    return { before: { ...after, uses: usesBefore, enabled: enabledBefore }, after };
-  });
+  const change = changeStatement(names);
   return {
     ...licenseReads(source),
     add: async ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
       (await add.first(licenseKey, productKey, buyerEmail, uses, enabled, createdAt)) !== null,
     setState: ({ licenseKey, uses, enabled }) => setState(licenseKey, uses, enabled),
-    change({ reach, licenseKey, trigger, remembered }: LicenseChange) {
-      const states = [licenseTransitions.enabled[trigger], licenseTransitions.disabled[trigger]];
-      const [fromEnabled = false, fromDisabled = false] = states.map((state) => state === 'enabled');
-      const steps = [countAfter(0, trigger), countAfter(1, trigger) - 1] as const;
-      const { at = null, credential = null } = remembered ?? {};
-      return change.first(
-        licenseKey,
-        reach.accountId,
-        reach.productKey,
-        ...steps,
-        fromEnabled,
-        fromDisabled,
-        at,
-        trigger,
-        credential,
-      );
+    async change(asked: LicenseChange) {
+      const [made = null] = changesMade(1, await source.rows(change, changesAsked([asked], false)));
+      return made;
     },
   };
 }
