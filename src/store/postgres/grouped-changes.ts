@@ -39,12 +39,8 @@ export class GroupedChanges {
     this.#isBusy = false;
   }
 
-  /** A license that another copy is changing is not waited for by others: its change is made alone. */
+  /** A license that another transaction is changing is not waited for by all: its change is made alone. */
   async #commit(group: readonly Waiting[]): Promise<void> {
-    if (group.length === 1) {
-      void Promise.all(group.map((each) => this.#commitAlone(each)));
-      return;
-    }
     try {
       const changes = group.map(({ change }) => change);
       const made = await this.#send(changes, true);

@@ -76,6 +76,72 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(oldestFirst.at(-1)?.after.uses).toBe(await usesIn(database as Database));
   });
 
+  test('commits uses that come together in one transaction, and each of one license counts', async () => {
+    await using databases = await copies(1);
+    const [database] = databases as Database[];
+    if (database === undefined) throw new Error('there is no copy');
+    const writer = writerOn(database);
+    // What comes while the first is being committed is committed together.
+    const results = await Promise.all(Array.from({ length: 20 }, () => use(writer)));
+    const counts = results.map((result) => (result.ok ? result.value.uses : -1));
+    expect(counts.toSorted((one, other) => one - other)).toEqual(counts.map((_, index) => index + 1));
+    const { license } = database.names;
+    const [row] = await database.query(`SELECT xmin::text AS last FROM ${license} WHERE license_key = $1`, [
+      key,
+    ]);
+    const committed = await database.query(
+      `SELECT 1 FROM ${database.names.licenseHistory} WHERE xmin::text = $1`,
+      [String(row?.['last'])],
+    );
+    expect(committed).toHaveLength(19);
+  });
+
+  test('answers uses of other licenses while another transaction has one of them', async () => {
+    await using databases = await copies(1);
+    const [database] = databases as Database[];
+    if (database === undefined) throw new Error('there is no copy');
+    const writer = writerOn(database);
+    await database.lend(async ({ transaction }) => {
+      await transaction.licenses.add(givenLicense({ licenseKey: 'KEY-2' }));
+    });
+    const useOf = (licenseKey: string) =>
+      writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
+    const held = await database.lend(async (connection) => {
+      await connection.begin(null, []);
+      await connection.transaction.licenses.change({
+        reach,
+        licenseKey: key,
+        trigger: 'usage',
+        remembered: null,
+      });
+      const waiting = [useOf('KEY-2'), useOf(key), useOf('KEY-2'), useOf('nobody has it')] as const;
+      const others = await Promise.all([waiting[0], waiting[2], waiting[3]]);
+      await connection.commit();
+      return { others, one: await waiting[1] };
+    });
+    const [first, second, unknown] = held.others;
+    expect([first, second].map((result) => (result.ok ? result.value.uses : -1)).toSorted()).toEqual([1, 2]);
+    expect(unknown).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
+    expect(held.one).toMatchObject({ ok: true, value: { uses: 2 } });
+  });
+
+  test('makes what can be made of uses that come together, where one of them cannot', async () => {
+    await using databases = await copies(1);
+    const [database] = databases as Database[];
+    if (database === undefined) throw new Error('there is no copy');
+    const writer = writerOn(database);
+    await database.lend(async ({ transaction }) => {
+      await transaction.licenses.add(givenLicense({ licenseKey: 'FULL' }));
+    });
+    const { license } = database.names;
+    await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
+    const useOf = (licenseKey: string) =>
+      writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
+    const outcomes = await Promise.allSettled([useOf(key), useOf(key), useOf('FULL'), useOf(key)]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    expect(await usesIn(database)).toBe(3);
+  });
+
   test('redeems a coupon no more often than it may be, however many copies are asked at once', async () => {
     await using databases = await copies(3);
     const writers = databases.map((database) => writerOn(database));
