@@ -1,12 +1,15 @@
 import type { LicenseChange } from '../../service/authority/tables.ts';
-import { isAnswered } from './faults.ts';
 import type { Connection } from './connection.ts';
-import type { Statement } from './statements.ts';
+import { isAnswered } from './faults.ts';
+import type { Names } from './names.ts';
+import type { Row, Statement } from './statements.ts';
 import { changesAsked, changesMade, changeStatement, type ChangedLicense } from './tables/license-change.ts';
-import type { Database } from './database.ts';
 
 /** How many changes are committed together at most. */
 const most = 128;
+
+/** Lends a connection of the pool. */
+type Lend = (work: (connection: Connection) => Promise<readonly Row[]>) => Promise<readonly Row[]>;
 
 type Waiting = PromiseWithResolvers<ChangedLicense | null> & { readonly change: LicenseChange };
 
@@ -15,17 +18,17 @@ type Waiting = PromiseWithResolvers<ChangedLicense | null> & { readonly change: 
  * those of one license do not wait for one another (src/store/postgres/README.md, Uses together).
  */
 export class GroupedChanges {
-  readonly #database: Database;
+  readonly #lend: Lend;
   readonly #statement: Statement;
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
   #isBusy = false;
 
-  constructor(database: Database) {
-    this.#database = database;
-    this.#statement = changeStatement(database.names);
+  constructor(names: Names, lend: Lend) {
+    this.#lend = lend;
+    this.#statement = changeStatement(names);
   }
 
-  /** Gives what `LicenseTable.change` does; rejects as `Connection.autocommit` and `Database.lend` do. */
+  /** Gives what `LicenseTable.change` does; rejects as `Connection.autocommit` and `lend` do. */
   change(change: LicenseChange): Promise<ChangedLicense | null> {
     const waiting = { change, ...Promise.withResolvers<ChangedLicense | null>() };
     this.#waiting.push(waiting);
@@ -68,7 +71,7 @@ export class GroupedChanges {
   }
 
   async #send(changes: readonly LicenseChange[], skipsLocked: boolean): Promise<(ChangedLicense | null)[]> {
-    const rows = await this.#database.lend((connection: Connection) =>
+    const rows = await this.#lend((connection) =>
       connection.autocommit(this.#statement, changesAsked(changes, skipsLocked)),
     );
     return changesMade(changes.length, rows);
