@@ -10,7 +10,7 @@ export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 /** What is configured of a database, as its store takes it. Throws where `ca_file` cannot be read. */
 export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
   const { url, schema, pool, statementTimeoutMs } = postgres;
-  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs };
+  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs, afterTurn: setImmediate };
 }
 
 /** Where one of its URLs leads to. */

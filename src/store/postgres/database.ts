@@ -5,7 +5,7 @@ import { placeOf, poolConfig, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
-import { SharedReads } from './shared-reads.ts';
+import { SharedReads, type AfterTurn } from './shared-reads.ts';
 import type { Row, SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
@@ -17,6 +17,8 @@ export type DatabaseSettings = {
   statementTimeoutMs: number;
   /** Names this process among those that share the database, for whoever looks at its connections. */
   copy?: string;
+  /** By which reads of one turn leave together; without it each leaves at once. */
+  afterTurn?: AfterTurn;
 };
 
 /** A database that an authority keeps its records in, and the connections of this process to it. */
@@ -36,7 +38,7 @@ export class Database implements AsyncDisposable {
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
-    const shared = new SharedReads(this.#pool);
+    const shared = new SharedReads(this.#pool, settings.afterTurn ?? ((work) => work()));
     this.reader = prepareReader({
       names: this.names,
       rows: ({ name, text }, values) =>

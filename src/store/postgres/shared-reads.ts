@@ -9,6 +9,9 @@ const mostOfPool = 0.25;
 /** How many reads a connection is borrowed for: then whoever waits for one has it first. */
 const mostReads = 1_000;
 
+/** Calls at the end of this turn of the event loop. */
+export type AfterTurn = (work: () => void) => unknown;
+
 type Borrowed = {
   readonly client: Promise<PoolClient>;
   /** How many reads it was borrowed for, and how many of them wait for their answers. */
@@ -26,9 +29,11 @@ export class SharedReads {
   readonly #mostConnections: number;
   readonly #borrowed: Borrowed[] = [];
   readonly #corked = new WeakSet<PoolClient>();
+  readonly #afterTurn: AfterTurn;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, afterTurn: AfterTurn) {
     this.#pool = pool;
+    this.#afterTurn = afterTurn;
     this.#mostConnections = Math.max(1, Math.floor(pool.options.max * mostOfPool));
   }
 
@@ -75,7 +80,7 @@ export class SharedReads {
     const { stream } = client.connection;
     this.#corked.add(client);
     stream.cork();
-    setImmediate(() => {
+    this.#afterTurn(() => {
       this.#corked.delete(client);
       stream.uncork();
     });

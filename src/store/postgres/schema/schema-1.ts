@@ -141,7 +141,7 @@ CREATE TABLE latchkey.license_history (
 CREATE INDEX license_history_at ON latchkey.license_history (at);
 
 -- Changes licenses one after the other, in the order of asked, and keeps their history: the last kept changes of each.
--- A count grows by from_none where it is 0 and by step otherwise. It is a function so that many changes, also of one
+-- A count grows by fromNone where it is 0 and by step otherwise. It is a function so that many changes, also of one
 -- license, are one statement and one commit, whose parts are planned once.
 CREATE FUNCTION latchkey.change_licenses(asked json, skips_locked boolean, kept bigint)
 RETURNS TABLE (place integer, license_key text, product_key text, buyer_email text, uses bigint, enabled boolean,
@@ -154,7 +154,7 @@ DECLARE
   after latchkey.license;
 BEGIN
   FOR one IN SELECT * FROM json_to_recordset(asked) AS each_asked (place integer, key text, account text, product text,
-    from_none bigint, step bigint, from_enabled boolean, from_disabled boolean, at bigint, change text,
+    "fromNone" bigint, step bigint, "fromEnabled" boolean, "fromDisabled" boolean, at bigint, change text,
     credential text)
   LOOP
     IF skips_locked THEN
@@ -166,8 +166,8 @@ BEGIN
       AND NOT EXISTS (SELECT FROM latchkey.product
         WHERE product_key = before.product_key AND account_id = one.account));
     after := before;
-    after.uses := before.uses + CASE WHEN before.uses <= 0 THEN one.from_none ELSE one.step END;
-    after.enabled := CASE WHEN before.enabled THEN one.from_enabled ELSE one.from_disabled END;
+    after.uses := before.uses + CASE WHEN before.uses <= 0 THEN one."fromNone" ELSE one.step END;
+    after.enabled := CASE WHEN before.enabled THEN one."fromEnabled" ELSE one."fromDisabled" END;
     after.changes := before.changes + 1;
     UPDATE latchkey.license SET uses = after.uses, enabled = after.enabled, changes = after.changes
       WHERE license_key = before.license_key;
