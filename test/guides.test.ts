@@ -22,6 +22,9 @@ const systemPrograms = new Set([
   'curl',
   'install',
   'journalctl',
+  'pg_dump',
+  'pg_restore',
+  'psql',
   'rm',
   'sudoedit',
   'systemctl',
@@ -88,6 +91,7 @@ describe.each(guides)('%s', (path) => {
         '/etc/latchkey/config.yaml': block,
         '/etc/latchkey/tls/cert.pem': certificate,
         '/etc/latchkey/tls/key.pem': privateKey,
+        '/etc/latchkey/database-url': 'postgres://latchkey:secret@database.example.com/licenses',
       };
       const result = parseConfiguration({
         file: '/etc/latchkey/config.yaml',

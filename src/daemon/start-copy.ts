@@ -31,9 +31,9 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
   };
 }
 
-/** Names a copy among those that share a database. */
-export function copyNameOf(stateDir: string): string {
-  return sha256(placeOf(stateDir)).slice(0, copyNameLength);
+/** Names a copy among those that share a database. Containers differ in nothing but the name of their host. */
+export function copyNameOf(stateDir: string, host: string = hostname()): string {
+  return sha256(`${host} ${placeOf(stateDir)}`).slice(0, copyNameLength);
 }
 
 /**

@@ -49,7 +49,7 @@ export async function givenShop(call: Caller): Promise<Shop> {
     return parsed.data ?? {};
   }
   const account = await write('POST', '/admin/v1/accounts', { name: odd });
-  const apiKey = { 'api-key': String(account['api_key']) };
+  const apiKey = { 'service-api-key': String(account['api_key']) };
   for (const [key, secret] of [
     ['press', 'the-secret-of-press'],
     ['editor', 'the-secret-of-editor'],

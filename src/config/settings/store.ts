@@ -16,13 +16,14 @@ const postgresKeys = {
   schema: {
     kind: 'text',
     default: 'latchkey',
-    purpose: 'The schema of its tables, which the first start makes.',
+    purpose: 'The schema of its tables, which the first start or `latchkey store move` makes.',
   },
   pool: {
     kind: 'count',
     default: 16,
     unit: 'connections',
-    purpose: 'The most connections of this process; all copies together must stay below `max_connections`.',
+    purpose:
+      'The most connections of this process, which has one more to listen; all copies together must stay below `max_connections`.',
   },
   statement_timeout: {
     kind: 'wait',
