@@ -35,6 +35,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
+    schemaController: { compilersFactory: noSchemas },
     // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
     // The gate parses the query, more strictly than the router would.
@@ -76,6 +77,13 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     refuse,
   });
   return server;
+}
+
+/** No route gives the framework a schema: its compilers need not be loaded. */
+const noSchemas = { buildValidator: refuseSchema, buildSerializer: refuseSchema };
+
+function refuseSchema(): never {
+  throw new Error('a route reads its own parameters');
 }
 
 /** Takes the requests of a server, those first that need no route; and counts its connections. */

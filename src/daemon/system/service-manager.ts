@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Log } from '../../service/ports.ts';
 
@@ -6,6 +5,7 @@ import type { Log } from '../../service/ports.ts';
 export async function tellServiceManager(state: 'READY' | 'RELOADING' | 'STOPPING', log: Log): Promise<void> {
   if (process.env['NOTIFY_SOCKET'] === undefined) return;
   try {
+    const { spawn } = await import('node:child_process');
     // Node cannot send datagrams over Unix sockets.
     const [code] = await once(spawn('systemd-notify', [`${state}=1`], { stdio: 'ignore' }), 'exit');
     if (code !== 0) log.warn({ state, code: String(code) }, 'systemd-notify failed');
