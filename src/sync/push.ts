@@ -52,9 +52,14 @@ export class Push implements Deliveries {
     this.#wake = new Wake(parts.clock);
   }
 
-  wake(): void {
-    this.#wake.up();
-    this.#tellWatchers();
+  wake(lane?: Pick<LaneKey, 'subject' | 'lane'>): void {
+    if (lane === undefined) {
+      this.#wake.up();
+      this.#tellWatchers();
+    } else if (!this.#active.has(nameOf(lane))) {
+      // The outbox is read anew at the end of each step: what is added behind one must not cost a read of its own.
+      this.#wake.up();
+    }
   }
 
   #tellWatchers(): void {
@@ -255,6 +260,6 @@ function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
   return kind === 'usage' || kind === 'decrease' || kind === 'disable' || kind === 'enable';
 }
 
-function nameOf({ lane, subject }: LaneKey): string {
+function nameOf({ lane, subject }: Pick<LaneKey, 'subject' | 'lane'>): string {
   return `${lane} ${subject}`;
 }

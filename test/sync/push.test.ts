@@ -63,6 +63,27 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`decrease ${key}`]);
   });
 
+  it('behind one that is under way does not have the outbox read for it', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { request } = await givenFlying(stage);
+    const reads = vi.spyOn(stage.store.operations, 'due');
+    await stage.record('usage');
+    stage.sync.push.wake({ subject: key, lane: 'counter' });
+    await stage.time.settle();
+    expect(reads).not.toHaveBeenCalled();
+    await request.answer(stage.says(6));
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('goes up at once when its lane is told of, and nothing of it is under way', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await givenFlying(stage);
+    await stage.learn('OTHER');
+    await stage.change('usage', { licenseKey: 'OTHER' });
+    stage.sync.push.wake({ subject: 'OTHER', lane: 'counter' });
+    expect(await stage.requested()).toEqual(['usage OTHER']);
+  });
+
   it('goes up beside the other lane of its key; an answer that overlapped says nothing of that one', async () => {
     await using stage = await givenManual({ uses: 5 });
     await stage.record('usage');

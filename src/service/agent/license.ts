@@ -1,5 +1,6 @@
 import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
+import { laneOf } from '../../domain/operation.ts';
 import { done, refuse, type Problem, type Result } from '../../domain/problem.ts';
 import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { Page } from '../../domain/page.ts';
@@ -176,7 +177,7 @@ async function change(
   const { operationId, observation } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
   if (operationId === null || isReplay) return done(answer(parts, observation, 'hit'));
-  parts.deliveries.wake();
+  parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
   if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, observation, 'hit'));
   return done(await afterWaiting(parts, request, { observation, operationId }, signal));
 }
