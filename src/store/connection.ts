@@ -33,6 +33,12 @@ const keptLogBytes = 64 * 1024 * 1024;
 /** Room for the pages that a large command changes; those without room are written to the log more than once. */
 const pagesKib = 16 * 1024;
 
+/**
+ * After so many pages the log is brought into the database: 16 MiB. Commits that change the same pages again, as those
+ * of an import do, then write them there once. SQLite's own 1000 are less than one such commit.
+ */
+const loggedPages = 4000;
+
 /** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
 export function openWriting(databasePath: string): WritingConnection {
   const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
@@ -41,9 +47,12 @@ export function openWriting(databasePath: string): WritingConnection {
   database.exec(guards);
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
-  database.exec(
-    `PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}; PRAGMA cache_size = -${pagesKib}`,
-  );
+  database.exec(`
+    PRAGMA synchronous = FULL;
+    PRAGMA journal_size_limit = ${keptLogBytes};
+    PRAGMA wal_autocheckpoint = ${loggedPages};
+    PRAGMA cache_size = -${pagesKib};
+  `);
   keepTemporaryFilesBeside(databasePath, database);
   const transaction = prepareTransaction(database);
   const open = opening.move();
