@@ -90,10 +90,16 @@ function answerFrom(parts: AgentLicensingParts, observation: Observation): Repea
   if (judged.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = observation;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
-  const repeated = (): void => {
-    if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, license.licenseKey);
-  };
+  const repeated =
+    judged.freshness === 'fresh' ? nothing : refreshing(parts.pull, productKey, license.licenseKey);
   return { ...answer(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
+}
+
+const nothing = (): void => undefined;
+
+/** Holds no more than it needs: it is remembered with the answer. */
+function refreshing(pull: Pull, productKey: string, licenseKey: string): () => void {
+  return () => pull.refresh(productKey, licenseKey);
 }
 
 function verifyNow(parts: AgentLicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
