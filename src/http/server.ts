@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import { AnswersOfTurn } from './entry/answers-of-turn.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
@@ -32,7 +33,8 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const arrive = arrival(app, settings, { names, origins });
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
-  const repeated = new RepeatedRequests(app, names);
+  const answers = new AnswersOfTurn(connections);
+  const repeated = new RepeatedRequests(app, names, answers);
   const changes = new RepeatedChanges(app, settings, { routes, names });
   const server = fastify({
     ...serverOptions(settings),
@@ -55,7 +57,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  follow(server, connections, { repeated, changes });
+  follow(server, { connections, answers, repeated, changes });
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
@@ -88,12 +90,10 @@ function refuseSchema(): never {
   throw new Error('a route reads its own parameters');
 }
 
+type Followers = Pick<Entrance, 'connections' | 'repeated' | 'changes'> & { answers: AnswersOfTurn };
+
 /** Takes the requests of a server, those first that need no route; and counts its connections. */
-function follow(
-  server: FastifyInstance,
-  connections: Connections,
-  { repeated, changes }: Pick<Entrance, 'repeated' | 'changes'>,
-): void {
+function follow(server: FastifyInstance, { connections, answers, repeated, changes }: Followers): void {
   const { server: listener } = server;
   connections.watch(listener);
   server.addHook('preClose', (done) => {
@@ -101,16 +101,15 @@ function follow(
     done();
   });
   const take: RequestListener = (request, response) => {
+    answers.sendAll();
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (repeated.answer(request, response)) {
-      connections.use(request.socket, response);
-      return;
-    }
+    if (repeated.answer(request, response)) return;
+    answers.sendAll();
     const isAlone = connections.begin(request.socket, response);
     const route = (): void => server.routing(request, response);
     // A change that was sent without waiting for the one before must not overtake it.
@@ -119,6 +118,10 @@ function follow(
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   listener.on('checkExpectation', take);
+  // Each of these may close a connection.
+  for (const event of ['connection', 'clientError', 'connect']) {
+    listener.prependListener(event, () => answers.sendAll());
+  }
 }
 
 /** Says which instance answers, by which the command line and an agent know each other, and to which request. */

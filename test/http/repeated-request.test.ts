@@ -281,3 +281,18 @@ test('what a caller adds to its question fills no memory', async () => {
   for (let time = 0; time < 3; time += 1) expect(await kept.send(long)).toContain('200 OK');
   expect(served.repeated()).toBe(0);
 });
+
+test('answers that leave together come whole and in order, before their connection is closed', async () => {
+  await using served = await serve('specification');
+  const { tcp } = served.listeners;
+  // With a single connection each answer leaves at once.
+  await using beside = new KeptConnection(tcp);
+  await beside.send(verifyKey());
+  await using kept = new KeptConnection(tcp);
+  for (let time = 0; time < 3; time += 1) await kept.send(verifyKey());
+  const before = served.repeated();
+  const all = await kept.sendLast([verifyKey(), verifyKey(), verifyKey(), 'nonsense\r\n\r\n'].join(''));
+  expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual([200, 200, 200, 400].map((status) => `HTTP/1.1 ${status}`));
+  expect(all.match(/"license_key":"KEY-1"/g)).toHaveLength(3);
+  expect(served.repeated()).toBe(before + 3);
+});

@@ -36,6 +36,11 @@ export class Connections {
     }
   }
 
+  /** Whether there is more than one. */
+  get areMany(): boolean {
+    return this.#idle.size + this.#busy.size > 1;
+  }
+
   /** A request on a connection is to be answered; gives whether it is the only one there. */
   begin(socket: Duplex, response: ServerResponse): boolean {
     const unanswered = this.#busy.get(socket) ?? new Set();

@@ -8,6 +8,7 @@ import type { App, ServerSettings } from '../app.ts';
 import type { Memory, ReadyAnswer } from '../memory.ts';
 import { presentAge } from '../provenance.ts';
 import type { Route } from '../route.ts';
+import type { AnswersOfTurn } from './answers-of-turn.ts';
 import { hasHead, knownHead, timesSent, variableNames, writtenOut, type KnownHead } from './known-head.ts';
 import { requestIdFrom } from './request-id.ts';
 import { stateOf, type RequestState } from './request-state.ts';
@@ -38,9 +39,12 @@ export class RepeatedRequests {
   /** What each connection sent last; it goes with the connection, and so do the secrets in it. */
   readonly #heads = new WeakMap<Socket, KnownRequest>();
 
-  constructor(app: App, names: ServerSettings['headerAliases']) {
+  readonly #answers: AnswersOfTurn;
+
+  constructor(app: App, names: ServerSettings['headerAliases'], answers: AnswersOfTurn) {
     this.#app = app;
     this.#mayDiffer = variableNames(names);
+    this.#answers = answers;
   }
 
   /** Sends the answer, or does nothing and gives false. */
@@ -65,7 +69,7 @@ export class RepeatedRequests {
     if (app.rates.requests.take(principal.credential) > 0) return false;
     const id = requestIdFrom(request.rawHeaders[head.requestIdAt]);
     response.writeHead(200, headersAt(ready, id, at));
-    response.end(ready.body);
+    this.#answers.send({ response, body: ready.body });
     ready.repeat.repeated();
     app.metrics.countAnswer(head.route.path, 200, begunAt);
     return true;
