@@ -56,10 +56,19 @@ export class Push implements Deliveries {
     if (lane === undefined) {
       this.#wake.up();
       this.#tellWatchers();
-    } else if (!this.#active.has(nameOf(lane))) {
-      // The outbox is read anew at the end of each step: what is added behind one must not cost a read of its own.
+    } else if (this.#mayStart(lane)) {
       this.#wake.up();
     }
+  }
+
+  /**
+   * Whether something new in a lane may be sent now. Else it is looked for anyway: at the end of each step, after a
+   * pause and when the upstream is back. A change that is recorded meanwhile must not cost a look of its own.
+   */
+  #mayStart(lane: Pick<LaneKey, 'subject' | 'lane'>): boolean {
+    const admission = this.#parts.uplink.admission();
+    const isStopped = !admission.admitted && admission.againAt === null;
+    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(lane));
   }
 
   #tellWatchers(): void {
