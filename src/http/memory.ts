@@ -10,8 +10,8 @@ const most = 10_000;
 /** In characters. A question is a license key and little else; what a caller adds to it shall fill no memory. */
 const longestQuestion = 1_000;
 
-/** So many bits of a hash tell questions apart: of 2^17 places, the marks of those asked lately take few. */
-const placeBits = 17;
+/** Of 2^20 places, the marks of as many questions as answers are remembered take few. */
+const placeBits = 20;
 
 /** An answer about a license key as it was sent: 200, its headers as names and values in turn, and its body. */
 export type ReadyAnswer = { headers: readonly string[]; body: string; repeat: RepeatedLicense };
@@ -101,22 +101,31 @@ export class Memory {
   }
 }
 
-/** Which questions were asked lately: a Bloom filter of one hash, emptied when it has marked as many as are remembered. */
+/** Which questions were asked lately: a Bloom filter of two hashes, emptied when it has marked as many as are remembered. */
 class AskedLately {
-  readonly #marks = new Uint8Array(2 ** placeBits);
+  readonly #marks = new Uint8Array(2 ** placeBits / 8);
   #count = 0;
 
-  /** Whether a question was asked before (seldom: another with the same place); marks it. */
+  /** Whether a question was asked before (seldom: others with the same places); marks it. */
   again(question: string): boolean {
-    const place = hashOf(question) >>> (32 - placeBits);
-    if (this.#marks[place] === 1) return true;
+    const hash = hashOf(question);
+    const places = [hash, Math.imul(hash, 0x9e3779b1)].map((bits) => bits >>> (32 - placeBits));
+    if (places.every((place) => this.#isMarked(place))) return true;
     if (this.#count === most) {
       this.#marks.fill(0);
       this.#count = 0;
     }
-    this.#marks[place] = 1;
+    for (const place of places) this.#mark(place);
     this.#count += 1;
     return false;
+  }
+
+  #isMarked(place: number): boolean {
+    return ((this.#marks[place >>> 3] ?? 0) & (1 << (place & 7))) !== 0;
+  }
+
+  #mark(place: number): void {
+    this.#marks[place >>> 3] = (this.#marks[place >>> 3] ?? 0) | (1 << (place & 7));
   }
 }
 

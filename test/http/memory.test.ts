@@ -32,6 +32,13 @@ test('who asks for a hundred thousand keys, each once, drives out nothing that o
   expect(repeated.filter((licenseKey) => isKnown(memory, licenseKey))).toHaveLength(5_000);
 });
 
+test('of keys that were each asked for once, next to none take memory', () => {
+  const memory = new Memory();
+  const keys = Array.from({ length: 100_000 }, (_, index) => `ONCE-${index}`);
+  for (const licenseKey of keys) ask(memory, licenseKey);
+  expect(keys.filter((licenseKey) => isKnown(memory, licenseKey)).length).toBeLessThan(100);
+});
+
 test('of ten thousand keys that are asked for in turn, all are answered from memory in the third round', () => {
   const memory = new Memory();
   const keys = Array.from({ length: 10_000 }, (_, index) => `KEY-${index}`);
