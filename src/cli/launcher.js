@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 // The `bin` of the package, in plain JavaScript that any Node since 16 can read: it starts the program, with the
 // Node that is installed beside it where this one is too old. `npm run build` copies it as it is.
-import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import * as module from 'node:module';
 import { constants, homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+// An import would read every export of it, and so load what lies behind each.
+const { existsSync, readFileSync } = module.createRequire(import.meta.url)('node:fs');
 const launcher = fileURLToPath(import.meta.url);
 const here = dirname(launcher);
 const root = join(here, '../..');
@@ -25,7 +25,7 @@ if (isEnough(process.versions.node)) {
     );
     process.exitCode = 1;
   } else {
-    startWith(node);
+    await startWith(node);
   }
 }
 
@@ -53,7 +53,8 @@ function nodeBeside() {
 }
 
 /** Passes everything on: arguments, standard streams, signals, and how it ended. */
-function startWith(node) {
+async function startWith(node) {
+  const { spawn } = await import('node:child_process');
   const child = spawn(node, [launcher, ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']) {
     process.on(signal, () => child.kill(signal));

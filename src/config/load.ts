@@ -76,7 +76,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   if (faults.length > 0) return { ok: false, faults };
   const secrets = readSecretFiles(raw, sources.readFile);
   const places = findPlaces(sources, raw.tree['state_dir']);
-  const parsed = configurationSchema(places).safeParse(secrets.tree);
+  const parsed = configurationSchema(places).safeParse(secrets.tree, { jitless: true });
   const found = [
     ...collectFaults(parsed.error, raw.originOf),
     ...secrets.faults,

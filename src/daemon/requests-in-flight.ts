@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isOfTurn } from '../http/entry/answers-of-turn.ts';
 import { isHandedOver } from '../http/entry/connections.ts';
 
 /** The requests that are being answered, over all listeners. */
@@ -8,7 +9,7 @@ export class RequestsInFlight {
 
   watch(server: Server): void {
     const begin = (_: IncomingMessage, response: ServerResponse): void => {
-      if (isHandedOver(response)) return;
+      if (isHandedOver(response) || isOfTurn(response)) return;
       this.#responses.add(response);
       response.once('close', () => this.#responses.delete(response));
     };

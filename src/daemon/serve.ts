@@ -16,6 +16,7 @@ import { startDaemon } from './start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, onEndingSignal } from './system/ending-signal.ts';
+import { keepHeapsSmall } from './system/heap.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
@@ -34,6 +35,7 @@ export async function serve(
   { configuration, file, warnings }: LoadedConfiguration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
+  keepHeapsSmall();
   const root = makeLog(configuration.log);
   const log = logOf(root, 'daemon');
   const started = Promise.withResolvers<Daemon>();

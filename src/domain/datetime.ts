@@ -1,4 +1,4 @@
-const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+const rfc3339 = /^(\d{4}-\d{2}-(\d{2}))[Tt ]((\d{2}):\d{2}:\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
 
 /** Writes epoch ms as the interface does: UTC, whole seconds, `2024-02-22T11:23:05+00:00` (RFC 3339). */
 export function formatDatetime(epochMs: number): string {
@@ -9,12 +9,15 @@ export function formatDatetime(epochMs: number): string {
 export function parseDatetime(text: string): number | null {
   const match = rfc3339.exec(text);
   if (match === null) return null;
-  const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = match;
-  const asUtc = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  // The 31st of a shorter month, and 24:00, count as the next day.
-  const date = new Date(asUtc);
-  if (date.getUTCDate() !== Number(day) || date.getUTCHours() !== Number(hour)) return null;
+  const [, day, dayOfMonth, time, hour, fraction = '', zone = 'Z'] = match;
+  const asUtc = Date.parse(`${day}T${time}Z`);
+  if (Number.isNaN(asUtc) || hour === '24' || !isInMonth(asUtc, Number(dayOfMonth))) return null;
   if (fraction === '' && (zone === 'Z' || zone === '+00:00')) return asUtc;
   const epochMs = Date.parse(text.toUpperCase().replace(' ', 'T'));
   return Number.isNaN(epochMs) ? null : epochMs;
+}
+
+/** The 31st of a shorter month counts as the next day. */
+function isInMonth(asUtc: number, dayOfMonth: number): boolean {
+  return dayOfMonth <= 28 || new Date(asUtc).getUTCDate() === dayOfMonth;
 }

@@ -10,6 +10,9 @@ const most = 10_000;
 /** In characters. A question is a license key and little else; what a caller adds to it shall fill no memory. */
 const longestQuestion = 1_000;
 
+/** Of 2^20 places, the marks of as many questions as answers are remembered take few. */
+const placeBits = 20;
+
 /** An answer about a license key as it was sent: 200, its headers as names and values in turn, and its body. */
 export type ReadyAnswer = { headers: readonly string[]; body: string; repeat: RepeatedLicense };
 
@@ -31,6 +34,7 @@ export class Memory {
       license.holds = false;
     },
   });
+  readonly #asked = new AskedLately();
   #moment = 0;
   #credentialsChangedAt = 0;
 
@@ -84,12 +88,52 @@ export class Memory {
     return since <= now && now <= until ? known.ready : null;
   }
 
-  /** Remembers an answer that was read after a moment; nothing may have been forgotten since. */
+  /**
+   * Remembers an answer that was read after a moment; nothing may have been forgotten since. That of a question that
+   * is new is not worth its memory yet: whoever asks for many keys, each once, would drive out what others repeat.
+   */
   keep(question: string, ready: ReadyAnswer, moment: number): void {
-    if (moment !== this.#moment || question.length > longestQuestion) return;
+    if (moment !== this.#moment || question.length > longestQuestion || !this.#asked.again(question)) return;
     const { licenseKey } = ready.repeat;
     const license = this.#licenses.get(licenseKey) ?? { holds: true };
     this.#licenses.set(licenseKey, license);
     this.#answers.set(question, { ready, license });
   }
+}
+
+/** Which questions were asked lately: a Bloom filter of two hashes, emptied when it has marked as many as are remembered. */
+class AskedLately {
+  readonly #marks = new Uint8Array(2 ** placeBits / 8);
+  #count = 0;
+
+  /** Whether a question was asked before (seldom: others with the same places); marks it. */
+  again(question: string): boolean {
+    const hash = hashOf(question);
+    const places = [hash, Math.imul(hash, 0x9e3779b1)].map((bits) => bits >>> (32 - placeBits));
+    if (places.every((place) => this.#isMarked(place))) return true;
+    if (this.#count === most) {
+      this.#marks.fill(0);
+      this.#count = 0;
+    }
+    for (const place of places) this.#mark(place);
+    this.#count += 1;
+    return false;
+  }
+
+  #isMarked(place: number): boolean {
+    return ((this.#marks[place >>> 3] ?? 0) & (1 << (place & 7))) !== 0;
+  }
+
+  #mark(place: number): void {
+    this.#marks[place >>> 3] = (this.#marks[place >>> 3] ?? 0) | (1 << (place & 7));
+  }
+}
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return hash >>> 0;
 }

@@ -6,6 +6,7 @@ import type { ProblemCode } from '../domain/problem-table.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';
+import type { RefusalForm } from './dialects/dialect.ts';
 import { specification } from './dialects/specification.ts';
 import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
@@ -22,22 +23,32 @@ declare module 'fastify' {
 /** Refuses: with a problem (RFC 9457), or as the dialect has it. */
 export function sendProblem(app: App, reply: FastifyReply, problem: Problem): FastifyReply {
   const { request } = reply;
-  const isAsked = asksForProblem(request);
-  const { refusal } = isForSoftware(request) && !isAsked ? app.dialect : specification;
+  const refusal = refusalFormFor(app, request);
   const { status, body } = refusal.present(problem, request.id);
-  const challenged = challenge(problem.code);
-  if (challenged !== null) reply.header('WWW-Authenticate', challenged);
-  if (problem.retryAfterS !== undefined) reply.header('Retry-After', String(problem.retryAfterS));
-  if (problem.code === 'draining') reply.header('Connection', 'close');
   logAnswer(app, request, { status, code: problem.code });
-  reply.code(status);
-  const hangUp = isAsked ? undefined : hangUpOf(request);
+  reply.code(status).headers(refusalHeaders(problem));
+  const hangUp = asksForProblem(request) ? undefined : hangUpOf(request);
   if (status >= 500 && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
     return reply;
   }
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
+}
+
+/** How a request is refused. */
+export function refusalFormFor({ dialect }: Pick<App, 'dialect'>, request: FastifyRequest): RefusalForm {
+  return (isForSoftware(request) && !asksForProblem(request) ? dialect : specification).refusal;
+}
+
+/** The headers that tell more of a problem. */
+export function refusalHeaders({ code, retryAfterS }: Problem): Record<string, string> {
+  const challenged = challenge(code);
+  return {
+    ...(challenged !== null && { 'WWW-Authenticate': challenged }),
+    ...(retryAfterS !== undefined && { 'Retry-After': String(retryAfterS) }),
+    ...(code === 'draining' && { Connection: 'close' }),
+  };
 }
 
 /** What is under `/api` is the store's interface, and has its dialect; the rest is Latchkey's own. */
@@ -55,12 +66,22 @@ function hangUpOf({ routeOptions, headers }: FastifyRequest): FastifyContextConf
   return headers[instanceHeader.toLowerCase()] === undefined ? routeOptions.config.hangUp : undefined;
 }
 
-/** Answers with the problem that an error stands for; an unexpected error is logged and not disclosed. */
+/** Answers with the problem that an error stands for. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
-  const problem = knownProblem(error) ?? (reply.raw.destroyed ? callerLeft : null);
-  if (problem !== null) return sendProblem(app, reply, problem);
-  app.log.error(presentErrorLine(reply.request.id, error), 'a request failed unexpectedly');
-  return sendProblem(app, reply, unexpected);
+  const asked = { id: reply.request.id, hasLeft: reply.raw.destroyed };
+  return sendProblem(app, reply, problemOf(app, error, asked));
+}
+
+/** The problem that an error stands for; an unexpected error is logged and not disclosed. `hasLeft`: the caller has. */
+export function problemOf(
+  { log }: Pick<App, 'log'>,
+  error: unknown,
+  { id, hasLeft }: { id: string; hasLeft: boolean },
+): Problem {
+  const problem = knownProblem(error) ?? (hasLeft ? callerLeft : null);
+  if (problem !== null) return problem;
+  log.error(presentErrorLine(id, error), 'a request failed unexpectedly');
+  return unexpected;
 }
 
 const unexpected = refuse('internal_error', 'The log says more, under the request id.').problem;

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
@@ -57,7 +58,7 @@ export async function readRequest(
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
     waitMs: readWait(state.head.prefer),
-    signal: departure(reply),
+    signal: departure(reply.raw),
   });
 }
 
@@ -76,10 +77,10 @@ function faultsOf(parsed: ParsedParameters<unknown>): readonly ParameterFault[] 
 }
 
 /** Aborts when the caller disconnects before the answer; fastify's own signal also aborts once the body was read. */
-function departure({ raw }: FastifyReply): AbortSignal {
+export function departure(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) leaving.abort();
+  response.once('close', () => {
+    if (!response.writableFinished) leaving.abort();
   });
   return leaving.signal;
 }

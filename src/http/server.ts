@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import { AnswersOfTurn } from './entry/answers-of-turn.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
@@ -9,6 +10,7 @@ import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
+import { RepeatedChanges } from './entry/repeated-change.ts';
 import { jsonType, RepeatedRequests } from './entry/repeated-request.ts';
 import { requestIdOf } from './entry/request-id.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
@@ -31,10 +33,13 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const arrive = arrival(app, settings, { names, origins });
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
-  const repeated = new RepeatedRequests(app, names);
+  const answers = new AnswersOfTurn(connections);
+  const repeated = new RepeatedRequests(app, names, answers);
+  const changes = new RepeatedChanges(app, settings, { routes, names });
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
+    schemaController: { compilersFactory: noSchemas },
     // While draining, `enter` answers with a problem instead.
     return503OnClosing: false,
     // The gate parses the query, more strictly than the router would.
@@ -52,7 +57,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  follow(server, connections, repeated);
+  follow(server, { connections, answers, repeated, changes });
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
@@ -69,7 +74,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     );
   });
   for (const route of routes)
-    addRoute(server, { app, settings, routes, connections, broken, repeated }, route);
+    addRoute(server, { app, settings, routes, connections, broken, repeated, changes }, route);
   addReferencePage(server, refuse);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
@@ -78,8 +83,17 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   return server;
 }
 
+/** No route gives the framework a schema: its compilers need not be loaded. */
+const noSchemas = { buildValidator: refuseSchema, buildSerializer: refuseSchema };
+
+function refuseSchema(): never {
+  throw new Error('a route reads its own parameters');
+}
+
+type Followers = Pick<Entrance, 'connections' | 'repeated' | 'changes'> & { answers: AnswersOfTurn };
+
 /** Takes the requests of a server, those first that need no route; and counts its connections. */
-function follow(server: FastifyInstance, connections: Connections, repeated: RepeatedRequests): void {
+function follow(server: FastifyInstance, { connections, answers, repeated, changes }: Followers): void {
   const { server: listener } = server;
   connections.watch(listener);
   server.addHook('preClose', (done) => {
@@ -87,17 +101,27 @@ function follow(server: FastifyInstance, connections: Connections, repeated: Rep
     done();
   });
   const take: RequestListener = (request, response) => {
+    answers.sendAll();
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (repeated.answer(request, response)) connections.use(request.socket, response);
-    else take(request, response);
+    if (repeated.answer(request, response)) return;
+    answers.sendAll();
+    const isAlone = connections.begin(request.socket, response);
+    const route = (): void => server.routing(request, response);
+    // A change that was sent without waiting for the one before must not overtake it.
+    if (isAlone) changes.take(request, response, route);
+    else route();
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   listener.on('checkExpectation', take);
+  // Each of these may close a connection.
+  for (const event of ['connection', 'clientError', 'connect']) {
+    listener.prependListener(event, () => answers.sendAll());
+  }
 }
 
 /** Says which instance answers, by which the command line and an agent know each other, and to which request. */
@@ -201,10 +225,11 @@ type Entrance = {
   connections: Connections;
   broken: BrokenRequests;
   repeated: RepeatedRequests;
+  changes: RepeatedChanges;
 };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app, settings, routes, connections, repeated } = entrance;
+  const { app, settings, routes, connections, repeated, changes } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -217,6 +242,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body, repeat } = result.value;
     const ready = repeat && repeated.keep(route, reply, { ...result.value, repeat });
+    if (repeat === undefined) changes.keep(route, reply);
     if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
     return ready === undefined ? body : reply.type(jsonType).send(ready.body);

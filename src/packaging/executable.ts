@@ -53,7 +53,7 @@ function combine(parts: Parts): void {
     mainFormat: 'module',
     useCodeCache: true,
     disableExperimentalSEAWarning: true,
-    // Of young objects, in MiB: Node's own limit of 16 or more is memory that no request needs.
+    // What `daemon/system/heap.ts` cannot do for the first thread.
     execArgv: ['--max-semi-space-size=4'],
   };
   // The one that is there may be running.

@@ -16,20 +16,18 @@ for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
 execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 'inherit' });
 // All in one folder, as deep as in src: what is looked for beside a module is found from whichever file holds it.
-const threads = workers.map((worker) => [`cli/${worker}`, workerSource(worker)]);
 await bundle(
-  {
-    index: 'src/index.ts',
-    testing: 'src/testing.ts',
-    'cli/main': 'src/cli/main.ts',
-    ...Object.fromEntries(threads),
-  },
+  { index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': 'src/cli/main.ts' },
   {
     dir: inRoot('dist'),
     chunkFileNames: 'cli/[name].js',
     codeSplitting: { groups: [{ name: 'builtins', test: /^\0node:/ }] },
   },
 );
+// Each in one file, which starts a thread sooner than many that it would share.
+for (const worker of workers) {
+  await bundle(workerSource(worker), { file: inRoot(`dist/cli/${worker}.js`), codeSplitting: false });
+}
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
 writeFileSync(inRoot('dist/third-party.txt'), thirdPartyNotices(root));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);

@@ -1,6 +1,6 @@
 import type { Coupon, CouponTerms } from '../domain/coupon.ts';
 import type { License } from '../domain/license.ts';
-import type { LicenseOperationKind } from '../domain/operation.ts';
+import type { LaneName, LicenseOperationKind } from '../domain/operation.ts';
 import type { Outcome } from '../domain/outcome.ts';
 import type { Result } from '../domain/problem.ts';
 import type { Page } from '../domain/page.ts';
@@ -180,8 +180,8 @@ export interface Deliveries {
     wait: { waitMs: number; untilFailure: boolean },
     signal: AbortSignal,
   ): Promise<void>;
-  /** There is something new in the outbox. */
-  wake(): void;
+  /** There is something new in the outbox, in this lane where one is named. */
+  wake(lane?: { subject: string; lane: LaneName }): void;
 }
 
 /** What a person does about the way up; each is an act on record, and its result is for one answer only. */

@@ -52,9 +52,23 @@ export class Push implements Deliveries {
     this.#wake = new Wake(parts.clock);
   }
 
-  wake(): void {
-    this.#wake.up();
-    this.#tellWatchers();
+  wake(lane?: Pick<LaneKey, 'subject' | 'lane'>): void {
+    if (lane === undefined) {
+      this.#wake.up();
+      this.#tellWatchers();
+    } else if (this.#mayStart(lane)) {
+      this.#wake.up();
+    }
+  }
+
+  /**
+   * Whether something new in a lane may be sent now. Else it is looked for anyway: at the end of each step, after a
+   * pause and when the upstream is back. A change that is recorded meanwhile must not cost a look of its own.
+   */
+  #mayStart(lane: Pick<LaneKey, 'subject' | 'lane'>): boolean {
+    const admission = this.#parts.uplink.admission();
+    const isStopped = !admission.admitted && admission.againAt === null;
+    return !isStopped && this.#hasRoom() && !this.#active.has(nameOf(lane));
   }
 
   #tellWatchers(): void {
@@ -255,6 +269,6 @@ function isLicenseKind(kind: Operation['kind']): kind is LicenseOperationKind {
   return kind === 'usage' || kind === 'decrease' || kind === 'disable' || kind === 'enable';
 }
 
-function nameOf({ lane, subject }: LaneKey): string {
+function nameOf({ lane, subject }: Pick<LaneKey, 'subject' | 'lane'>): string {
   return `${lane} ${subject}`;
 }

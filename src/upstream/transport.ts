@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { Connections, type ConnectionSettings } from './connections.ts';
+import type { Connections, ConnectionSettings } from './connections.ts';
 import { exchange, type Exchange } from './exchange.ts';
 
 /** What came of one request, and how to distrust the connection that it used. */
@@ -15,15 +15,22 @@ export interface Transport extends AsyncDisposable {
   send(request: Dispatcher.DispatchOptions, signal: AbortSignal): Promise<Carried>;
 }
 
-/** Carries requests over keep-alive connections to the base URL. */
+/** Carries requests over keep-alive connections to the base URL; what makes them is loaded for the first request. */
 export function networkTransport(settings: ConnectionSettings): Transport {
-  const connections = new Connections(settings);
+  let opening: Promise<Connections> | null = null;
   return {
     async send(request, signal) {
+      opening ??= open(settings);
+      const connections = await opening;
       const { current } = connections;
       const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });
       return { came, leave: () => connections.leave(current) };
     },
-    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => (await opening)?.[Symbol.asyncDispose](),
   };
+}
+
+async function open(settings: ConnectionSettings): Promise<Connections> {
+  const { Connections: Opened } = await import('./connections.ts');
+  return new Opened(settings);
 }

@@ -85,11 +85,13 @@ export function processorTime(pid: number): ProcessorTime | null {
   }
 }
 
-/** The resident memory of a process in MiB; null where /proc is not there. */
-export function residentMib(pid: number): number | null {
+/** The resident memory of a process in MiB, and what of it are files that it maps; null where /proc is not there. */
+export function residentMemory(pid: number): { readonly mib: number; readonly ofFiles: number } | null {
   try {
-    const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    return line === null ? null : Number(line[1]) / 1024;
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const mib = (name: string): number =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
+    return { mib: mib('VmRSS'), ofFiles: mib('RssFile') };
   } catch {
     return null;
   }

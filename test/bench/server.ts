@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Bench } from './bench.ts';
 import { start, type Argv, type Started } from './process.ts';
+import { root } from './program.ts';
 import type { BareOptions } from './reference/bare.ts';
 import { productKey, secret } from './sample.ts';
 
@@ -41,6 +42,8 @@ export type LatchkeyOptions = {
   readonly under?: readonly string[];
   /** The program in another form than the one that is measured. */
   readonly program?: Argv;
+  /** Whether it has the environment of the systemd unit, which limits memory. */
+  readonly asService?: boolean;
 };
 
 /** Starts Latchkey as people run it, and waits until it is ready. */
@@ -49,11 +52,10 @@ export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Pro
   const [file, ...first] = options.program ?? bench.program;
   const configuration = writeConfiguration(bench, options, socket);
   const serve = [file, ...first, 'serve', '--config', configuration];
-  const started = await start(
-    [...(options.under ?? []), ...serve] as unknown as Argv,
-    isReady,
-    bench.environment,
-  );
+  const started = await start([...(options.under ?? []), ...serve] as unknown as Argv, isReady, {
+    ...bench.environment,
+    ...(options.asService === true && serviceEnvironment()),
+  });
   const ready = JSON.parse(started.line) as { tcp: string };
   const token = readFileSync(join(options.state, 'admin.token'), 'utf8').trim();
   return bench.keep({
@@ -63,6 +65,13 @@ export async function startLatchkey(bench: Bench, options: LatchkeyOptions): Pro
     configuration,
     admin: { authorization: `Bearer ${token}` },
   });
+}
+
+/** What the systemd unit sets, as `examples/latchkey.service` has it. */
+function serviceEnvironment(): NodeJS.ProcessEnv {
+  const unit = readFileSync(join(root, 'examples/latchkey.service'), 'utf8');
+  const [, assignments = ''] = /^Environment=(.*)$/m.exec(unit) ?? [];
+  return Object.fromEntries(assignments.split(' ').map((each) => each.split(/=(.*)/).slice(0, 2)));
 }
 
 function writeConfiguration(

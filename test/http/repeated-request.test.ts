@@ -9,7 +9,7 @@ import { serveApp, type Served } from '../support/http-served.ts';
 import { KeptConnection, withoutInstant } from '../support/kept-connection.ts';
 import { httpClient, type Listener } from '../support/raw-http.ts';
 
-type Request = { line: string; headers: readonly string[] };
+type Request = { line: string; headers: readonly string[]; body?: string };
 
 /** Requests of few kinds, so that one often follows another of the same, with heads that the gate has an opinion of. */
 function requestsWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
@@ -83,7 +83,72 @@ function requestsWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
   );
 }
 
-const bytesOf = ({ line, headers }: Request): string => [line, ...headers, '', ''].join('\r\n');
+/** Changes of few kinds, good and bad, each of which is answered the same however often it is made. */
+function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
+  const form = 'Content-Type: application/x-www-form-urlencoded';
+  const json = 'content-type: application/json; charset=utf-8';
+  const body = fc.constantFrom(
+    { type: form, text: 'license_key=KEY-1' },
+    { type: form, text: 'license_key=KEY-1' },
+    { type: form, text: 'license_key=KEY-2&more=1' },
+    { type: form, text: 'license_key=%4BEY-1' },
+    { type: form, text: 'license_key=NONE' },
+    { type: form, text: 'license_key=OF-PLAYER' },
+    { type: form, text: 'license_key=' },
+    { type: form, text: 'license_key=KEY-1&license_key=KEY-1' },
+    { type: form, text: 'license_key=%FF' },
+    { type: form, text: '' },
+    { type: form, text: `license_key=KEY-1&more=${'x'.repeat(70_000)}` },
+    { type: form, text: Array.from({ length: 200 }, (_, index) => `p${index}=1`).join('&') },
+    { type: json, text: '{"license_key":"KEY-1"}' },
+    { type: json, text: '{"license_key":"KEY-1"}' },
+    { type: json, text: '{"license_key":"KEY-1","license_key":"KEY-2"}' },
+    { type: json, text: '{"license_key":1}' },
+    { type: json, text: '{' },
+    { type: 'Content-Type: text/plain', text: 'license_key=KEY-1' },
+  );
+  const more = fc.constantFrom(
+    'X-Request-Id: till-7',
+    'X-Request-Id: till-8',
+    'X-Request-Id: AAAAA-BBBBB-CCCCC-DDDDD',
+    'Origin: https://page.example',
+    'Accept: application/problem+json',
+    'Prefer: wait=1',
+    'Content-Encoding: gzip',
+    'Connection: close',
+  );
+  const target = fc.constantFrom(
+    '/api/v2/license/disable',
+    '/api/v2/license/disable',
+    '/api/v2/license/disable',
+    '/api/v2/license/disable',
+    '/api/v2/license/disable',
+    '/api/v2/license/disable/',
+    '/api/v2/license/disable?more=1',
+    '/api/v1/license/disable?product_link=EDITOR',
+    '/agent/v1/quote',
+  );
+  const one = fc
+    .tuple(target, fc.constantFrom(...secrets), body, fc.array(more, { maxLength: 1 }))
+    .map(([path, carried, { type, text }, rest]) => ({
+      line: `PUT ${path} HTTP/1.1`,
+      headers: ['Host: localhost', carried, type, ...rest, `Content-Length: ${text.length}`],
+      body: text,
+    }));
+  // The head of one with the bodies of others: what was refused is so too after what was not.
+  return fc.tuple(one, fc.array(body, { minLength: 4, maxLength: 10 })).map(([first, bodies]) =>
+    bodies.flatMap(({ text }) => {
+      const next = {
+        ...first,
+        headers: first.headers.toSpliced(-1, 1, `Content-Length: ${text.length}`),
+        body: text,
+      };
+      return [first, next, next];
+    }),
+  );
+}
+
+const bytesOf = ({ line, headers, body = '' }: Request): string => [line, ...headers, '', body].join('\r\n');
 
 /** Compares what comes over a connection that is kept with what comes over new ones, which remember nothing. */
 async function compare(listener: Listener, requests: readonly Request[]): Promise<void> {
@@ -163,6 +228,37 @@ test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) =>
   );
 });
 
+test.for(dialectNames)(
+  'a change like the one before it is answered as any other, in the dialect %s',
+  async (dialect) => {
+    await using served = await serve(dialect);
+    const { tcp, socket } = served.listeners;
+    await fc.assert(
+      fc.asyncProperty(changesWith(carriers(adminToken, apiKey)), async (requests) => {
+        await compare(tcp, requests);
+        await compare(socket, requests);
+      }),
+      { numRuns: 40 },
+    );
+    expect(served.repeated()).toBeGreaterThan(40);
+  },
+);
+
+// oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
+test.for(dialectNames)('so is a change on an agent that speaks %s', async (dialect) => {
+  const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
+  await using stage = await setDialectStage('agent', 'tcp', { dialect }, { limits: rates });
+  const { token, apiKey: account } = stage.credentials;
+  const { tcp, socket } = stage.addresses;
+  await fc.assert(
+    fc.asyncProperty(changesWith(carriers(token, account)), async (requests) => {
+      await compare({ tcp: tcp ?? '' }, requests);
+      await compare({ socket: socket ?? '' }, requests);
+    }),
+    { numRuns: 10 },
+  );
+});
+
 const verifyKey = (more = ''): string =>
   `GET /api/v2/license/verify?license_key=KEY-1${more} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${stageSecret}\r\n\r\n`;
 
@@ -184,4 +280,19 @@ test('what a caller adds to its question fills no memory', async () => {
   const long = verifyKey(`&more=${'x'.repeat(1_000)}`);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(long)).toContain('200 OK');
   expect(served.repeated()).toBe(0);
+});
+
+test('answers that leave together come whole and in order, before their connection is closed', async () => {
+  await using served = await serve('specification');
+  const { tcp } = served.listeners;
+  // With a single connection each answer leaves at once.
+  await using beside = new KeptConnection(tcp);
+  await beside.send(verifyKey());
+  await using kept = new KeptConnection(tcp);
+  for (let time = 0; time < 3; time += 1) await kept.send(verifyKey());
+  const before = served.repeated();
+  const all = await kept.sendLast([verifyKey(), verifyKey(), verifyKey(), 'nonsense\r\n\r\n'].join(''));
+  expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual([200, 200, 200, 400].map((status) => `HTTP/1.1 ${status}`));
+  expect(all.match(/"license_key":"KEY-1"/g)).toHaveLength(3);
+  expect(served.repeated()).toBe(before + 3);
 });

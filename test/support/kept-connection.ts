@@ -33,6 +33,15 @@ export class KeptConnection implements AsyncDisposable {
     }
   }
 
+  /** Gives all that comes until the connection is closed. */
+  async sendLast(bytes: string): Promise<string> {
+    const socket = this.#socket ?? this.#open();
+    socket.write(bytes);
+    let received = '';
+    for await (const chunk of socket) received += String(chunk);
+    return received;
+  }
+
   #open(): Socket {
     const listener = this.#listener;
     const socket =

@@ -63,6 +63,66 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`decrease ${key}`]);
   });
 
+  it('behind one that is under way does not have the outbox read for it', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { request } = await givenFlying(stage);
+    const reads = vi.spyOn(stage.store.operations, 'due');
+    await stage.record('usage');
+    stage.sync.push.wake({ subject: key, lane: 'counter' });
+    await stage.time.settle();
+    expect(reads).not.toHaveBeenCalled();
+    await request.answer(stage.says(6));
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('costs the loop nothing while no lane is free, and goes up when one is', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.options = { ...stage.options, lanes: 1 };
+    const { request } = await givenFlying(stage);
+    await stage.learn('OTHER');
+    const sleeps = vi.spyOn(stage.clock, 'sleep');
+    await stage.change('usage', { licenseKey: 'OTHER' });
+    stage.sync.push.wake({ subject: 'OTHER', lane: 'counter' });
+    await stage.time.settle();
+    expect(sleeps).not.toHaveBeenCalled();
+    await request.answer(stage.says(6));
+    expect(await stage.requested()).toEqual(['usage OTHER']);
+  });
+
+  it('costs the loop nothing during a pause, and goes up after it', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    stage.sync.uplink.pause();
+    run(stage);
+    await stage.time.settle();
+    const sleeps = vi.spyOn(stage.clock, 'sleep');
+    await stage.record('usage');
+    stage.sync.push.wake({ subject: key, lane: 'counter' });
+    await stage.time.settle();
+    expect(sleeps).not.toHaveBeenCalled();
+    stage.sync.uplink.resume();
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('that comes while the upstream asks to wait goes up when that is over', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    run(stage);
+    await stage.time.settle();
+    stage.sync.uplink.waitUntil(stage.clock.steady() + 2 * second);
+    await stage.record('usage');
+    stage.sync.push.wake({ subject: key, lane: 'counter' });
+    await stage.passes(2 * second);
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
+  it('goes up at once when its lane is told of, and nothing of it is under way', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await givenFlying(stage);
+    await stage.learn('OTHER');
+    await stage.change('usage', { licenseKey: 'OTHER' });
+    stage.sync.push.wake({ subject: 'OTHER', lane: 'counter' });
+    expect(await stage.requested()).toEqual(['usage OTHER']);
+  });
+
   it('goes up beside the other lane of its key; an answer that overlapped says nothing of that one', async () => {
     await using stage = await givenManual({ uses: 5 });
     await stage.record('usage');

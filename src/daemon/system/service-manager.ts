@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Log } from '../../service/ports.ts';
 
@@ -10,6 +9,7 @@ export async function tellServiceManager(
 ): Promise<void> {
   if (process.env['NOTIFY_SOCKET'] === undefined) return;
   try {
+    const { spawn } = await import('node:child_process');
     // Node cannot send datagrams over Unix sockets.
     const [code] = await once(spawn('systemd-notify', [`${state}=1`, ...more], { stdio: 'ignore' }), 'exit');
     if (code !== 0) log.warn({ state, code: String(code) }, 'systemd-notify failed');

@@ -11,8 +11,10 @@ import {
   type CommitMeasure,
   type DiskSpaceMessage,
   type PostedWrite,
+  type WriterData,
   type WriterMessage,
 } from './writer-message.ts';
+import type { WriterUse } from '../../store/sqlite/connection.ts';
 import { largestBatch } from '../../store/sqlite/commit.ts';
 import { workerFile } from './worker-file.ts';
 
@@ -21,6 +23,7 @@ const stuckMs = 60_000;
 
 /** What the writer's thread is asked and tells. */
 export type WriterOptions = {
+  usedFor: WriterUse;
   /** Whether changes of licenses are remembered now (`history.keep`). */
   keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
@@ -38,7 +41,10 @@ export async function startWriter(
   clock: Clock,
   options: WriterOptions,
 ): Promise<WriterThread> {
-  const worker = new Worker(workerFile('writer-worker'), { workerData: { databasePath }, name: 'writer' });
+  const worker = new Worker(workerFile('writer-worker'), {
+    workerData: { databasePath, usedFor: options.usedFor } satisfies WriterData,
+    name: 'writer',
+  });
   const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];
   const writer = new WriterThread(worker, clock, options);
   if (isFull) writer.setFull(isFull);

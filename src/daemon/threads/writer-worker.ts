@@ -14,6 +14,7 @@ import {
   outcomeMessage,
   type BatchMessage,
   type PostedWrite,
+  type WriterData,
   type WriterMessage,
   type WritesMessage,
 } from './writer-message.ts';
@@ -28,8 +29,8 @@ const fillingBytes = 1024 * 1024;
  * The writer's thread: takes the writes that arrived during the last commit, commits them together, and
  * answers. There is no timer: the duration of a commit decides the size of the next.
  */
-function work(port: Port, databasePath: string): void {
-  const connection = openWriting(databasePath);
+function work(port: Port, { databasePath, usedFor }: WriterData): void {
+  const connection = openWriting(databasePath, usedFor);
   const plain = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
@@ -87,4 +88,4 @@ async function commit(committer: Committer<Write>, batch: readonly Write[]): Pro
   };
 }
 
-if (parentPort !== null) work(parentPort, (workerData as { databasePath: string }).databasePath);
+if (parentPort !== null) work(parentPort, workerData as WriterData);

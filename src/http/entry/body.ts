@@ -10,29 +10,17 @@ import { noParameters, type RawParameters } from '../wire/parameters.ts';
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';
 const csv = 'text/csv';
+const isJson = /^\s*application\/json\s*(?:;|$)/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md, Bodies and answers). */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
-  const read = (parse: (text: string, maximum: number) => RawParameters) => {
-    return (request: { headers: { 'content-type'?: string | undefined } }, body: Buffer): RawParameters => {
-      refuseForeignCharset(request.headers['content-type'] ?? '');
-      const text = decodeText(body);
-      return text === '' ? noParameters : parse(text, maximum);
-    };
-  };
-  const parseForm = (text: string): RawParameters =>
-    readPairs(text, { malformed: 'malformed_body', maximum });
-  for (const [type, parse] of [
-    [form, parseForm],
-    [json, readJson],
-  ] as const) {
-    const parser = read(parse);
+  for (const type of [form, json]) {
     server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
       let parameters: RawParameters;
       try {
-        parameters = parser(request, body);
+        parameters = readParameters(request.headers['content-type'] ?? '', body, maximum);
       } catch (error) {
         done(error as Error);
         return;
@@ -41,6 +29,16 @@ export function readBodies(server: FastifyInstance, { parameters: maximum }: Htt
     });
   }
   acceptCsv(server);
+}
+
+/** Reads a body that is a form or a JSON object; throws a problem where it cannot be read. */
+export function readParameters(contentType: string, body: Buffer, maximum: number): RawParameters {
+  refuseForeignCharset(contentType);
+  const text = decodeText(body);
+  if (text === '') return noParameters;
+  return isJson.test(contentType)
+    ? readJson(text, maximum)
+    : readPairs(text, { malformed: 'malformed_body', maximum });
 }
 
 /** Reads CSV where a route takes it; its rows become one member of the body. */

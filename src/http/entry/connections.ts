@@ -36,8 +36,13 @@ export class Connections {
     }
   }
 
-  /** A request on a connection is to be answered. */
-  begin(socket: Duplex, response: ServerResponse): void {
+  /** Whether there is more than one. */
+  get areMany(): boolean {
+    return this.#idle.size + this.#busy.size > 1;
+  }
+
+  /** A request on a connection is to be answered; gives whether it is the only one there. */
+  begin(socket: Duplex, response: ServerResponse): boolean {
     const unanswered = this.#busy.get(socket) ?? new Set();
     this.#busy.set(socket, unanswered.add(response));
     this.#idle.delete(socket);
@@ -47,6 +52,7 @@ export class Connections {
       this.#busy.delete(socket);
       if (!socket.destroyed) this.#idle.add(socket);
     });
+    return unanswered.size === 1;
   }
 
   /** A request was answered in the moment in which it came. */

@@ -4,29 +4,28 @@ import type { FastifyReply } from 'fastify';
 import { requestIdHeader } from '../../domain/header-names.ts';
 import type { Grant } from '../../service/access/credential.ts';
 import type { RepeatableAnswer } from '../answer.ts';
-import type { App, Readiness, ServerSettings } from '../app.ts';
+import type { App, ServerSettings } from '../app.ts';
 import type { Memory, ReadyAnswer } from '../memory.ts';
 import { presentAge } from '../provenance.ts';
 import type { Route } from '../route.ts';
+import type { AnswersOfTurn } from './answers-of-turn.ts';
+import {
+  hasHead,
+  knownHead,
+  timesSent,
+  unrepeated,
+  variableNames,
+  writtenOut,
+  type KnownHead,
+} from './known-head.ts';
 import { requestIdFrom } from './request-id.ts';
 import { stateOf, type RequestState } from './request-state.ts';
 
 const requestId = requestIdHeader.toLowerCase();
 export const jsonType = 'application/json; charset=utf-8';
 
-/** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
-const variable = new Set([requestId, 'traceparent', 'tracestate']);
-
-/** In these, a request is refused by its route, or its answer ends the connection. */
-const unrepeated: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving', 'draining']);
-
 /** The head of a request that was answered on a connection, and what of it decides the answer. */
-type KnownHead = {
-  rawHeaders: readonly string[];
-  /** Where in `rawHeaders` the values are that may be others. */
-  variableAt: readonly number[];
-  /** Where the caller's own id of the request is; -1: it sends none. */
-  requestIdAt: number;
+type KnownRequest = KnownHead & {
   route: Route;
   grant: Grant;
   /** Of the memory, before the grant was found. */
@@ -44,13 +43,16 @@ type KnownHead = {
  */
 export class RepeatedRequests {
   readonly #app: App;
-  readonly #credentialNames: ReadonlySet<string>;
+  readonly #mayDiffer: ReadonlySet<string>;
   /** What each connection sent last; it goes with the connection, and so do the secrets in it. */
-  readonly #heads = new WeakMap<Socket, KnownHead>();
+  readonly #heads = new WeakMap<Socket, KnownRequest>();
 
-  constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
+  readonly #answers: AnswersOfTurn;
+
+  constructor(app: App, names: ServerSettings['headerAliases'], answers: AnswersOfTurn) {
     this.#app = app;
-    this.#credentialNames = new Set([...apiKey, ...productSecret]);
+    this.#mayDiffer = variableNames(names);
+    this.#answers = answers;
   }
 
   /** Sends the answer, or does nothing and gives false. */
@@ -73,13 +75,13 @@ export class RepeatedRequests {
     if (app.rates.requests.take(principal.credential) > 0) return false;
     const id = requestIdFrom(request.rawHeaders[head.requestIdAt]);
     response.writeHead(200, headersAt(ready, id, at));
-    response.end(ready.body);
+    this.#answers.send({ response, body: ready.body });
     ready.repeat.repeated();
     app.metrics.countAnswer(head.route.path, 200, begunAt);
     return true;
   }
 
-  #answerAnew(memory: Memory, head: KnownHead, target: string): ReadyAnswer | null {
+  #answerAnew(memory: Memory, head: KnownRequest, target: string): ReadyAnswer | null {
     try {
       const answer = head.route.answerAtOnce?.(this.#app, head.grant.principal, target);
       if (answer?.repeat === undefined) return null;
@@ -96,7 +98,7 @@ export class RepeatedRequests {
   keep(route: Route, reply: FastifyReply, answer: RepeatableAnswer): ReadyAnswer {
     const { memory } = this.#app;
     const { raw } = reply.request;
-    const headers = Object.entries(reply.getHeaders()).flatMap(([name, value]) => [name, String(value)]);
+    const headers = writtenOut(reply.getHeaders());
     const ready = readyAnswer(headers, answer);
     if (memory === null || !isRepeatable(raw)) return ready;
     const state = stateOf(reply.request);
@@ -117,16 +119,11 @@ export class RepeatedRequests {
     rawHeaders: readonly string[],
     { grant, moment, head }: RequestState,
     headers: readonly string[],
-  ): KnownHead | null {
+  ): KnownRequest | null {
     if (grant === null) return null;
-    const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
-    const variableAt = [...names.keys()].filter((index) => this.#isVariable(names[index] ?? ''));
-    const requestIdAt = names.indexOf(requestId);
     const { accountId, productKey } = grant.principal.reach;
     return {
-      rawHeaders,
-      variableAt: variableAt.map((index) => index + 1),
-      requestIdAt: requestIdAt === -1 ? -1 : requestIdAt + 1,
+      ...knownHead(rawHeaders, this.#mayDiffer),
       route,
       grant,
       moment,
@@ -134,34 +131,21 @@ export class RepeatedRequests {
       headers,
     };
   }
-
-  #isVariable(name: string): boolean {
-    return variable.has(name) && !this.#credentialNames.has(name);
-  }
 }
 
 /** Whether another request with the same head is the same request. */
 function isRepeatable({ method, httpVersion, rawHeaders }: IncomingMessage): boolean {
-  const ids = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === requestId);
-  return method === 'GET' && httpVersion === '1.1' && ids.length <= 1;
+  return method === 'GET' && httpVersion === '1.1' && timesSent(rawHeaders, requestId) <= 1;
 }
 
-function hasHead({ rawHeaders: known, variableAt }: KnownHead, sent: readonly string[]): boolean {
-  if (sent.length !== known.length) return false;
-  for (let index = 0; index < sent.length; index += 1) {
-    if (sent[index] !== known[index] && !variableAt.includes(index)) return false;
-  }
-  return true;
-}
-
-function questionOf({ asker }: KnownHead, target: string): string {
+function questionOf({ asker }: KnownRequest, target: string): string {
   return `${asker} ${target}`;
 }
 
 /** Writes an answer out: the headers that others have too, then its own. */
 function readyAnswer(common: readonly string[], { headers, body, repeat }: RepeatableAnswer): ReadyAnswer {
   const written = JSON.stringify(body);
-  const own = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
+  const own = writtenOut(headers);
   const content = ['content-type', jsonType, 'content-length', String(Buffer.byteLength(written))];
   return { headers: [...common, ...own, ...content], body: written, repeat };
 }

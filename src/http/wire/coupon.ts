@@ -16,7 +16,7 @@ import { formatDatetime } from '../../domain/datetime.ts';
 import type { Page } from '../../domain/page.ts';
 import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './kind.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
+import { parameters, type ParameterSet, type Readable } from './parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
 
@@ -229,13 +229,13 @@ export const couponCreation: ParameterSet<CouponTerms> = {
 };
 
 /** Puts any value for a discount or scope that was sent but is malformed: it is not missing. */
-function sentParameters(raw: RawParameters, values: Partial<CouponParameters>): CouponParameters {
+function sentParameters(raw: Readable, values: Partial<CouponParameters>): CouponParameters {
   return {
     ...values,
-    percentOff: values.percentOff ?? (raw.has('percent_off') ? 1 : undefined),
-    amountOff: values.amountOff ?? (raw.has('amount_off') ? 1 : undefined),
-    productKey: values.productKey ?? (raw.has('product_key') ? '?' : undefined),
-    collectionId: values.collectionId ?? (raw.has('collection_id') ? '?' : undefined),
+    percentOff: values.percentOff ?? (raw.get('percent_off') !== undefined ? 1 : undefined),
+    amountOff: values.amountOff ?? (raw.get('amount_off') !== undefined ? 1 : undefined),
+    productKey: values.productKey ?? (raw.get('product_key') !== undefined ? '?' : undefined),
+    collectionId: values.collectionId ?? (raw.get('collection_id') !== undefined ? '?' : undefined),
   };
 }
 

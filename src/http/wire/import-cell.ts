@@ -27,7 +27,8 @@ const dated = /^\d{4}-\d\d-\d\d/;
 export const instantCell: z.ZodType<number> = kind(
   { type: 'string', pattern: dated.source },
   (given, issues) => {
-    const instant = typeof given === 'string' ? parseDatetime(completed(given)) : null;
+    const instant =
+      typeof given === 'string' ? (parseDatetime(given) ?? parseDatetime(completed(given))) : null;
     if (instant !== null && isInstant(instant)) return instant;
     return refuse(issues, 'not_a_datetime', 'must be a date or an RFC 3339 datetime');
   },

@@ -10,7 +10,7 @@ import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows }
 import { instantCell, stateCell } from './import-cell.ts';
 import { email, identifier, integer } from './kind.ts';
 import { licenseKeyText } from './license.ts';
-import { parameters, type ParameterSet, type RawParameters } from './parameters.ts';
+import { parameters, type ParameterSet, without } from './parameters.ts';
 
 /** The query of an import whose rows may leave out their product; `product_key` is that of such rows. */
 export const productImportQuery: ParameterSet<ImportOptions & { productKey?: string | undefined }> =
@@ -116,10 +116,6 @@ const couponCells: ParameterSet<CouponCells> = {
     return { ok: false, values: {}, faults };
   },
 };
-
-function without(raw: RawParameters, name: string): RawParameters {
-  return new Map([...raw].filter(([each]) => each !== name));
-}
 
 /** The body of an import of coupons; CSV is the rows alone. */
 export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ImportReport, ImportRows, RejectedRow } from '../../service/authority/import.ts';
 import type { CsvRow } from './csv.ts';
 import { boolean, kind, orDefault, refuse } from './kind.ts';
-import type { ParameterSet, RawParameters } from './parameters.ts';
+import type { ParameterSet, Readable } from './parameters.ts';
 
 /** The most rows of one request. */
 const maximumRows = 10_000;
@@ -22,7 +22,7 @@ export type ReadRows<Values> = {
   rejected: readonly RejectedRow[];
 };
 
-type RawRow = { row: number } & ({ cells: RawParameters } | { detail: string });
+type RawRow = { row: number } & ({ cells: Readable } | { detail: string });
 
 /** A parameter that is a list of rows; what is wrong with one of them is that row's alone. */
 export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
@@ -45,7 +45,7 @@ export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
 function fromCsv({ rows }: CsvRows, columns: ReadonlySet<string>): RawRow[] {
   return rows.map((given) => {
     if ('detail' in given) return { row: given.line, detail: given.detail };
-    return { row: given.line, cells: cellsOf(given.cells, (name) => columns.has(name)) };
+    return { row: given.line, cells: new Cells(given.cells, columns) };
   });
 }
 
@@ -55,16 +55,30 @@ function fromJson(given: unknown): RawRow[] | null {
     const row = index + 1;
     if (typeof item !== 'object' || item === null || Array.isArray(item))
       return { row, detail: 'is no object' };
-    return { row, cells: cellsOf(item) };
+    return { row, cells: new Cells(item as Readonly<Record<string, unknown>>) };
   });
 }
 
-function cellsOf(given: object, isRead: (name: string) => boolean = () => true): RawParameters {
-  const cells = new Map<string, unknown>();
-  for (const [name, value] of Object.entries(given)) {
-    if (value !== null && value !== '' && isRead(name)) cells.set(name, value);
+/** The cells of a row, and of these columns alone where they are named; an empty one counts as not sent. */
+class Cells implements Readable {
+  readonly #given: Readonly<Record<string, unknown>>;
+  readonly #columns: ReadonlySet<string> | null;
+
+  constructor(given: Readonly<Record<string, unknown>>, columns: ReadonlySet<string> | null = null) {
+    this.#given = given;
+    this.#columns = columns;
   }
-  return cells;
+
+  get(name: string): unknown {
+    const value = Object.hasOwn(this.#given, name) ? this.#given[name] : undefined;
+    return value === null || value === '' ? undefined : value;
+  }
+
+  keys(): Iterable<string> {
+    const isSent = (name: string): boolean =>
+      this.#columns?.has(name) !== false && this.get(name) !== undefined;
+    return Object.keys(this.#given).filter(isSent);
+  }
 }
 
 function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>): ReadRows<Values> {

@@ -48,26 +48,18 @@ export type Issue = {
   params?: Record<string, unknown> | undefined;
 };
 
-/** What a parameter was read as, or what is wrong with it. */
-export type ReadParameter = { ok: true; value: unknown } | { ok: false; issues: readonly Issue[] };
-
-/** Prepares the reading of one parameter. */
-export function readerOf(schema: z.ZodType): (given: unknown) => ReadParameter {
+/** Prepares the reading of one parameter: it gives the value, or adds what is wrong with it to the issues. */
+export function readerOf(schema: z.ZodType): Read<unknown, unknown> {
   const read = readers.get(schema);
-  if (read !== undefined) {
-    return (given) => {
-      const found: Issues = { issues: [] };
-      const value = read(given, found);
-      return found.issues.length === 0 ? { ok: true, value } : { ok: false, ...found };
-    };
-  }
+  if (read !== undefined) return read;
   if (schema instanceof z.ZodOptional) {
     const readGiven = readerOf(schema.unwrap() as z.ZodType);
-    return (given) => (given === undefined ? { ok: true, value: undefined } : readGiven(given));
+    return (given, issues) => (given === undefined ? undefined : readGiven(given, issues));
   }
-  return (given) => {
-    const parsed = schema.safeParse(given);
-    return parsed.success ? { ok: true, value: parsed.data } : { ok: false, issues: parsed.error.issues };
+  return (given, { issues }) => {
+    const { data, error } = schema.safeParse(given);
+    for (const issue of error?.issues ?? []) issues.push({ ...issue, input: given } as z.core.$ZodRawIssue);
+    return data;
   };
 }
 

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import type { ParameterFault } from '../../domain/problem.ts';
-import { readerOf, type Issue } from './kind.ts';
+import { readerOf, type Issue, type Issues } from './kind.ts';
 
 /** Parameters as they were sent, by name; those sent empty are not among them. */
 export type RawParameters = ReadonlyMap<string, unknown>;
+
+/** What is read of them. */
+export type Readable = { get(name: string): unknown; keys(): Iterable<string> };
 
 export const noParameters: RawParameters = new Map();
 
@@ -15,7 +18,7 @@ export type ParsedParameters<Values> =
 export type ParameterSet<Values> = {
   schema: z.ZodObject;
   /** `within`: what stands before each name in a fault. */
-  read(raw: RawParameters, within?: string): ParsedParameters<Values>;
+  read(raw: Readable, within?: string): ParsedParameters<Values>;
 };
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -47,10 +50,11 @@ export function parameters<S extends Shape>(
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];
+      const found: Issues = { issues: [] };
       for (const { name, inside, read } of fields) {
-        const parsed = read(raw.get(name));
-        if (parsed.ok) values[inside] = parsed.value;
-        else faults.push(...parsed.issues.map((issue) => parameterFault(`${within}${name}`, issue)));
+        const value = read(raw.get(name), found);
+        if (found.issues.length === 0) values[inside] = value;
+        else faults.push(...found.issues.splice(0).map((issue) => parameterFault(`${within}${name}`, issue)));
       }
       if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
       // Each value is the output of its own schema, which the compiler cannot follow through the loop.
@@ -69,15 +73,21 @@ function parameterFault(parameter: string, { code, message, params }: Issue): Pa
   };
 }
 
-function unknownFaults(raw: RawParameters, known: ReadonlySet<string>, within: string): ParameterFault[] {
-  return [...raw.keys()]
-    .filter((name) => !known.has(name))
-    .map((name) => ({
-      // What a caller sent is repeated only in part.
-      parameter: `${within}${name.slice(0, 64).toWellFormed()}`,
-      code: 'unknown',
-      detail: 'There is no such parameter.',
-    }));
+function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string): ParameterFault[] {
+  const faults: ParameterFault[] = [];
+  for (const name of raw.keys()) {
+    if (known.has(name)) continue;
+    // What a caller sent is repeated only in part.
+    const parameter = `${within}${name.slice(0, 64).toWellFormed()}`;
+    faults.push({ parameter, code: 'unknown', detail: 'There is no such parameter.' });
+  }
+  return faults;
+}
+
+/** All parameters but one. */
+export function without(raw: Readable, name: string): Readable {
+  const others = [...raw.keys()].filter((each) => each !== name);
+  return new Map(others.map((each) => [each, raw.get(each)]));
 }
 
 function camelCase(name: string): string {

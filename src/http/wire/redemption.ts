@@ -4,7 +4,7 @@ import type { Cart } from '../../domain/quote.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../../domain/redemption.ts';
 import { integer, textLike } from './kind.ts';
 import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { parameters, type ParameterSet, without } from './parameters.ts';
 import { cartParameters, presentQuote, quoteShape, type QuoteObject } from './quote.ts';
 
 /** A redemption: the quote that it was made by, and when. */
@@ -52,7 +52,7 @@ export const redemptionParameters: ParameterSet<{ order: string; cart: Cart }> =
   schema: order.schema.extend(cartParameters.schema.shape).strict().meta({ id: 'Order' }),
   read(raw) {
     const named = order.read(raw);
-    const carried = cartParameters.read(new Map([...raw].filter(([name]) => name !== 'order')));
+    const carried = cartParameters.read(without(raw, 'order'));
     if (named.ok && carried.ok) return { ok: true, values: { ...named.values, ...carried.values } };
     const faults = [named, carried].flatMap((each) => (each.ok ? [] : each.faults));
     return { ok: false, values: { ...named.values, ...carried.values }, faults };

@@ -1,5 +1,6 @@
 import type { Reach } from '../../domain/principal.ts';
 import { localLicense, type Observation } from '../../domain/observation.ts';
+import { laneOf } from '../../domain/operation.ts';
 import { done, refuse, type Problem, type Result } from '../../domain/problem.ts';
 import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { Page } from '../../domain/page.ts';
@@ -89,10 +90,16 @@ function answerFrom(parts: AgentLicensingParts, observation: Observation): Repea
   if (judged.verdict !== 'answer') return null;
   const { productKey, askedAt, confirmedAt, license } = observation;
   const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
-  const repeated = (): void => {
-    if (judged.freshness !== 'fresh') parts.pull.refresh(productKey, license.licenseKey);
-  };
+  const repeated =
+    judged.freshness === 'fresh' ? nothing : refreshing(parts.pull, productKey, license.licenseKey);
   return { ...answer(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
+}
+
+const nothing = (): void => undefined;
+
+/** Holds no more than it needs: it is remembered with the answer. */
+function refreshing(pull: Pull, productKey: string, licenseKey: string): () => void {
+  return () => pull.refresh(productKey, licenseKey);
 }
 
 function verifyNow(parts: AgentLicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
@@ -176,7 +183,7 @@ async function change(
   const { operationId, observation } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
   if (operationId === null || isReplay) return done(answer(parts, observation, 'hit'));
-  parts.deliveries.wake();
+  parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
   if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, observation, 'hit'));
   return done(await afterWaiting(parts, request, { observation, operationId }, signal));
 }

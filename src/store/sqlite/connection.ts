@@ -30,20 +30,39 @@ PRAGMA foreign_keys = ON;
 /** The size to which the write-ahead log is truncated after a checkpoint. */
 const keptLogBytes = 64 * 1024 * 1024;
 
-/** Room for the pages that a large command changes; those without room are written to the log more than once. */
-const pagesKib = 16 * 1024;
+/**
+ * Room for the pages that a large command changes; those without room are written to the log more than once. SQLite
+ * takes a multiple of 256 for 0, which is no limit.
+ */
+const changedPages = 4000;
+
+/** What a process writes: imports, which read again what they wrote, or single changes of rows here and there. */
+export type WriterUse = 'imports' | 'changes';
+
+/** Room for pages from one command to the next. */
+const keptPagesKib: Readonly<Record<WriterUse, number>> = { imports: 16 * 1024, changes: 2 * 1024 };
+
+/**
+ * After so many pages the log is brought into the database: 16 MiB. Commits that change the same pages again, as those
+ * of an import do, then write them there once. SQLite's own 1000 are less than one such commit.
+ */
+const loggedPages = 4000;
 
 /** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
-export function openWriting(databasePath: string): WritingConnection {
+export function openWriting(databasePath: string, usedFor: WriterUse = 'imports'): WritingConnection {
   const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
   using opening = new DisposableStack();
   opening.use(database);
   database.exec(guards);
   const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.['journal_mode'];
   if (mode !== 'wal') throw new StateDirectoryUnusable(databasePath, 'its file system cannot hold a WAL');
-  database.exec(
-    `PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${keptLogBytes}; PRAGMA cache_size = -${pagesKib}`,
-  );
+  database.exec(`
+    PRAGMA synchronous = FULL;
+    PRAGMA journal_size_limit = ${keptLogBytes};
+    PRAGMA wal_autocheckpoint = ${loggedPages};
+    PRAGMA cache_size = -${keptPagesKib[usedFor]};
+    PRAGMA cache_spill = ${changedPages};
+  `);
   keepTemporaryFilesBeside(databasePath, database);
   const transaction = prepareTransaction(database);
   const open = opening.move();

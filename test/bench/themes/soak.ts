@@ -1,5 +1,5 @@
 import type { Bench } from '../bench.ts';
-import { residentMib } from '../process.ts';
+import { residentMemory } from '../process.ts';
 import { use, verify } from '../sample.ts';
 import { startBare, startLatchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
@@ -17,8 +17,8 @@ export const soakTheme: Theme = {
     const licenses = bench.count(200_000);
     const state = await copyOfStore(bench, { role: 'agent', licenses });
     const upstream = (await startBare(bench, { licenses })).tcp;
-    const agent = await startLatchkey(bench, { state, upstream, settings });
-    if (residentMib(agent.pid) === null) {
+    const agent = await startLatchkey(bench, { state, upstream, settings, asService: true });
+    if (residentMemory(agent.pid) === null) {
       yield notMeasured('resident memory under load', 'MiB', null, 'there is no /proc');
       return;
     }
@@ -27,7 +27,7 @@ export const soakTheme: Theme = {
     const resident: number[] = [];
     for (let part = 0; part < parts; part += 1) {
       await loadForAWhile(bench, agent, { licenses, seconds });
-      resident.push(residentMib(agent.pid) ?? Number.NaN);
+      resident.push(residentMemory(agent.pid)?.mib ?? Number.NaN);
     }
     const settled = resident.slice(1);
     const what = 'resident memory of an agent over 10 minutes of load, from the second on';

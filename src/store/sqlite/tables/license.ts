@@ -7,7 +7,7 @@ import type {
   LicenseReads,
   LicenseTable,
 } from '../../../service/authority/tables.ts';
-import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
 
@@ -113,11 +113,10 @@ function filterParameters(filter: LicenseFilter): (string | number | null)[] {
 /** Prepares the table of licenses, whose changes go into their history. */
 export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable, 'add'>): LicenseTable {
   // An import adds a million: parameters that are bound by name take half as long again.
-  const add = prepareQuery(
+  const add = prepareAddition(
     database,
     `INSERT INTO license (license_key, product_key, buyer_email, uses, enabled, created_at)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING RETURNING 1`,
-    () => true,
+     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (license_key) DO NOTHING`,
   );
   const reached = prepareQuery(
     database,
@@ -132,7 +131,7 @@ export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable,
   return {
     ...licenseReads(database),
     add: ({ licenseKey, productKey, buyerEmail, uses, enabled, createdAt }) =>
-      add.first(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt) ?? false,
+      add(licenseKey, productKey, buyerEmail, uses, bit(enabled), createdAt),
     setState({ licenseKey, uses, enabled }) {
       setState({ licenseKey, uses, enabled: bit(enabled) });
     },

@@ -64,6 +64,15 @@ export function prepareChange(
   };
 }
 
+/** Makes a statement that adds a row unless it is there, its parameters in their order; running it gives whether it did. */
+export function prepareAddition(
+  database: DatabaseSync,
+  sql: string,
+): (...parameters: SQLInputValue[]) => boolean {
+  const statement = onUse(database, sql);
+  return (...parameters) => Number(statement().run(...parameters).changes) > 0;
+}
+
 /** Numbers the parameters of a statement: Node hands over values by their place four times as fast as by name. */
 function byPlace(sql: string): { numbered: string; names: readonly string[] } {
   const names: string[] = [];

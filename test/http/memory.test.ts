@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { Memory, type ReadyAnswer } from '../../src/http/memory.ts';
+
+/** The answer about a license key. */
+function answerAbout(licenseKey: string): ReadyAnswer {
+  const repeat = { licenseKey, confirmedAt: null, since: 0, until: Infinity, repeated: () => undefined };
+  return { headers: [], body: licenseKey, repeat };
+}
+
+/** Asks a question about a license key as the server does; gives whether it was answered from memory. */
+function ask(memory: Memory, licenseKey: string): boolean {
+  if (isKnown(memory, licenseKey)) return true;
+  memory.keep(`verify ${licenseKey}`, answerAbout(licenseKey), memory.moment);
+  return false;
+}
+
+function isKnown(memory: Memory, licenseKey: string): boolean {
+  return memory.answerTo(`verify ${licenseKey}`, 0) !== null;
+}
+
+test('what is asked again is answered from memory from the third time on', () => {
+  const memory = new Memory();
+  expect([ask(memory, 'KEY'), ask(memory, 'KEY'), ask(memory, 'KEY')]).toEqual([false, false, true]);
+  expect(ask(memory, 'OTHER')).toBe(false);
+});
+
+test('who asks for a hundred thousand keys, each once, drives out nothing that others repeat', () => {
+  const memory = new Memory();
+  const repeated = Array.from({ length: 5_000 }, (_, index) => `REPEATED-${index}`);
+  for (const licenseKey of [...repeated, ...repeated]) ask(memory, licenseKey);
+  for (let index = 0; index < 100_000; index += 1) ask(memory, `ONCE-${index}`);
+  expect(repeated.filter((licenseKey) => isKnown(memory, licenseKey))).toHaveLength(5_000);
+});
+
+test('of keys that were each asked for once, next to none take memory', () => {
+  const memory = new Memory();
+  const keys = Array.from({ length: 100_000 }, (_, index) => `ONCE-${index}`);
+  for (const licenseKey of keys) ask(memory, licenseKey);
+  expect(keys.filter((licenseKey) => isKnown(memory, licenseKey)).length).toBeLessThan(100);
+});
+
+test('of ten thousand keys that are asked for in turn, all are answered from memory in the third round', () => {
+  const memory = new Memory();
+  const keys = Array.from({ length: 10_000 }, (_, index) => `KEY-${index}`);
+  for (const licenseKey of [...keys, ...keys]) ask(memory, licenseKey);
+  expect(keys.filter((licenseKey) => ask(memory, licenseKey))).toHaveLength(10_000);
+});

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import type { Readiness } from '../../src/http/app.ts';
+import { Memory } from '../../src/http/memory.ts';
+import { StorageError } from '../../src/service/ports.ts';
+import { secret } from '../support/dialect-stage.ts';
+import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
+import { KeptConnection } from '../support/kept-connection.ts';
+import { httpClient } from '../support/raw-http.ts';
+
+const operator = { authorization: `Bearer ${adminToken}` };
+
+/** An authority with one license key, and how often its memory answered. */
+async function serve(): Promise<
+  Served & { repeated: () => number; uses: () => Promise<number>; readiness: { now: Readiness['state'] } }
+> {
+  let count = 0;
+  const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
+  const readiness: { now: Readiness['state'] } = { now: 'ready' };
+  const served = await serveApp(
+    { memory: new Memory(), metrics, readiness: () => ({ state: readiness.now, reasons: [] }) },
+    { limits },
+  );
+  await using http = httpClient(served.listeners.tcp);
+  const product = { name: 'Editor', product_key: 'EDITOR', secret };
+  await http.post('/admin/v1/products', { headers: operator, json: product });
+  const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
+  await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
+  const uses = async (): Promise<number> => (await served.app.reader.licenses.get('KEY-1'))?.uses ?? -1;
+  return Object.assign(served, { repeated: () => count, uses, readiness });
+}
+
+const body = 'license_key=KEY-1';
+const headOf = (carrier = `product-secret-key: ${secret}`, length = body.length): string =>
+  [
+    'PUT /api/v2/license/usage HTTP/1.1',
+    'Host: localhost',
+    carrier,
+    'Content-Type: application/x-www-form-urlencoded',
+    `Content-Length: ${length}`,
+    '\r\n',
+  ].join('\r\n');
+const use = (carrier?: string): string => headOf(carrier) + body;
+
+test('a use like the one before it is counted once, and its answer says so', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (let count = 1; count <= 5; count += 1) expect(await kept.send(use())).toContain(`"uses":${count},`);
+  expect(served.repeated()).toBe(4);
+  expect(await served.uses()).toBe(5);
+  const logged = served.lines.filter(({ message }) => message === 'changed').slice(-5);
+  expect(logged).toHaveLength(5);
+  expect(
+    new Set(
+      logged.map(({ route, status, method }) => `${String(method)} ${String(route)} ${String(status)}`),
+    ),
+  ).toEqual(new Set(['PUT /api/v2/license/usage 200']));
+});
+
+test('many that are sent without waiting are answered in their order', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  await kept.send(use());
+  const { tcp } = served.listeners.tcp as { tcp: string };
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  let received = '';
+  socket.on('data', (text: string) => (received += text));
+  socket.write(use().repeat(20));
+  await expect.poll(() => received.match(/"uses":\d+/g)?.length).toBe(20);
+  const counts = Array.from({ length: 20 }, (_, index) => `"uses":${index + 2}`);
+  expect(received.match(/"uses":\d+/g)).toEqual(counts);
+  socket.destroy();
+});
+
+test('one whose body comes later, or in pieces, is counted like any other', async () => {
+  await using served = await serve();
+  const { tcp } = served.listeners.tcp as { tcp: string };
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  let received = '';
+  socket.setNoDelay(true).on('data', (text: string) => (received += text));
+  const pieces = [[use()], [headOf(), body], [headOf() + body.slice(0, 5), body.slice(5)], [use()]];
+  for (const [index, parts] of pieces.entries()) {
+    for (const part of parts) {
+      await new Promise((resolve) => socket.write(part, resolve));
+      // The server has read it before the next is sent.
+      await using http = httpClient(served.listeners.tcp);
+      await http.get('/livez');
+    }
+    await expect.poll(() => received).toContain(`"uses":${index + 1},`);
+  }
+  socket.destroy();
+});
+
+test('one whose body breaks off is not done', async () => {
+  await using served = await serve();
+  const { tcp } = served.listeners.tcp as { tcp: string };
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  socket.write(use());
+  await once(socket, 'data');
+  socket.end(headOf() + body.slice(0, 12));
+  await once(socket, 'close');
+  expect(await served.uses()).toBe(1);
+});
+
+test('one under a token that has been revoked meanwhile is refused', async () => {
+  await using served = await serve();
+  await using http = httpClient(served.listeners.tcp);
+  const json = { scopes: ['use'], product_key: 'EDITOR' };
+  const issued = await http.post('/admin/v1/tokens', { headers: operator, json });
+  const { token, token_id: id } = (issued.body as { data: Record<string, string> }).data;
+  const carrier = `authorization: Bearer ${String(token)}`;
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (let time = 0; time < 3; time += 1) expect(await kept.send(use(carrier))).toContain(' 200 OK');
+  expect(served.repeated()).toBe(2);
+  await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
+  // As the writer tells.
+  served.app.memory?.forget(['credentials']);
+  expect(await kept.send(use(carrier))).toContain(' 401 Unauthorized');
+  expect(await served.uses()).toBe(3);
+});
+
+test('one that comes while the process drains is refused', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (let time = 0; time < 3; time += 1) await kept.send(use());
+  served.readiness.now = 'draining';
+  expect(await kept.send(use())).toContain(' 503 Service Unavailable');
+  expect(await served.uses()).toBe(3);
+});
+
+test('one that the store does not take is refused with the reason, and the next is taken', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (let time = 0; time < 2; time += 1) await kept.send(use());
+  const full = vi
+    .spyOn(served.app.licensing, 'change')
+    .mockImplementationOnce(() => Promise.reject(new StorageError('full', new Error('no room'))));
+  const refused = await kept.send(use());
+  expect(refused).toContain(' 507 Insufficient Storage');
+  expect(refused).toContain('"code":"storage_full"');
+  expect(full).toHaveBeenCalledOnce();
+  expect(await kept.send(use())).toContain('"uses":3,');
+});
