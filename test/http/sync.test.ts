@@ -120,5 +120,5 @@ test('an answer that was given under an idempotency key is given again, however 
   status = { ...agentStatus, outbox: agentStatus.outbox && { ...agentStatus.outbox, held: 0 } };
   const second = await server.inject(request);
   expect([second.statusCode, second.body]).toEqual([200, first.body]);
-  expect(opened.record()).toEqual(['token:admin | sync.pause | upstream | ']);
+  expect(await opened.record()).toEqual(['token:admin | sync.pause | upstream | ']);
 });
