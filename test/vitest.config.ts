@@ -2,6 +2,8 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { postgresPrograms } from './support/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
+/** Those of an authority, which are run with one on each engine. */
+const realOnEitherEngine = ['test/contract/hostile.test.ts', 'test/fault/redemptions.test.ts'];
 
 /** Suites of an authority, whichever engine it keeps its records on: each file runs once on each. */
 const onEitherEngine = [
@@ -16,50 +18,31 @@ if (postgresPrograms === null) {
   process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
 }
 
-const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 };
+const inProcess = { testTimeout: 60_000, hookTimeout: 60_000, sequence: { groupOrder: 0 } };
+
+// Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once in a while is a
+// fault.
+const inProcesses = { testTimeout: 120_000, hookTimeout: 60_000, maxWorkers: 1, sequence: { groupOrder: 1 } };
+
+const globalSetup = 'test/support/shared-postgres.ts';
+
+const projects = [
+  { name: 'in process', include: ['test/**/*.test.ts'], exclude: real, ...inProcess },
+  { name: 'real processes', include: real, ...inProcesses },
+];
+
+const projectsOnPostgres = [
+  { name: 'on PostgreSQL', include: onEitherEngine, globalSetup, ...inProcess },
+  { name: 'real processes on PostgreSQL', include: realOnEitherEngine, globalSetup, ...inProcesses },
+];
 
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: 2,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'in process',
-          include: ['test/**/*.test.ts'],
-          exclude: real,
-          ...timeouts,
-          sequence: { groupOrder: 0 },
-        },
-      },
-      ...(postgresPrograms === null
-        ? []
-        : [
-            {
-              extends: true as const,
-              test: {
-                name: 'on PostgreSQL',
-                include: onEitherEngine,
-                globalSetup: 'test/support/shared-postgres.ts',
-                ...timeouts,
-                sequence: { groupOrder: 0 },
-              },
-            },
-          ]),
-      {
-        extends: true,
-        test: {
-          name: 'real processes',
-          include: real,
-          ...timeouts,
-          testTimeout: 120_000,
-          // Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once
-          // in a while is a fault.
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
-        },
-      },
-    ],
+    projects: [...projects, ...(postgresPrograms === null ? [] : projectsOnPostgres)].map((test) => ({
+      extends: true,
+      test,
+    })),
   },
 });
 

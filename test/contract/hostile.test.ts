@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { storeOfProject } from '../support/app-store.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -461,7 +462,7 @@ describe('a daemon, on both of its listeners', () => {
   beforeAll(async () => {
     const limits = { header_timeout: '300ms', request_timeout: '500ms', failed_rate: 1_000_000 };
     const listen = { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') };
-    daemon = await startDaemonProcess(directory.path, { listen, limits });
+    daemon = await startDaemonProcess(directory.path, { listen, limits, ...storeOfProject() });
     http = { tcp: httpClient(listenerOf('tcp')), socket: httpClient(listenerOf('socket')) };
     await addKey();
   });

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { storeOfProject } from '../support/app-store.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { httpClient, type HttpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };
+const listen = { tcp: '127.0.0.1:0', socket: false };
 const orders = Array.from({ length: 200 }, (_, index) => `order-${index}`);
 const cart = { code: 'FIFTY', items: [{ product_key: 'EDITOR', amount: 1999 }] };
 
@@ -15,7 +16,7 @@ function headersOf(directory: string): Record<string, string> {
 }
 
 /** An authority with a coupon that may be redeemed fifty times. */
-async function startShop(directory: string): Promise<DaemonProcess> {
+async function startShop(directory: string, configuration: object): Promise<DaemonProcess> {
   const daemon = await startDaemonProcess(directory, configuration);
   await using http = httpClient({ tcp: daemon.tcp });
   const headers = headersOf(directory);
@@ -57,7 +58,7 @@ async function redeemed(http: HttpClient, headers: Record<string, string>): Prom
 
 test('200 orders at once redeem a coupon that is limited to 50 exactly fifty times', async () => {
   await using directory = temporaryDirectory();
-  await using daemon = await startShop(directory.path);
+  await using daemon = await startShop(directory.path, { listen, ...storeOfProject() });
   await using http = httpClient({ tcp: daemon.tcp });
   const headers = headersOf(directory.path);
   const statuses = await redeemAll(http, headers);
@@ -75,7 +76,8 @@ test('200 orders at once redeem a coupon that is limited to 50 exactly fifty tim
 
 test('no redemption that was answered is lost by kill -9, and the limit holds after it', async () => {
   await using directory = temporaryDirectory();
-  const daemon = await startShop(directory.path);
+  const configuration = { listen, ...storeOfProject() };
+  const daemon = await startShop(directory.path, configuration);
   const headers = headersOf(directory.path);
   let answers = 0;
   const killed = Promise.withResolvers<void>();
