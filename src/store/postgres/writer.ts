@@ -40,6 +40,8 @@ const tries = 6;
 const triesMs = 5_000;
 /** How long the first wait before another try is, in ms; each is twice as long. */
 const firstWaitMs = 15;
+/** What another has made first is found at the next try. */
+const uniqueViolation = '23505';
 
 /** Those that only change a license: without an idempotency key, many of them are committed together. */
 const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
@@ -82,6 +84,7 @@ export class PostgresWriter implements Writer {
     const { clock, random } = this.#how;
     const endsAt = clock.steady() + triesMs;
     let isInDoubt = false;
+    let isAlwaysTaken = true;
     for (let count = 1; ; count += 1) {
       try {
         return await this.#try(request);
@@ -89,10 +92,13 @@ export class PostgresWriter implements Writer {
         if (error instanceof KeyInUse) return keyInUse();
         const reason = error instanceof CommitInDoubt ? 'doubt' : reasonToRepeat(error);
         isInDoubt ||= reason === 'doubt';
+        isAlwaysTaken &&= sqlState(error) === uniqueViolation;
         const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
         const isLast = count === tries || clock.steady() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)
-          throw isInDoubt ? new StorageError('unknown', error) : lastError(error);
+          throw isInDoubt
+            ? new StorageError('unknown', error)
+            : lastError(error, isAlwaysTaken && count === tries);
         this.#how.onRepeat(reason);
       }
       const waitMs = firstWaitMs * 2 ** (count - 1);
@@ -153,8 +159,8 @@ function reasonToRepeat(error: unknown): RepeatReason | null {
 }
 
 /** What could not be done however often it was tried. Only a constraint that holds for ever is a fault of ours. */
-function lastError(error: unknown): unknown {
-  return sqlState(error) === '23505' ? error : storageErrorOf(error);
+function lastError(error: unknown, isAlwaysTaken: boolean): unknown {
+  return isAlwaysTaken ? error : storageErrorOf(error);
 }
 
 function keyInUse(): ReturnType<typeof refuse> {

@@ -224,6 +224,24 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(await use(writerOn(second as Database), true)).toMatchObject({ ok: true });
   });
 
+  test('takes a constraint for a fault of its own only where nothing else has failed, whatever was tried', async () => {
+    await using databases = await copies(1);
+    const [database] = databases;
+    const taken = Object.assign(new Error('duplicate key value'), { code: '23505' });
+    const lost = new Error('Connection terminated unexpectedly');
+    const failing = async (errors: readonly Error[]): Promise<unknown> => {
+      const left = [...errors];
+      const run = (): never => {
+        const [error = taken] = left.length > 1 ? left.splice(0, 1) : left;
+        throw error;
+      };
+      return await use(writerOn(database as Database, { run }), true);
+    };
+    await expect(failing([taken])).rejects.toBe(taken);
+    const outage = [lost, lost, lost, lost, lost, taken];
+    await expect(failing(outage)).rejects.toMatchObject({ fault: 'unavailable' });
+  });
+
   test('says that nobody knows, where the answer to a use without a key was lost', async () => {
     await using proxy = await startFaultProxy(server.address.port);
     await using databases = await copies(2, proxy);
