@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import type { StoredAnswer } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
 import { unlimited } from './client.ts';
@@ -6,6 +7,7 @@ import { isAnswered, isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
 import type { Names } from './names.ts';
 import { statementOf, type Row, type SqlValue, type Statement, type WritingSource } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
+import { storedAnswerOf, type StoredRow } from './tables/idempotency.ts';
 
 /** The answer to COMMIT, or to a statement that is a transaction of its own, was lost: nobody knows what it says. */
 export class CommitInDoubt extends Error {
@@ -35,13 +37,23 @@ export class Connection implements WritingSource {
   readonly #claims: { insert: Statement; select: Statement };
   readonly #notice: Statement;
   #changesCredentials = false;
+  /** The idempotency key of the transaction under way, and what was answered under it before. */
+  #claimed: (Claim & { stored: StoredAnswer | null }) | null = null;
   /** Of the transaction under way: the first error, which is the reason of all others. */
   #failure: Error | null = null;
 
   constructor(client: PoolClient, names: Names) {
     this.#client = client;
     this.names = names;
-    this.transaction = collectFrom(prepareTransaction(this), {
+    const tables = prepareTransaction(this);
+    const { get } = tables.idempotency;
+    // The transaction begins with the row of its own key.
+    const getClaimed: typeof get = (credential, key) =>
+      this.#claimed?.credential === credential && this.#claimed.key === key
+        ? this.#claimed.stored
+        : get(credential, key);
+    const claiming = { ...tables, idempotency: { ...tables.idempotency, get: getClaimed } };
+    this.transaction = collectFrom(claiming, {
       add: (change) => {
         // Of licenses nothing is remembered.
         if (typeof change !== 'object') this.#changesCredentials = true;
@@ -53,7 +65,9 @@ export class Connection implements WritingSource {
       insert:
         statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, ${epochMs})
         ON CONFLICT (credential, key) DO NOTHING`),
-      select: statementOf(`SELECT 1 FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`),
+      select: statementOf(
+        `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2 FOR UPDATE`,
+      ),
     };
   }
 
@@ -92,6 +106,7 @@ export class Connection implements WritingSource {
   async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
     this.#failure = null;
     this.#changesCredentials = false;
+    this.#claimed = null;
     const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED');
     const claimed = claim === null ? null : this.#claim(claim);
     const rest = [...locks, { statement: clock, values: [] }].map((one) =>
@@ -143,13 +158,17 @@ export class Connection implements WritingSource {
   }
 
   /** Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss. */
-  async #claim({ credential, key, fingerprint }: Claim): Promise<void> {
+  async #claim(claim: Claim): Promise<void> {
+    const { credential, key, fingerprint } = claim;
     const { insert, select } = this.#claims;
-    const answers = [this.rows(insert, [credential, key, fingerprint]), this.rows(select, [credential, key])];
-    for (const answer of await Promise.allSettled(answers)) {
+    const inserted = this.rows(insert, [credential, key, fingerprint]);
+    const found = this.row(select, [credential, key]);
+    for (const answer of await Promise.allSettled([inserted, found])) {
       if (answer.status === 'fulfilled') continue;
       throw sqlState(answer.reason) === '55P03' ? new KeyInUse(answer.reason) : answer.reason;
     }
+    const row = await found;
+    this.#claimed = { ...claim, stored: row === undefined ? null : storedAnswerOf(row as StoredRow) };
   }
 
   async #control(text: string): Promise<string> {

@@ -2,16 +2,20 @@ import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
 
+export type StoredRow = { fingerprint: string; value: string | null };
+
+/** The answer that a row holds; null: the request is still under way. */
+export function storedAnswerOf({ fingerprint, value }: StoredRow): StoredAnswer | null {
+  return value === null ? null : { fingerprint, value: JSON.parse(value) };
+}
+
 /** Makes the reads of stored answers. Their values are JSON; without one, the request is still under way. */
 export function idempotencyReads(source: Source): AwaitableTable<IdempotencyReads> {
   const { idempotency } = source.names;
   const get = prepareQuery(
     source,
-    `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2 AND value IS NOT NULL`,
-    ({ fingerprint, value }: { fingerprint: string; value: string }): StoredAnswer => ({
-      fingerprint,
-      value: JSON.parse(value),
-    }),
+    `SELECT fingerprint, value FROM ${idempotency} WHERE credential = $1 AND key = $2`,
+    storedAnswerOf,
   );
   const unchanged = prepareQuery(
     source,
