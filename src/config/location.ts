@@ -5,6 +5,7 @@ import { findPlaces } from './place.ts';
 import { schemaOf } from './schema.ts';
 import { collectFaults, section } from './section.ts';
 import { root } from './settings/root.ts';
+import { isTree, valueAt } from './tree.ts';
 import { type NamedBy, readSources, type Sources } from './source.ts';
 
 /** Where a running daemon is to be found. */
@@ -12,6 +13,8 @@ export interface Location {
   readonly stateDir: string;
   readonly socket: string | null;
   readonly tcp: Address | null;
+  /** Whether the records are in a database (`store.postgres`), and not in the state directory. */
+  readonly hasDatabase: boolean;
   /** What names the state directory. */
   readonly namedBy: NamedBy;
   /** The configuration file that was read. */
@@ -45,5 +48,6 @@ export function parseLocation(sources: Sources): LocationResult {
   if (!parsed.success) return { ok: false, faults: collectFaults(parsed.error, raw.originOf) };
   const { file, places, stateNamedBy: namedBy } = raw;
   const { state_dir: stateDir, listen: listeners } = parsed.data;
-  return { ok: true, location: { stateDir, ...listeners, namedBy, file, places } };
+  const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
+  return { ok: true, location: { stateDir, ...listeners, hasDatabase, namedBy, file, places } };
 }

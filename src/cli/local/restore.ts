@@ -16,7 +16,15 @@ export const restoreCommand: Command = defineCommand(
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);
-    const { stateDir } = found.location;
+    const { stateDir, hasDatabase } = found.location;
+    if (hasDatabase) {
+      const moving = hintFor(args)(`store move --from ${args.file}`);
+      output.complain([
+        `latchkey: the records are in PostgreSQL (store.postgres), not in ${stateDir}: put a dump of it back by pg_restore, or this backup into an empty schema by: ${moving}`,
+        'Nothing was changed.',
+      ]);
+      return exitCode.failed;
+    }
     const { restoreBackup } = await import('../../daemon/restore.ts');
     const restored = await restoreBackup(args.file, stateDir);
     if (!restored.ok) {

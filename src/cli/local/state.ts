@@ -16,7 +16,7 @@ export const showState: Command = defineCommand(
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);
-    const { stateDir } = found.location;
+    const { stateDir, hasDatabase } = found.location;
     const { examineContents } = await import('../../daemon/doctor/contents.ts');
     const examined = examineContents(stateDir);
     if (!examined.ok) {
@@ -26,7 +26,10 @@ export const showState: Command = defineCommand(
     const { role, unfinished, products, replaced } = examined.contents;
     const losses = listLosses(examined.contents);
     if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, products, replaced });
-    else if (losses.length === 0) output.print(`Nothing would be lost with ${stateDir}.`);
+    else if (losses.length === 0)
+      output.print(
+        `Nothing would be lost with ${stateDir}${hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : ''}.`,
+      );
     else output.print([`With ${stateDir} would be lost:`, ...losses.map((text) => `  ${text}`)].join('\n'));
     return args.check && losses.length > 0 ? exitCode.failed : exitCode.done;
   },
