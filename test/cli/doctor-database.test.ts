@@ -10,6 +10,7 @@ import { urlByPort } from '../support/database-copy.ts';
 import { freePort } from '../support/free-port.ts';
 import { hasPooler, startPooler } from '../support/pooler.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startStandby } from '../support/standby.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** What was found of the database, a line each, in the order of the doctor. */
@@ -95,23 +96,37 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
 
   test('what may lose commits, and too few connections', async () => {
     await using careless = await startPostgres({ isDurable: false });
-    await using other = new Database(careless.settings());
-    await other.query('ALTER ROLE owner SET synchronous_commit = off');
-    await other.query('ALTER ROLE owner CONNECTION LIMIT 10');
     const url = urlByPort(careless.address);
     const lines = found(await examine({ url }));
     expect(lines).toContain(
       'fail fsync or full_page_writes is off: what was answered may be lost with its power → set both on',
     );
-    expect(lines).toContainEqual(expect.stringMatching(/^warn synchronous_commit is off for this role/));
     expect(lines).toContain('warn its schema latchkey is not there yet → the first start makes it');
-    await using copy = await startCopy({ address: careless.address }, { schema: 'latchkey', pool: 4 });
+    await using other = new Database(careless.settings());
+    await other.query('ALTER ROLE owner CONNECTION LIMIT 10');
+    await using _ = await startCopy({ address: careless.address }, { schema: 'latchkey', pool: 4 });
     const few = found(await examine({ url, pool: 16 }));
-    expect(copy.stateDir).not.toBe('');
     expect(few).toContainEqual(
       expect.stringMatching(
         /^warn 1 copy is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or lower store.postgres.pool$/,
       ),
+    );
+  });
+
+  test('who follows it, what that may lose, and that a standby only takes reads', async () => {
+    await using primary = await startPostgres();
+    await using standby = await startStandby(primary.address);
+    await using other = new Database(primary.settings());
+    await other.query('ALTER ROLE owner SET synchronous_commit = off');
+    const lines = found(await examine({ url: urlByPort(primary.address) }));
+    expect(lines).toContainEqual(expect.stringMatching(/^warn synchronous_commit is off for this role/));
+    expect(lines).toContain(
+      'warn 1 standby follows it asynchronously: a failover loses what has not arrived there yet → set synchronous_standby_names where nothing that was answered may be lost',
+    );
+    const following = await examine({ url: urlByPort(standby.address) });
+    expect(following.code).toBe(1);
+    expect(found(following)).toContain(
+      'fail it only takes reads: it is a standby → no copy works on it until that is mended',
     );
   });
 

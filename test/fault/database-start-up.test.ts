@@ -13,6 +13,7 @@ import { freePort } from '../support/free-port.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { urlOf } from '../support/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
+import { startStandby } from '../support/standby.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe.skipIf(!hasPostgres)('a start on a database', () => {
@@ -199,6 +200,22 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await daemon.said('ready');
     expect(daemon.lines.filter(({ msg }) => msg?.includes('waiting for it'))).toHaveLength(1);
     expect(JSON.stringify(daemon.lines)).not.toContain('secret');
+  });
+
+  test('that is a standby waits until it is promoted', async () => {
+    await using primary = await startPostgres();
+    await using standby = await startStandby(primary.address);
+    await using directory = temporaryDirectory();
+    await using daemon = spawnDaemon(directory.path, {
+      listen: { tcp: '127.0.0.1:0' },
+      store: { postgres: { url: urlByPort(standby.address) } },
+    });
+    expect(await daemon.said('the database cannot be used yet: waiting for it')).toMatchObject({
+      error: 'it only takes reads: it is a standby',
+    });
+    await primary.stop('immediate');
+    await standby.promote();
+    await daemon.said('ready');
   });
 
   test('that waits ends at a signal, with 0', async () => {

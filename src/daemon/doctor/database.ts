@@ -39,7 +39,8 @@ export async function examineDatabase({ store: { postgres } }: Configuration): P
       ...examineTls(address),
       ...examineSchema(survey, postgres),
       examineClock(survey),
-      ...examineDurability(survey.durability),
+      examineDurability(survey.durability),
+      ...examineReplication(survey.durability),
       examineConnections(survey.connections, postgres),
       ...examineTransactions(survey),
       ...examinePooler(survey, postgres),
@@ -64,7 +65,7 @@ function examineTls({ tls, host }: DatabaseAddress): Finding[] {
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
-  if (refusal !== null) return [fail(refusal, 'no copy starts on it until then')];
+  if (refusal !== null) return [fail(refusal, 'no copy works on it until that is mended')];
   if (schema.applied !== null)
     return [ok(`its schema ${name} is one that this version works on (${schema.applied})`)];
   return schema.mayBeMade
@@ -86,39 +87,23 @@ function examineClock({ aheadMs }: Survey): Finding {
   );
 }
 
-function examineDurability(durability: Durability): Finding[] {
-  const { isStandby, fsync, fullPageWrites, synchronousCommit, synchronousStandbys, standbys } = durability;
-  const isCareless = !fsync || !fullPageWrites;
-  return [
-    ...(isStandby
-      ? [fail('it is a standby, which only takes reads', 'name its primary in store.postgres.url')]
-      : []),
-    ...(isCareless
-      ? [
-          fail(
-            'fsync or full_page_writes is off: what was answered may be lost with its power',
-            'set both on',
-          ),
-        ]
-      : []),
-    synchronousCommit === 'off'
-      ? warn(
-          'synchronous_commit is off for this role',
-          'copies set it on for themselves; set it on for the role as well: a pooler may lose that',
-        )
-      : ok(`what is committed is on its disk (synchronous_commit ${synchronousCommit})`),
-    ...(standbys > 0 && synchronousStandbys === ''
-      ? [
-          warn(
-            `${standbys} standbys follow it asynchronously: a failover loses what they have not yet`,
-            'set synchronous_standby_names where that must not be',
-          ),
-        ]
-      : []),
-    ...(standbys > 0 && synchronousStandbys !== ''
-      ? [ok(`${standbys} standbys follow it, of which commits wait for ${synchronousStandbys}`)]
-      : []),
-  ];
+function examineDurability({ fsync, fullPageWrites, synchronousCommit }: Durability): Finding {
+  if (!fsync || !fullPageWrites) {
+    const what = 'fsync or full_page_writes is off: what was answered may be lost with its power';
+    return fail(what, 'set both on');
+  }
+  if (synchronousCommit !== 'off')
+    return ok(`what is committed is on its disk (synchronous_commit ${synchronousCommit})`);
+  const advice = 'set it on for the role: copies do so for themselves, and a pooler may lose that';
+  return warn('synchronous_commit is off for this role', advice);
+}
+
+function examineReplication({ standbys, synchronousStandbys }: Durability): Finding[] {
+  if (standbys === 0) return [];
+  const who = standbys === 1 ? '1 standby follows' : `${standbys} standbys follow`;
+  if (synchronousStandbys !== '') return [ok(`${who} it, and commits wait for ${synchronousStandbys}`)];
+  const advice = 'set synchronous_standby_names where nothing that was answered may be lost';
+  return [warn(`${who} it asynchronously: a failover loses what has not arrived there yet`, advice)];
 }
 
 function examineConnections({ most, used, copies }: ConnectionCounts, { pool }: PostgresSettings): Finding {

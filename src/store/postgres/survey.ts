@@ -24,7 +24,6 @@ export type Survey = {
 
 /** `standbys`: how many replicate from it, as far as this role may see. */
 export type Durability = {
-  isStandby: boolean;
   fsync: boolean;
   fullPageWrites: boolean;
   synchronousCommit: string;
@@ -106,8 +105,7 @@ async function surveySchema(
 }
 
 async function surveyDurability(ask: Ask): Promise<Durability> {
-  const [row] =
-    await ask(`SELECT pg_is_in_recovery() AS "isStandby", current_setting('fsync')::boolean AS fsync,
+  const [row] = await ask(`SELECT current_setting('fsync')::boolean AS fsync,
     current_setting('full_page_writes')::boolean AS "fullPageWrites",
     current_setting('synchronous_commit') AS "synchronousCommit",
     current_setting('synchronous_standby_names') AS "synchronousStandbys",
