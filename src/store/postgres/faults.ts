@@ -19,7 +19,7 @@ const repeatable: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '235
 
 /** Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself. */
 const away = /^(?:08...|57P0[1-5]|53300)$/;
-/** No space on the disk, a database that only reads (a standby, after a failover). */
+/** No space on the disk. */
 const full = '53100';
 
 /**

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 import { advisory } from './locks.ts';
 import { PostgresRefused, refusalOf } from './refusal.ts';
 import { schema1 } from './schema/schema-1.ts';
-import type { Names } from './names.ts';
+import { tableNames, type Names } from './names.ts';
 
 /**
  * A step from one schema to the next. `minimum`: the oldest schema whose program may still work on it, since the
@@ -71,16 +71,16 @@ async function examineServer({ query }: Asking): Promise<void> {
   throw Object.assign(new Error(`it only takes reads: ${why}`), { code: readOnly });
 }
 
-/** What is written to these tables is not changed later, or not by this program at all. */
-const mayNotChange = ['audit', 'latchkey_schema'];
+/** What stands in these is never changed, or only by whoever takes a step. */
+const unchanged = ['audit', 'latchkey_schema'];
 
 async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
   const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
   const rows = await query(
-    `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND
+    `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
        (${lacking('SELECT')} OR relname <> 'latchkey_schema' AND ${lacking('INSERT')}
        OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')})) ORDER BY relname`,
-    [names.schema, mayNotChange],
+    [names.schema, unchanged, [...tableNames, 'latchkey_schema']],
   );
   if (rows.length === 0) return;
   const tables = rows.map((row) => String(row['name'])).join(', ');

@@ -20,6 +20,9 @@ const tables = {
   audit: 'audit',
 } as const;
 
+/** The names of all tables of an authority, without their schema. */
+export const tableNames: readonly string[] = Object.values(tables);
+
 /**
  * The names of the tables as they stand in statements: always with their schema, because a pooler between here and
  * the database may lose `search_path`.

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
-import { sqlState } from './faults.ts';
+import { isTimeout, sqlState } from './faults.ts';
 import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
 import { refusalOf } from './refusal.ts';
@@ -155,6 +155,8 @@ async function findPooler(one: Connected, address: DatabaseAddress): Promise<Sur
     const { rows } = await one.client.query<Row>(prepared);
     return rows[0]?.['kept'] === 'kept' ? 'session' : 'transaction';
   } catch (error) {
+    // The only connection to the server is lent to the other.
+    if (isTimeout(error)) return 'transaction';
     if (sqlState(error) === null) throw error;
     return 'transaction_unprepared';
   } finally {

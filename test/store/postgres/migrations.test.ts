@@ -52,6 +52,9 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     await using own = new Database(server.settings({ address, schema: 'sellers' }));
     await migrate(own);
     expect(await own.reader.products.count({})).toBe(0);
+    // What somebody else keeps beside the tables is no matter.
+    await owner.query('CREATE TABLE sellers.report (id bigint)');
+    await migrate(own);
     await using other = new Database(server.settings({ address, schema: 'others' }));
     await expect(migrate(other)).rejects.toThrow(
       /no right to make or use the schema "others".* CREATE SCHEMA "others"/,
