@@ -99,10 +99,13 @@ describe('a fault proxy', () => {
   test('resets the connection after the request was carried out', async () => {
     await using scene = await stage();
     const { proxy, upstream, use, useAnew } = scene;
+    await proxy.become({ kind: 'reset_answer', containing: 'something else' });
+    expect((await useAnew()).status).toBe(200);
+    expect(proxy.resetAnswers).toBe(0);
     await proxy.become({ kind: 'reset_answer' });
     expect(await useAnew()).toMatchObject({ raw: '', ending: 'reset' });
     await expect(use()).rejects.toMatchObject({ code: 'ECONNRESET' });
-    expect(upstream.countsOf(key).net).toBe(2);
+    expect([proxy.resetAnswers, upstream.countsOf(key).net]).toEqual([2, 3]);
   });
 
   test('forwards the request and never the answer when half open, and does not heal such a connection', async () => {
