@@ -141,6 +141,13 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     });
   });
 
+  test('by how much the clock here is ahead of its own', async () => {
+    const now = (): number => Date.now() + 60_000;
+    const { aheadMs } = await surveyDatabase(server.address, { schema: 'ready', now, longMs: 0 });
+    expect(aheadMs).toBeGreaterThan(55_000);
+    expect(aheadMs).toBeLessThan(65_000);
+  });
+
   test.skipIf(!hasPooler)('which pooler is in between, and what it loses', async () => {
     for (const [mode, line] of [
       ['session', `ok ${pooled} whole sessions`],
