@@ -9,8 +9,10 @@ export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 
 /** What is configured of a database, as its store takes it. Throws where `ca_file` cannot be read. */
 export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
-  const { url, schema, pool, statementTimeoutMs } = postgres;
-  return { address: addressOf(url, postgres), schema, pool, statementTimeoutMs, afterTurn: setImmediate };
+  const { url, listenUrl, schema, pool, statementTimeoutMs } = postgres;
+  const address = addressOf(url, postgres);
+  const isPooled = listenUrl !== null;
+  return { address, schema, pool, statementTimeoutMs, isPooled, afterTurn: setImmediate };
 }
 
 /** Where one of its URLs leads to. */

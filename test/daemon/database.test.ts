@@ -39,6 +39,12 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
       key: 'once',
     });
     expect(used.status).toBe(200);
+    const usedAgain = await one.call('/api/v2/license/usage', {
+      method: 'PUT',
+      body: { license_key: licenseKey },
+      key: 'once',
+    });
+    expect(await usedAgain.json()).toEqual(await used.json());
     const verified = await one.call(`/api/v2/license/verify?license_key=${licenseKey}`);
     expect(await verified.json()).toMatchObject({ data: { uses: 1, license_key: licenseKey } });
     const instances = [one, other].map(async (copy) =>

@@ -13,7 +13,7 @@ export type DatabaseAddress = {
 };
 
 /** How long another transaction is waited for at most, in ms: for a row, and for an idempotency key. */
-const lockTimeoutMs = 2_000;
+const longestLockWaitMs = 2_000;
 /** How long a connection is waited for, in ms: a free one, or that a new one is made. */
 const connectTimeoutMs = 5_000;
 /** By how much the deadline of this side is later than that of the server, which is the kinder one, in ms. */
@@ -56,10 +56,22 @@ export function deadlines(queryMs: number): ClientConfig {
   return { connectionTimeoutMillis: connectTimeoutMs, query_timeout: queryMs };
 }
 
+/** How the connections of a process to its database behave. */
+export type ConnectionManner = {
+  statementTimeoutMs: number;
+  /**
+   * Whether a pooler lends each transaction another connection of the server, and with it loses what belongs to a
+   * session: settings, and statements that were prepared. Default: false.
+   */
+  isPooled?: boolean;
+  /** Names this process among those that share the database, for whoever looks at its connections. */
+  copy?: string;
+};
+
 /** What the driver is told of a pool of pipelined connections. */
 export function poolConfig(
   address: DatabaseAddress,
-  { statementTimeoutMs, copy }: { statementTimeoutMs: number; copy?: string },
+  { statementTimeoutMs, isPooled = false, copy }: ConnectionManner,
 ): PoolConfig {
   return {
     ...clientConfig(address),
@@ -70,8 +82,10 @@ export function poolConfig(
     // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.
     ...deadlines(statementTimeoutMs + silenceMs),
     maxLifetimeSeconds: lifetimeS,
-    // It is waited for, whatever its type says.
-    onConnect: (client) => client.query(sessionSettings(statementTimeoutMs)) as unknown as void,
+    ...(!isPooled && {
+      // It is waited for, whatever its type says.
+      onConnect: (client) => client.query(settings('SESSION', statementTimeoutMs)) as unknown as void,
+    }),
   };
 }
 
@@ -86,10 +100,15 @@ export function unlimited(text: string): QueryConfig {
   return query;
 }
 
-/** For what the server is to end by itself. A pooler may lose them: what they guard is guarded here as well. */
-function sessionSettings(statementTimeoutMs: number): string {
-  return `SET statement_timeout = ${statementTimeoutMs};
-    SET lock_timeout = ${Math.min(lockTimeoutMs, Math.ceil(statementTimeoutMs / 2))};
-    SET idle_in_transaction_session_timeout = ${statementTimeoutMs + silenceMs};
-    SET synchronous_commit = on; SET timezone = 'UTC'`;
+/** For what the server is to end by itself, in a session or, behind a pooler, in a single transaction. */
+export function settings(scope: 'SESSION' | 'LOCAL', statementTimeoutMs: number): string {
+  return `SET ${scope} statement_timeout = ${statementTimeoutMs};
+    SET ${scope} lock_timeout = ${lockWaitMs(statementTimeoutMs)};
+    SET ${scope} idle_in_transaction_session_timeout = ${statementTimeoutMs + silenceMs};
+    SET ${scope} synchronous_commit = on; SET ${scope} timezone = 'UTC'`;
+}
+
+/** How long a lock is waited for, in ms: less than a statement may take. */
+export function lockWaitMs(statementTimeoutMs: number): number {
+  return Math.min(longestLockWaitMs, Math.ceil(statementTimeoutMs / 2));
 }

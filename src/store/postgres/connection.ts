@@ -2,10 +2,17 @@ import type { PoolClient } from 'pg';
 import type { StoredAnswer } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
-import { unlimited } from './client.ts';
+import { lockWaitMs, settings, unlimited, type ConnectionManner } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
 import type { Names } from './names.ts';
-import { statementOf, type Row, type SqlValue, type Statement, type WritingSource } from './statements.ts';
+import {
+  queryOf,
+  statementOf,
+  type Row,
+  type SqlValue,
+  type Statement,
+  type WritingSource,
+} from './statements.ts';
 import { prepareTransaction } from './tables.ts';
 import { storedAnswerOf, type StoredRow } from './tables/idempotency.ts';
 
@@ -20,8 +27,14 @@ export class CommitInDoubt extends Error {
 /** A statement with its values. */
 export type Bound = { statement: Statement; values: readonly SqlValue[] };
 
-/** An idempotency key as the first thing that a transaction takes. */
-export type Claim = { credential: string; key: string; fingerprint: string };
+/**
+ * An idempotency key as the first thing that a transaction takes. `waits`: as long as for any lock where another
+ * request has it, and not just for the moment in which that may be committing.
+ */
+export type Claim = { credential: string; key: string; fingerprint: string; waits: boolean };
+
+/** How long whoever is not to wait waits for an idempotency key, in ms. */
+const momentMs = 50;
 
 const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 const clock = statementOf(`SELECT ${epochMs} AS now`);
@@ -34,6 +47,9 @@ export class Connection implements WritingSource {
   readonly names: Names;
   readonly transaction: AuthorityTransaction;
   readonly #client: PoolClient;
+  readonly #isPooled: boolean;
+  readonly #begin: string;
+  readonly #lockWaitMs: number;
   readonly #claims: { insert: Statement; select: Statement };
   readonly #notice: Statement;
   #changesCredentials = false;
@@ -42,8 +58,12 @@ export class Connection implements WritingSource {
   /** Of the transaction under way: the first error, which is the reason of all others. */
   #failure: Error | null = null;
 
-  constructor(client: PoolClient, names: Names) {
+  constructor(client: PoolClient, names: Names, { statementTimeoutMs, isPooled = false }: ConnectionManner) {
     this.#client = client;
+    this.#isPooled = isPooled;
+    const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
+    this.#begin = isPooled ? `${begin}; ${settings('LOCAL', statementTimeoutMs)}` : begin;
+    this.#lockWaitMs = lockWaitMs(statementTimeoutMs);
     this.names = names;
     const tables = prepareTransaction(this);
     const { get } = tables.idempotency;
@@ -76,9 +96,9 @@ export class Connection implements WritingSource {
     return this.#changesCredentials;
   }
 
-  async rows({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+  async rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     try {
-      const { rows } = await this.#client.query<Row>({ name, text, values: [...values] });
+      const { rows } = await this.#client.query<Row>(queryOf(statement, values, this.#isPooled));
       return rows;
     } catch (error) {
       this.#failure ??= error instanceof Error ? error : new Error(String(error));
@@ -101,13 +121,14 @@ export class Connection implements WritingSource {
 
   /**
    * Begins a transaction, in one round trip: takes the idempotency key, for which it waits as long as `lock_timeout`
-   * says, then the locks; gives the time of the database (epoch ms) when it had them all. Throws `KeyInUse`.
+   * says, then the locks; gives the time of the database (epoch ms) when it had them all. Throws `KeyInUse`, after which
+   * it can only be rolled back.
    */
   async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
     this.#failure = null;
     this.#changesCredentials = false;
     this.#claimed = null;
-    const begun = this.#control('BEGIN ISOLATION LEVEL READ COMMITTED');
+    const begun = this.#control(this.#begin);
     const claimed = claim === null ? null : this.#claim(claim);
     const rest = [...locks, { statement: clock, values: [] }].map((one) =>
       this.rows(one.statement, one.values),
@@ -148,6 +169,7 @@ export class Connection implements WritingSource {
 
   /** Runs a statement that is a transaction of its own. Throws as `commit` does. */
   async autocommit(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    if (this.#isPooled) return await this.#transact(statement, values);
     this.#failure = null;
     this.#changesCredentials = false;
     try {
@@ -157,13 +179,25 @@ export class Connection implements WritingSource {
     }
   }
 
+  /** Only a transaction has the deadlines of the server where a pooler is in between. */
+  async #transact(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    await this.begin(null, []);
+    const rows = await this.rows(statement, values);
+    await this.commit();
+    return rows;
+  }
+
   /** Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss. */
   async #claim(claim: Claim): Promise<void> {
-    const { credential, key, fingerprint } = claim;
+    const { credential, key, fingerprint, waits } = claim;
     const { insert, select } = this.#claims;
+    const wait = (ms: number): Promise<unknown>[] =>
+      waits ? [] : [this.#control(`SET LOCAL lock_timeout = ${ms}`)];
+    const before = wait(Math.min(momentMs, this.#lockWaitMs));
     const inserted = this.rows(insert, [credential, key, fingerprint]);
     const found = this.row(select, [credential, key]);
-    for (const answer of await Promise.allSettled([inserted, found])) {
+    const after = wait(this.#lockWaitMs);
+    for (const answer of await Promise.allSettled([...before, inserted, found, ...after])) {
       if (answer.status === 'fulfilled') continue;
       throw sqlState(answer.reason) === '55P03' ? new KeyInUse(answer.reason) : answer.reason;
     }

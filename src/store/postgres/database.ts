@@ -1,22 +1,19 @@
 import { Pool, type PoolClient } from 'pg';
 import { StorageError } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
-import { placeOf, poolConfig, type DatabaseAddress } from './client.ts';
+import { placeOf, poolConfig, type ConnectionManner, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
 import { SharedReads, type AfterTurn } from './shared-reads.ts';
-import type { Row, SqlValue } from './statements.ts';
+import { queryOf, type Row, type SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
-export type DatabaseSettings = {
+export type DatabaseSettings = ConnectionManner & {
   address: DatabaseAddress;
   schema: string;
   /** How many connections this process may have. */
   pool: number;
-  statementTimeoutMs: number;
-  /** Names this process among those that share the database, for whoever looks at its connections. */
-  copy?: string;
   /** By which reads of one turn leave together; without it each leaves at once. */
   afterTurn?: AfterTurn;
 };
@@ -27,22 +24,30 @@ export class Database implements AsyncDisposable {
   /** Where it is, as people write it. */
   readonly place: string;
   readonly reader: AuthorityReader;
+  /** How many connections this process may have. */
+  readonly size: number;
   readonly #pool: Pool;
+  readonly #manner: ConnectionManner;
   #refusal: unknown = null;
   readonly #connections = new WeakMap<PoolClient, Connection>();
 
-  constructor({ address, schema, pool, ...settings }: DatabaseSettings) {
+  constructor({ address, schema, pool, afterTurn = (work) => work(), ...manner }: DatabaseSettings) {
+    this.size = pool;
+    this.#manner = manner;
     this.names = namesIn(schema);
     this.place = placeOf(address);
-    this.#pool = new Pool({ ...poolConfig(address, settings), max: pool });
+    this.#pool = new Pool({ ...poolConfig(address, manner), max: pool });
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
-    const shared = new SharedReads(this.#pool, settings.afterTurn ?? ((work) => work()));
+    const { isPooled = false } = manner;
+    const shared = new SharedReads(this.#pool, { afterTurn, isPooled });
     this.reader = prepareReader({
       names: this.names,
-      rows: ({ name, text }, values) =>
-        this.#readTwice(async () => (await this.#pool.query<Row>({ name, text, values: [...values] })).rows),
+      rows: (statement, values) => {
+        const query = queryOf(statement, values, isPooled);
+        return this.#readTwice(async () => (await this.#pool.query<Row>(query)).rows);
+      },
       row: async (statement, values) => (await this.#readTwice(() => shared.rows(statement, values)))[0],
     });
   }
@@ -84,7 +89,7 @@ export class Database implements AsyncDisposable {
   #connectionOf(client: PoolClient): Connection {
     const known = this.#connections.get(client);
     if (known !== undefined) return known;
-    const made = new Connection(client, this.names);
+    const made = new Connection(client, this.names, this.#manner);
     this.#connections.set(client, made);
     return made;
   }

@@ -1,6 +1,7 @@
 import { foldCouponCode } from '../../domain/coupon.ts';
+import { done } from '../../domain/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
-import type { CommandOf, TransactionOf, UseCaseName } from '../../service/writer.ts';
+import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
 import type { Names } from './names.ts';
 import { statementOf, type SqlValue, type Statement } from './statements.ts';
 
@@ -22,7 +23,6 @@ const order = [
   'order',
   'licenseOfPurchase',
   'tokens',
-  'setting',
 ] as const;
 type Kind = (typeof order)[number];
 
@@ -61,11 +61,21 @@ const locks: { [Name in AuthorityUseCase]: (command: CommandOf<Name>) => Locks }
   issueToken: nothing,
   revokeToken: ({ tokenId }) => ({ tokens: [[tokenId]] }),
   keepAnswer: nothing,
-  markTime: () => ({ setting: ['high_water'] }),
+  markTime: nothing,
   pruneIdempotency: nothing,
   keepTokenUses: ({ uses }) => ({ tokens: [uses.map(({ tokenId }) => tokenId)] }),
   pruneOldCredentials: nothing,
   pruneHistory: nothing,
+};
+
+/**
+ * What one copy does for all, with the answer to those that would do it at the same time: nothing is left for them.
+ */
+export const housework: { readonly [Name in AuthorityUseCase]?: CommandResult<Name> } = {
+  markTime: done(null),
+  pruneOldCredentials: done(null),
+  pruneIdempotency: done({ removed: 0 }),
+  pruneHistory: done({ removed: 0 }),
 };
 
 /** Whether a use case is one of an authority. */
@@ -94,7 +104,7 @@ export function prepareLocks(names: Names): LockPlan {
 
 function lockStatements(names: Names): Record<Kind, Statement> {
   const row = (text: string): Statement => statementOf(`SELECT 1 FROM ${text}`);
-  const { account, product, collection, coupon, redemption, license, purchase, token, setting } = names;
+  const { account, product, collection, coupon, redemption, license, purchase, token } = names;
   return {
     start: advisory(names, 'start'),
     imports: advisory(names, 'imports'),
@@ -108,7 +118,6 @@ function lockStatements(names: Names): Record<Kind, Statement> {
     licenseOfPurchase: row(`${license} WHERE license_key =
       (SELECT sold.license_key FROM ${purchase} AS sold WHERE sold.purchase_id = $1) FOR NO KEY UPDATE`),
     tokens: row(`${token} WHERE token_id = ANY ($1::text[]) ORDER BY token_id FOR UPDATE`),
-    setting: row(`${setting} WHERE name = $1 FOR UPDATE`),
   };
 }
 
@@ -116,7 +125,15 @@ function lockStatements(names: Names): Record<Kind, Statement> {
  * A lock that stands for no row, held until the end of the transaction. Two authorities in one database, each in its
  * schema, do not wait for one another.
  */
-export function advisory({ schema }: Pick<Names, 'schema'>, what: string): Statement {
-  const name = `latchkey ${schema} ${what}`.replaceAll("'", "''");
-  return statementOf(`SELECT pg_advisory_xact_lock(hashtextextended('${name}', 0))`);
+export function advisory(names: Pick<Names, 'schema'>, what: string): Statement {
+  return statementOf(`SELECT pg_advisory_xact_lock(${advisoryKey(names, what)})`);
+}
+
+/** The same, without waiting: `held` says whether it was free. */
+export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Statement {
+  return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS held`);
+}
+
+function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {
+  return `hashtextextended('${`latchkey ${schema} ${what}`.replaceAll("'", "''")}', 0)`;
 }

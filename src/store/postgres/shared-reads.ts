@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { isAnswered } from './faults.ts';
-import type { Row, SqlValue, Statement } from './statements.ts';
+import { queryOf, type Row, type SqlValue, type Statement } from './statements.ts';
 
 /** So many reads wait for their answers on one connection before another is borrowed: one answers them in turn. */
 const mostWaiting = 32;
@@ -30,22 +30,24 @@ export class SharedReads {
   readonly #borrowed: Borrowed[] = [];
   readonly #corked = new WeakSet<PoolClient>();
   readonly #afterTurn: AfterTurn;
+  readonly #isPooled: boolean;
 
-  constructor(pool: Pool, afterTurn: AfterTurn) {
+  constructor(pool: Pool, { afterTurn, isPooled }: { afterTurn: AfterTurn; isPooled: boolean }) {
     this.#pool = pool;
     this.#afterTurn = afterTurn;
+    this.#isPooled = isPooled;
     this.#mostConnections = Math.max(1, Math.floor(pool.options.max * mostOfPool));
   }
 
   /** Rejects with the driver's error. */
-  async rows({ name, text }: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
+  async rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     const borrowed = this.#choose();
     borrowed.reads += 1;
     borrowed.waiting += 1;
     try {
       const client = await borrowed.client;
       this.#sendTogether(client);
-      const { rows } = await client.query<Row>({ name, text, values: [...values] });
+      const { rows } = await client.query<Row>(queryOf(statement, values, this.#isPooled));
       return rows;
     } catch (error) {
       borrowed.isLost ||= !isAnswered(error);

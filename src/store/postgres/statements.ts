@@ -33,6 +33,15 @@ export function statementOf(text: string): Statement {
   return { name: `latchkey_${hash('sha256', text).slice(0, 24)}`, text };
 }
 
+/** What the driver is asked; behind a pooler the next query may go where nothing was prepared. */
+export function queryOf(
+  { name, text }: Statement,
+  values: readonly SqlValue[],
+  isPooled: boolean,
+): { name: string; text: string; values: SqlValue[] } {
+  return { name: isPooled ? '' : name, text, values: [...values] };
+}
+
 /** A reading statement. */
 export interface Query<Value> {
   /** For what takes no time: other reads may wait for it. */

@@ -1,12 +1,26 @@
 import { refuse } from '../../domain/problem.ts';
-import { StorageError, type Clock, type Random, type WriterContext } from '../../service/ports.ts';
+import {
+  StorageError,
+  type Clock,
+  type Idempotency,
+  type Random,
+  type WriterContext,
+} from '../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../../service/tables.ts';
 import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../service/writer.ts';
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { GroupedChanges } from './grouped-changes.ts';
 import { KeyInUse, sqlState, storageErrorOf, transactionFault } from './faults.ts';
-import { isAuthorityUseCase, prepareLocks, type AuthorityUseCase, type LockPlan } from './locks.ts';
+import {
+  housework,
+  isAuthorityUseCase,
+  prepareLocks,
+  tryAdvisory,
+  type AuthorityUseCase,
+  type LockPlan,
+} from './locks.ts';
+import type { Statement } from './statements.ts';
 
 /** How the writer runs use cases. */
 export type PostgresRun = {
@@ -53,11 +67,15 @@ export class PostgresWriter implements Writer {
   readonly #locksOf: LockPlan;
   /** For use cases of which nothing else is used. */
   readonly #grouped: AuthorityTransaction;
+  readonly #housework: Statement;
+  /** How many requests wait for their idempotency keys, or would wait. */
+  #waiting = 0;
 
   constructor(database: Database, how: PostgresRun) {
     this.#database = database;
     this.#how = how;
     this.#locksOf = prepareLocks(database.names);
+    this.#housework = tryAdvisory(database.names, 'housework');
     const changes = new GroupedChanges(database.names, (transact) => this.#lend(transact));
     const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
       change: (change) => changes.change(change),
@@ -89,7 +107,6 @@ export class PostgresWriter implements Writer {
       try {
         return await this.#try(request);
       } catch (error) {
-        if (error instanceof KeyInUse) return keyInUse();
         const reason = error instanceof CommitInDoubt ? 'doubt' : reasonToRepeat(error);
         isInDoubt ||= reason === 'doubt';
         isAlwaysTaken &&= sqlState(error) === uniqueViolation;
@@ -114,7 +131,11 @@ export class PostgresWriter implements Writer {
     }
     return await this.#lend(async (connection) => {
       const locks = this.#locksOf(request.name, request.command);
-      return await this.#transact(connection, request, await connection.begin(idempotency, locks));
+      const databaseNow =
+        idempotency === null
+          ? await connection.begin(null, locks)
+          : await this.#claim(connection, idempotency, locks);
+      return databaseNow === null ? keyInUse() : await this.#transact(connection, request, databaseNow);
     });
   }
 
@@ -131,12 +152,45 @@ export class PostgresWriter implements Writer {
     });
   }
 
+  /**
+   * Begins a transaction that takes an idempotency key; null: another request has it. Half of the connections may wait
+   * for keys: the rest is left for others, also when all that waits at another copy is sent again to this one.
+   */
+  async #claim(
+    connection: Connection,
+    idempotency: Idempotency,
+    locks: Parameters<Connection['begin']>[1],
+  ): Promise<number | null> {
+    const waits = this.#waiting < Math.floor(this.#database.size / 2);
+    if (waits) this.#waiting += 1;
+    try {
+      return await connection.begin({ ...idempotency, waits }, locks);
+    } catch (error) {
+      if (!(error instanceof KeyInUse)) throw error;
+      await connection.rollback();
+      return null;
+    } finally {
+      if (waits) this.#waiting -= 1;
+    }
+  }
+
+  /** Whether no other copy is at the housework. */
+  async #isFirst(connection: Connection): Promise<boolean> {
+    const [row] = await connection.rows(this.#housework, []);
+    return row?.['held'] === true;
+  }
+
   async #transact(
     connection: Connection,
     request: WriteRequest<AuthorityUseCase>,
     databaseNow: number,
   ): Promise<unknown> {
     const { run, isRefusal, context, onCredentialsChanged } = this.#how;
+    const leftToOthers = housework[request.name];
+    if (leftToOthers !== undefined && !(await this.#isFirst(connection))) {
+      await connection.rollback();
+      return leftToOthers;
+    }
     const result = await run(connection.transaction, request, context(databaseNow));
     if (isRefusal(result)) {
       await connection.rollback();

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LicenseTrigger } from '../../../src/domain/license.ts';
+import { done } from '../../../src/domain/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { Database } from '../../../src/store/postgres/database.ts';
+import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
 import { migrate } from '../../../src/store/postgres/migrations.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { givenCart } from '../../support/coupon-given.ts';
@@ -33,8 +35,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   });
 
   /** Some copies over a schema of their own, in which one license was sold; the first is the one to look by. */
-  async function copies(count: number, through?: FaultProxy): Promise<Database[] & AsyncDisposable> {
-    const own = server.settings({ pool: 4, statementTimeoutMs: 500 });
+  async function copies(
+    count: number,
+    through?: FaultProxy,
+    statementTimeoutMs = 500,
+  ): Promise<Database[] & AsyncDisposable> {
+    const own = server.settings({ pool: 4, statementTimeoutMs });
     const far = {
       ...own,
       address: { ...own.address, host: '127.0.0.1', port: through?.port ?? own.address.port },
@@ -215,7 +221,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await using databases = await copies(2);
     const [first, second] = databases;
     const held = await first?.lend(async (connection) => {
-      await connection.begin(idempotency, []);
+      await connection.begin({ ...idempotency, waits: true }, []);
       const answered = await use(writerOn(second as Database), true);
       await connection.rollback();
       return answered;
@@ -240,6 +246,67 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await expect(failing([taken])).rejects.toBe(taken);
     const outage = [lost, lost, lost, lost, lost, taken];
     await expect(failing(outage)).rejects.toMatchObject({ fault: 'unavailable' });
+  });
+
+  test('lets half of its connections wait for keys, and goes on with what needs none', async () => {
+    await using databases = await copies(2, undefined, 10_000);
+    const [holder, asked] = databases;
+    const writer = writerOn(asked as Database);
+    const answered: string[] = [];
+    const note = (name: string) => (result: { ok: boolean }) => answered.push(`${name} ${result.ok}`);
+    const keyOf = (index: number) => ({ ...idempotency, key: `key-${index}` });
+    const command = { reach, licenseKey: key, trigger: 'usage' } as const;
+    const waiting = await holder?.lend(async (connection) => {
+      await connection.begin({ ...keyOf(0), waits: true }, []);
+      for (let index = 1; index < 6; index += 1) {
+        await connection.transaction.idempotency.put('account:default', `key-${index}`, {
+          fingerprint: 'f',
+          value: null,
+          at: 0,
+          unchanged: false,
+        });
+      }
+      await connection.query('SELECT 1');
+      const keyed = Array.from({ length: 6 }, (_, index) =>
+        writer.write('changeLicense', command, { idempotency: keyOf(index) }).then(note('keyed')),
+      );
+      await use(writer).then(note('unkeyed'));
+      await expect.poll(() => answered, { timeout: 1_500 }).toHaveLength(5);
+      await connection.rollback();
+      return keyed;
+    });
+    expect(answered.toSorted()).toEqual([...Array.from({ length: 4 }, () => 'keyed false'), 'unkeyed true']);
+    await Promise.all(waiting ?? []);
+    expect(answered.slice(5)).toEqual(['keyed true', 'keyed true']);
+  });
+
+  test('leaves the housework to the copy that is at it', async () => {
+    await using databases = await copies(2);
+    const [first, second] = databases;
+    await first?.lend(async (connection) => {
+      await connection.begin(null, []);
+      for (let index = 0; index < 3; index += 1) {
+        const answer = { fingerprint: 'f', value: null, at: index, unchanged: false };
+        await connection.transaction.idempotency.put('account:default', `old-${index}`, answer);
+      }
+      await connection.commit();
+    });
+    const writer = writerOn(second as Database);
+    const day = 24 * 3_600_000;
+    const prune = () => writer.write('pruneIdempotency', { believedNow: 30 * day, limit: 500 });
+    const mark = () => writer.write('markTime', { mark: { at: day, isConfirmed: true } });
+    await first?.lend(async (connection) => {
+      await connection.begin(null, [{ statement: tryAdvisory(connection.names, 'housework'), values: [] }]);
+      expect([await prune(), await mark()]).toEqual([done({ removed: 0 }), done(null)]);
+      await connection.rollback();
+    });
+    expect(await first?.reader.settings.get('high_water')).toBeNull();
+    expect([await prune(), await mark()]).toEqual([done({ removed: 3 }), done(null)]);
+    expect(await first?.reader.settings.get('high_water')).toBe(String(day));
+    const both = databases.map((database) =>
+      writerOn(database).write('pruneHistory', { before: day, limit: 500 }),
+    );
+    expect(await Promise.all(both)).toEqual([done({ removed: 0 }), done({ removed: 0 })]);
   });
 
   test('says that nobody knows, where the answer to a use without a key was lost', async () => {
