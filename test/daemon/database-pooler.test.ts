@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { sellOne, startCopy } from '../support/copies.ts';
+import { hasPooler, startPooler } from '../support/pooler.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { urlOf } from '../support/postgres-url.ts';
+
+if (!hasPooler) process.stderr.write('PgBouncer is not installed: what runs through it is skipped.\n');
+
+test.skipIf(!hasPostgres || !hasPooler)(
+  'copies behind a PgBouncer that lends a connection for each transaction count exactly, and hear one another',
+  async () => {
+    await using server = await startPostgres();
+    await using pooler = await startPooler(server.address, 'transaction');
+    const postgres = {
+      url: urlOf({ ...server.address, host: '127.0.0.1', port: pooler.port }),
+      listen_url: urlOf(server.address),
+      schema: 'pooled',
+      statement_timeout: '5s',
+    };
+    await using one = await startCopy(server, postgres);
+    await using other = await startCopy(server, postgres);
+    const licenseKey = await sellOne(one);
+    const use = async (key?: string): Promise<number[]> => {
+      const change = { method: 'PUT', body: { license_key: licenseKey }, ...(key !== undefined && { key }) };
+      const answers = [one, other].map((copy) => copy.call('/api/v2/license/usage', change));
+      return (await Promise.all(answers)).map(({ status }) => status);
+    };
+    const verify = (token: string) =>
+      other.call(`/api/v2/license/verify?license_key=${licenseKey}`, { token });
+    const rounds = Array.from({ length: 25 }, async (_, index) => {
+      expect(await use()).toEqual([200, 200]);
+      expect(await use(`twice-${index}`)).toEqual([200, 200]);
+      expect((await verify(other.adminToken)).status).toBe(200);
+    });
+    await Promise.all(rounds);
+    const { data } = (await (await verify(other.adminToken)).json()) as { data: { uses: number } };
+    expect(data.uses).toBe(75);
+    const issued = await one.call('/admin/v1/tokens', { body: { scopes: ['verify'] } });
+    const token = ((await issued.json()) as { data: { token: string; token_id: string } }).data;
+    expect((await verify(token.token)).status).toBe(200);
+    await one.call(`/admin/v1/tokens/${token.token_id}`, { method: 'DELETE' });
+    await expect.poll(async () => (await verify(token.token)).status, { timeout: 10_000 }).toBe(401);
+  },
+);
