@@ -228,9 +228,10 @@ class Caller {
       this.#ledger.noteWrong(`without an answer (${(error as NodeJS.ErrnoException).code})`);
       return null;
     }
-    this.#ledger.answered += 1;
     const { status } = answer;
-    if (status >= 500 || codeOfRefusal(answer) === 'idempotency_key_in_use') {
+    if (status < 500 && codeOfRefusal(answer) !== 'idempotency_key_in_use') {
+      this.#ledger.answered += 1;
+    } else {
       this.#ledger.noteWrong(`${status} ${codeOf(answer)}`);
       ok(status === 409 || status === 503, String(status));
     }
@@ -263,12 +264,12 @@ export async function callersDuring(
   );
   const working = Promise.all(callers.map((caller) => caller.work(() => !isOver))).finally(end);
   const watching = watchLimit(copies, ledger, () => isOver);
-  await Promise.race([meanwhile(ledger).finally(end), working]);
+  await Promise.race([meanwhile(ledger).finally(end), working, watching]);
   await Promise.all([working, watching]);
   return ledger;
 }
 
-/** Resolves when so many more requests were answered: what came before it is over. */
+/** Resolves when so many more requests were answered for good: what came before it is over. */
 export async function progress(ledger: Ledger, count = 200): Promise<void> {
   const goal = ledger.answered + count;
   await eventually(() => ledger.answered >= goal, 60_000);

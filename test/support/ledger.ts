@@ -26,7 +26,7 @@ export class Ledger {
   /** By code, the id. */
   readonly coupons: Map<string, number> = new Map();
   readonly orders: Set<string> = new Set();
-  /** How many requests were answered at all, how many of them repeated one that had been, by its key. */
+  /** How many requests were answered for good, how many of them repeated one that had been, by its key. */
   answered = 0;
   repeated = 0;
   /** How often the coupon that all want was redeemed, and how often it was used up. */
