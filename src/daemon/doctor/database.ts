@@ -132,21 +132,16 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
     case 'session':
       return [ok('a pooler is in between, which lends connections for whole sessions')];
     case 'transaction':
+    case 'transaction_unprepared':
+      // With it, copies use nothing that belongs to a session.
       return listenUrl === null
         ? [
             fail(
-              'a pooler is in between, which lends connections for single transactions: notices of other copies are lost',
+              'a pooler is in between, which lends connections for single transactions: notices of other copies are lost, and prepared statements may be',
               'name the database itself in store.postgres.listen_url',
             ),
           ]
         : [ok('a pooler is in between, which lends connections for single transactions')];
-    case 'transaction_unprepared':
-      return [
-        fail(
-          'a pooler is in between, which lends connections for single transactions and loses prepared statements',
-          'use PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session',
-        ),
-      ];
     default:
       return pooler satisfies never;
   }
