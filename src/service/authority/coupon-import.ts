@@ -21,7 +21,13 @@ export async function importCoupons(
     return notFound('account');
   }
   const coupons = command.isDryRun ? rehearsed(transaction.coupons) : transaction.coupons;
-  return await importEach(command, (row) => importCoupon({ ...transaction, coupons }, row, accountId));
+  // New ids are given in the order of the rows, and may be what a later row asks for.
+  const isInOrder = command.rows.some(({ id }) => id === null);
+  return await importEach(command, {
+    importOne: (row) => importCoupon({ ...transaction, coupons }, row, accountId),
+    identitiesOf: ({ id, terms }) =>
+      isInOrder ? ['any'] : [`id ${id}`, `code ${foldCouponCode(terms.code)}`],
+  });
 }
 
 async function importCoupon(

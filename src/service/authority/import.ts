@@ -19,20 +19,55 @@ export type ImportRows<Row> = {
 /** What became of one row; what was here already, and is as the row says, is unchanged. */
 export type ImportedRow = 'imported' | 'unchanged' | { code: string; detail: string };
 
-/** Imports each row, and refuses all of them where one of an atomic import is rejected. */
+/** So many rows are under way together at most. */
+const rowsTogether = 500;
+
+/** How one row is imported. */
+export type RowImport<Row> = {
+  importOne: (row: Row) => Promise<ImportedRow>;
+  /** What no two rows under way together may have in common, since the later one decides by the earlier. */
+  identitiesOf: (row: Row) => readonly string[];
+};
+
+/**
+ * Imports the rows as if one after the other, and refuses all of them where one of an atomic import is rejected. Those
+ * that have nothing in common are under way together: an engine on another machine is then asked for all at once.
+ */
 export async function importEach<Row extends { row: number }>(
   { rows, rejected, isAtomic }: ImportRows<Row>,
-  importOne: (row: Row) => Promise<ImportedRow>,
+  { importOne, identitiesOf }: RowImport<Row>,
 ): Promise<Result<ImportReport>> {
   const report: ImportReport = { imported: 0, unchanged: 0, rejected: [...rejected] };
-  for (const row of rows) {
-    const outcome = await importOne(row);
-    if (typeof outcome === 'string') report[outcome] += 1;
-    else report.rejected.push({ row: row.row, ...outcome });
+  for (const together of independentRows(rows, identitiesOf)) {
+    const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
+    for (const [{ row }, outcome] of outcomes) {
+      if (typeof outcome === 'string') report[outcome] += 1;
+      else report.rejected.push({ row, ...outcome });
+    }
   }
   report.rejected.sort((one, other) => one.row - other.row);
   if (isAtomic && report.rejected.length > 0) return refuseAll(report.rejected);
   return done(report);
+}
+
+/** Divides rows, in their order, where one has something in common with another since the last division. */
+function* independentRows<Row>(
+  rows: readonly Row[],
+  identitiesOf: (row: Row) => readonly string[],
+): Generator<readonly Row[]> {
+  let together: Row[] = [];
+  let taken = new Set<string>();
+  for (const row of rows) {
+    const identities = identitiesOf(row);
+    if (together.length === rowsTogether || identities.some((identity) => taken.has(identity))) {
+      yield together;
+      together = [];
+      taken = new Set();
+    }
+    together.push(row);
+    for (const identity of identities) taken.add(identity);
+  }
+  if (together.length > 0) yield together;
 }
 
 function refuseAll(rejected: readonly RejectedRow[]): Result<never> {

@@ -3,7 +3,7 @@ import type { Product } from '../../domain/product.ts';
 import type { Reach } from '../../domain/principal.ts';
 import type { Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 
 /** A license as another store had it; null: the file does not say. */
@@ -37,7 +37,10 @@ export async function importLicenses(
   { now }: Context,
 ): Promise<Result<ImportReport>> {
   const tables = importTables(transaction, command);
-  return await importEach(command, (row) => importLicense(tables, row, command.accountId, now));
+  return await importEach(command, {
+    importOne: (row) => importLicense(tables, row, command.accountId, now),
+    identitiesOf: ({ licenseKey }) => [licenseKey],
+  });
 }
 
 /** The tables of an import; a dry run only remembers, so that a key given twice is found. */
@@ -62,14 +65,14 @@ export function importTables(
   };
 }
 
-/** Thousands of rows are of the same few products. */
+/** Thousands of rows are of the same few products, also those that ask together. */
 function readOnce(products: Tables['products']): Tables['products'] {
-  const known = new Map<string, Product | null>();
+  const known = new Map<string, Awaitable<Product | null>>();
   return {
-    get: async (productKey) => {
+    get: (productKey) => {
       let product = known.get(productKey);
       if (product === undefined) {
-        product = await products.get(productKey);
+        product = products.get(productKey);
         known.set(productKey, product);
       }
       return product;

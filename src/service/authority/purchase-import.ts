@@ -21,7 +21,7 @@ export async function importPurchases(
 ): Promise<Result<ImportReport>> {
   const tables = importTables(transaction, command);
   const { purchases } = transaction;
-  return await importEach(command, async (row): Promise<ImportedRow> => {
+  const importOne = async (row: PurchaseRow): Promise<ImportedRow> => {
     const { purchaseId, licenseKey, refundedAt } = row;
     const [ofKey] = await purchases.list({ licenseKey }, { limit: 1, offset: 0 });
     const stored = ofKey?.purchase ?? (purchaseId === null ? null : await purchases.get(purchaseId));
@@ -33,7 +33,12 @@ export async function importPurchases(
     const createdAt = row.createdAt ?? now;
     await purchases.add({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
     return 'imported';
-  });
+  };
+  return await importEach(command, { importOne, identitiesOf });
+}
+
+function identitiesOf({ licenseKey, purchaseId }: PurchaseRow): string[] {
+  return [`key ${licenseKey}`, ...(purchaseId === null ? [] : [`id ${purchaseId}`])];
 }
 
 const purchaseTaken = {

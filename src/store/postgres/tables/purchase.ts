@@ -48,6 +48,14 @@ export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
   );
   const by = `${purchase}.created_at DESC, ${purchase}.purchase_id DESC`;
   const listed = prepareList(source, { select: columns, from: joined, by }, fromRow);
+  // A key has one purchase or few: not to be looked for through all of them by their date, which the order suggests.
+  const ofKey = prepareList(
+    source,
+    { select: columns, from: joined, by: by.replace('created_at', 'created_at + 0') },
+    fromRow,
+  );
+  const listFor = ({ licenseKey }: PurchaseFilter): typeof listed =>
+    licenseKey === undefined ? listed : ofKey;
   return {
     get: (purchaseId) => get.first(purchaseId),
     async after(filter, purchaseId, limit) {
@@ -57,7 +65,7 @@ export function purchaseReads(source: Source): AwaitableTable<PurchaseReads> {
       const rows = await source.rows(statementOf(text), [purchaseId, limit, ...values]);
       return rows.map((row) => fromRow(row as never));
     },
-    list: (filter, page) => listed.list(conditionsOf(names, filter), page),
+    list: (filter, page) => listFor(filter).list(conditionsOf(names, filter), page),
     count: (filter) => listed.count(conditionsOf(names, filter)),
   };
 }

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { importEach, type ImportedRow } from '../../src/service/authority/import.ts';
+
+/** Imports rows into a map whose engine answers later; a row is refused where its key has another value already. */
+async function importInto(stored: Map<string, number>, rows: readonly { key: string; value: number }[]) {
+  let underWay = 0;
+  let most = 0;
+  const importOne = async ({ key, value }: { key: string; value: number }): Promise<ImportedRow> => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    const before = stored.get(key);
+    await Promise.resolve();
+    if (before === undefined) stored.set(key, value);
+    underWay -= 1;
+    if (before === undefined) return 'imported';
+    return before === value ? 'unchanged' : { code: 'taken', detail: 'It is taken.' };
+  };
+  const numbered = rows.map((row, index) => ({ ...row, row: index + 1 }));
+  const report = await importEach(
+    { rows: numbered, rejected: [], isAtomic: false, isDryRun: false },
+    { importOne, identitiesOf: ({ key }) => [key] },
+  );
+  return { report, most };
+}
+
+test('rows that have nothing in common are imported together, as many as may be', async () => {
+  const rows = Array.from({ length: 1_200 }, (_, index) => ({ key: `K${index}`, value: index }));
+  const { report, most } = await importInto(new Map(), rows);
+  expect(report).toMatchObject({ ok: true, value: { imported: 1_200, unchanged: 0, rejected: [] } });
+  expect(most).toBe(500);
+});
+
+test('a row that repeats an earlier one finds what that has made', async () => {
+  const stored = new Map<string, number>();
+  const { report } = await importInto(stored, [
+    { key: 'A', value: 1 },
+    { key: 'B', value: 2 },
+    { key: 'A', value: 1 },
+    { key: 'A', value: 3 },
+  ]);
+  const rejected = [{ row: 4, code: 'taken', detail: 'It is taken.' }];
+  expect(report).toMatchObject({ ok: true, value: { imported: 2, unchanged: 1, rejected } });
+  expect([...stored]).toEqual([
+    ['A', 1],
+    ['B', 2],
+  ]);
+});
