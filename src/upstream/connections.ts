@@ -75,7 +75,7 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   const trust = trustOf(settings);
   const proxyUrl = proxyOf(settings);
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
-  return new EnvHttpProxyAgent({
+  const options: EnvHttpProxyAgent.Options = {
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
@@ -86,7 +86,14 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     // A proxy that never answers CONNECT would hold its connection for undici's default of five minutes.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
     ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
-  });
+  };
+  try {
+    return new EnvHttpProxyAgent(options);
+  } catch (cause) {
+    throw proxyUrl === null
+      ? new Error('HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy', { cause })
+      : cause;
+  }
 }
 
 /** Whom to trust in TLS; nothing is said where the default roots are all. */

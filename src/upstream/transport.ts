@@ -20,13 +20,20 @@ export function networkTransport(settings: ConnectionSettings): Transport {
   let opening: Promise<Connections> | null = null;
   return {
     async send(request, signal) {
-      opening ??= open(settings);
-      const connections = await opening;
+      let connections: Connections;
+      try {
+        opening ??= open(settings);
+        connections = await opening;
+      } catch (error) {
+        // The environment names a wrong proxy, or there are too many open files: the next request tries again.
+        opening = null;
+        return { came: { type: 'failed', sent: false, error: error as Error }, leave: () => undefined };
+      }
       const { current } = connections;
       const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });
       return { came, leave: () => connections.leave(current) };
     },
-    [Symbol.asyncDispose]: async () => (await opening)?.[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => (await opening?.catch(() => null))?.[Symbol.asyncDispose](),
   };
 }
 

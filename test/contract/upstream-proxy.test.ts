@@ -120,6 +120,18 @@ describe('the environment', () => {
     expect(await scene.client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
   });
 
+  test('that names a proxy by no URL lets nothing leave', async () => {
+    environment({ HTTP_PROXY: 'proxy.example:3128' });
+    await using client = clientOf('http://upstream.test');
+    for (let time = 0; time < 2; time += 1) {
+      expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
+        outcome: 'not_applied',
+        reason: 'unreachable',
+        detail: 'HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy',
+      });
+    }
+  });
+
   test('gives way to the configuration', async () => {
     await using scene = await stage();
     await using forwarder = await startForwarder(scene.server.port);
