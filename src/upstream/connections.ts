@@ -75,7 +75,7 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   const trust = trustOf(settings);
   const proxyUrl = proxyOf(settings);
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
-  const options: EnvHttpProxyAgent.Options = {
+  const way: EnvHttpProxyAgent.Options = {
     allowH2: false,
     pipelining: 1,
     connections: maxConnections,
@@ -88,7 +88,7 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
   };
   try {
-    return new EnvHttpProxyAgent(options);
+    return new EnvHttpProxyAgent(way);
   } catch (cause) {
     throw proxyUrl === null
       ? new Error('HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy', { cause })

@@ -14,10 +14,16 @@ const operator = { authorization: `Bearer ${adminToken}` };
 
 /** An authority with one license key, and how often its memory answered. */
 async function serve(): Promise<
-  Served & { repeated: () => number; uses: () => Promise<number>; readiness: { now: Readiness['state'] } }
+  Served & {
+    counted: number[];
+    repeated: () => number;
+    uses: () => Promise<number>;
+    readiness: { now: Readiness['state'] };
+  }
 > {
-  let count = 0;
-  const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
+  const counted: number[] = [];
+  const countAnswer = (_: string, status: number): void => void counted.push(status);
+  const metrics = { ...silentMetrics, countAnswer };
   const readiness: { now: Readiness['state'] } = { now: 'ready' };
   const served = await serveApp(
     { memory: new Memory(), metrics, readiness: () => ({ state: readiness.now, reasons: [] }) },
@@ -29,7 +35,7 @@ async function serve(): Promise<
   const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
   await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
   const uses = async (): Promise<number> => (await served.app.reader.licenses.get('KEY-1'))?.uses ?? -1;
-  return Object.assign(served, { repeated: () => count, uses, readiness });
+  return Object.assign(served, { counted, repeated: () => counted.length, uses, readiness });
 }
 
 const body = 'license_key=KEY-1';
@@ -101,6 +107,23 @@ test('one whose body breaks off is not done', async () => {
   await once(socket, 'data');
   socket.end(headOf() + body.slice(0, 12));
   await once(socket, 'close');
+  expect(await served.uses()).toBe(1);
+});
+
+test('one whose connection is lost before its body came is logged and counted like any other', async () => {
+  await using served = await serve();
+  const { tcp } = served.listeners.tcp as { tcp: string };
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  socket.write(use());
+  await once(socket, 'data');
+  socket.write(headOf());
+  // The server has read it before the connection is lost.
+  await using http = httpClient(served.listeners.tcp);
+  await http.get('/livez');
+  socket.resetAndDestroy();
+  const refused = { method: 'PUT', route: '/api/v2/license/usage', status: 400, message: 'refused' };
+  await expect.poll(() => served.lines).toContainEqual(expect.objectContaining(refused));
+  expect(served.counted).toEqual([499]);
   expect(await served.uses()).toBe(1);
 });
 

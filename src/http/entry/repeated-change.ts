@@ -52,14 +52,15 @@ type KnownChange = KnownHead & {
   idAt: number;
 };
 
+/** When a change began: for the metrics, and for the log. */
+type Times = { begunAt: number; startedAt: number };
+
 /** A change that has passed every check. */
-type Change = {
+type Change = Times & {
   head: KnownChange;
   principal: Principal;
   values: unknown;
   id: string;
-  begunAt: number;
-  startedAt: number;
 };
 
 type Written = { status: number; headers: readonly string[]; body: object; code: Problem['code'] | null };
@@ -99,11 +100,16 @@ export class RepeatedChanges {
       otherwise();
       return;
     }
+    const times = { begunAt: this.#app.metrics.begin(), startedAt: this.#app.now() };
     const look = (): void => {
       request.off('readable', look).off('error', look);
+      if (request.destroyed) {
+        this.#miss(head, request, times);
+        return;
+      }
       // What is read in part would not be read to its end by a route that refuses it.
       const isWhole = request.readableLength === length;
-      const change = isWhole ? this.#read(head, request) : null;
+      const change = isWhole ? this.#read(head, request, times) : null;
       if (change === null) otherwise();
       else void this.#answer(change, response);
     };
@@ -152,18 +158,16 @@ export class RepeatedChanges {
   }
 
   /** Null: something is wrong, which the route finds as well; the body is where it was. */
-  #read(head: KnownChange, request: IncomingMessage): Change | null {
+  #read(head: KnownChange, request: IncomingMessage, times: Times): Change | null {
     const body = request.read() as Buffer | null;
     if (body === null) return null;
     const change = this.#check(head, request, body);
     if (change === null) request.unshift(body);
-    return change;
+    return change && { ...change, ...times };
   }
 
-  #check(head: KnownChange, { rawHeaders }: IncomingMessage, body: Buffer): Change | null {
+  #check(head: KnownChange, { rawHeaders }: IncomingMessage, body: Buffer): Omit<Change, keyof Times> | null {
     const app = this.#app;
-    const begunAt = app.metrics.begin();
-    const startedAt = app.now();
     if (unrepeated.has(app.readiness().state)) return null;
     if (app.memory?.credentialsHoldSince(head.moment) !== true) return null;
     const principal = app.credentials.use(head.grant);
@@ -171,7 +175,7 @@ export class RepeatedChanges {
     const values = this.#valuesOf(head, body);
     // The last of the checks, since it counts: whoever is refused here is refused anew by the route.
     if (values === null || app.rates.requests.take(principal.credential) > 0) return null;
-    return { head, principal, values, id: requestIdFrom(rawHeaders[head.requestIdAt]), begunAt, startedAt };
+    return { head, principal, values, id: requestIdFrom(rawHeaders[head.requestIdAt]) };
   }
 
   #valuesOf({ route, contentType }: KnownChange, body: Buffer): unknown {
@@ -185,24 +189,32 @@ export class RepeatedChanges {
   }
 
   async #answer(change: Change, response: ServerResponse): Promise<void> {
-    const app = this.#app;
-    const { head, id, begunAt, startedAt } = change;
-    const { method, path } = head.route;
-    const { status, headers, body, code } = await this.#carryOut(change, response);
+    const { head, id, begunAt } = change;
+    const written = await this.#carryOut(change, response);
+    const { status, headers, body } = written;
     const text = JSON.stringify(body);
     const all = [...head.headers, ...headers, contentLength, String(Buffer.byteLength(text))];
     all[head.idAt] = id;
-    logRequest(app.log, {
-      method,
-      route: path,
-      status,
-      code,
-      requestId: id,
-      durationMs: app.now() - startedAt,
-    });
+    this.#log(change, written);
     response.writeHead(status, all);
     response.end(text);
-    app.metrics.countAnswer(path, response.destroyed ? callerLeft : status, begunAt);
+    this.#app.metrics.countAnswer(head.route.path, response.destroyed ? callerLeft : status, begunAt);
+  }
+
+  /** The connection was lost before the body came: there is nobody to answer, and nothing that a route could read. */
+  #miss(head: KnownChange, { rawHeaders, errored }: IncomingMessage, times: Times): void {
+    const id = requestIdFrom(rawHeaders[head.requestIdAt]);
+    this.#log(
+      { head, id, ...times },
+      refused(head, problemOf(this.#app, errored, { id, hasLeft: true }), id),
+    );
+    this.#app.metrics.countAnswer(head.route.path, callerLeft, times.begunAt);
+  }
+
+  #log({ head, id, startedAt }: Pick<Change, 'head' | 'id' | 'startedAt'>, { status, code }: Written): void {
+    const { method, path: route } = head.route;
+    const durationMs = this.#app.now() - startedAt;
+    logRequest(this.#app.log, { method, route, status, code, requestId: id, durationMs });
   }
 
   /** Does what is asked; never rejects. */
