@@ -91,7 +91,7 @@ test('the role of the database has the name and the password of the URL', () => 
   const location = parseDatabaseUrl(readExample('copies/database-url').trim());
   const sql = readExample('copies/role.sql');
   expect(sql).toContain(`CREATE ROLE ${location?.user} LOGIN PASSWORD '${location?.password}'`);
-  expect(sql).toContain(`CREATE DATABASE ${location?.database};`);
+  expect(sql).toContain(`CREATE DATABASE ${location?.database} `);
   expect(sql).toContain(`CREATE SCHEMA latchkey AUTHORIZATION ${location?.user}`);
 });
 

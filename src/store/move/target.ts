@@ -22,7 +22,8 @@ export class MoveInDoubt extends Error {
 
 /** A pooler may lose what is set outside a transaction. */
 const beginning = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-  SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL synchronous_commit = on`;
+  SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL synchronous_commit = on;
+  SET LOCAL extra_float_digits = 1`;
 
 /** So many rows are asked for at once. */
 const rowsAtOnce = 5_000;

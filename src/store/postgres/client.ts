@@ -100,11 +100,15 @@ export function unlimited(text: string): QueryConfig {
   return query;
 }
 
-/** For what the server is to end by itself, in a session or, behind a pooler, in a single transaction. */
+/**
+ * What is set in a session or, behind a pooler, in a single transaction: what the server is to end by itself, and what
+ * its administrator may have set otherwise for all, so that fractions are read with all their digits.
+ */
 export function settings(scope: 'SESSION' | 'LOCAL', statementTimeoutMs: number): string {
   return `SET ${scope} statement_timeout = ${statementTimeoutMs};
     SET ${scope} lock_timeout = ${lockWaitMs(statementTimeoutMs)};
     SET ${scope} idle_in_transaction_session_timeout = ${statementTimeoutMs + silenceMs};
+    SET ${scope} idle_session_timeout = 0; SET ${scope} extra_float_digits = 1;
     SET ${scope} synchronous_commit = on; SET ${scope} timezone = 'UTC'`;
 }
 

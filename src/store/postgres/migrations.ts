@@ -23,7 +23,7 @@ const lockTimeoutMs = 5_000;
 
 /**
  * Brings the schema of a database up to the present one. One of all copies takes the steps, the others wait for it.
- * Throws `PostgresRefused` for a database that is too old, a schema that holds something else, is newer than this
+ * Throws `PostgresRefused` for a database that is too old or not of UTF-8, a schema that holds something else, is newer than this
  * program may read, or that this role may not make or write; nothing was changed then.
  */
 export async function migrate(database: Database, steps: readonly Migration[] = migrations): Promise<void> {
@@ -61,10 +61,15 @@ const readOnly = '25006';
 
 async function examineServer({ query }: Asking): Promise<void> {
   const [row] = await query(`SELECT current_setting('server_version_num')::integer / 10000 AS version,
-    current_setting('transaction_read_only')::boolean AS "isReadOnly", pg_is_in_recovery() AS "isStandby"`);
+    current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::boolean AS "isReadOnly", pg_is_in_recovery() AS "isStandby"`);
   const version = Number(row?.['version']);
   if (version < oldestServer) {
     throw new PostgresRefused(`it is PostgreSQL ${version}; ${oldestServer} or later is needed.`);
+  }
+  if (row?.['encoding'] !== 'UTF8') {
+    throw new PostgresRefused(
+      `its encoding is ${String(row?.['encoding'])}; UTF8 is needed: make another by CREATE DATABASE … TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'.`,
+    );
   }
   if (row?.['isReadOnly'] !== true) return;
   const why = row['isStandby'] === true ? 'it is a standby' : 'default_transaction_read_only is on';

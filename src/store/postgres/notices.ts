@@ -61,7 +61,7 @@ export class Notices implements AsyncDisposable {
     const ending = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
-      await client.query(`LISTEN ${names.channel}`);
+      await client.query(`SET idle_session_timeout = 0; LISTEN ${names.channel}`);
       // What was changed before that has told nobody here.
       onNotice();
       this.#tell(null);

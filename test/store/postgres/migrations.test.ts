@@ -61,6 +61,20 @@ describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => 
     );
   });
 
+  test.each(['LATIN1', 'SQL_ASCII'])(
+    'is not made in a database of %s, which lacks characters',
+    async (encoding) => {
+      await using owner = new Database(server.settings());
+      const database = encoding.toLowerCase();
+      await owner.query(`CREATE DATABASE ${database} TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`);
+      await using lacking = new Database(server.settings({ address: { ...server.address, database } }));
+      await expect(migrate(lacking)).rejects.toThrow(`its encoding is ${encoding}; UTF8 is needed`);
+      expect(await lacking.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'Latchkey%'`)).toEqual(
+        [],
+      );
+    },
+  );
+
   test('that could not be made whole is not there at all', async () => {
     await using database = new Database(server.settings());
     await expect(
