@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
+import { fileKeyOf } from './description.ts';
 import type { Environment } from './environment.ts';
 import { type Fault, formatKey, formatReason } from './fault.ts';
 import { localFileName } from './file.ts';
@@ -77,8 +78,10 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const secrets = readSecretFiles(raw, sources.readFile);
   const places = findPlaces(sources, raw.tree['state_dir']);
   const parsed = configurationSchema(places).safeParse(secrets.tree, { jitless: true });
+  const unread = new Set(secrets.faults.map(({ key }) => key));
   const found = [
-    ...collectFaults(parsed.error, raw.originOf),
+    // Of a secret whose file has a fault nothing is known.
+    ...collectFaults(parsed.error, raw.originOf).filter(({ key }) => !unread.has(fileKeyOf(key))),
     ...secrets.faults,
     ...checkCaFile(parsed.data?.upstream?.caFile ?? null, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),

@@ -35,6 +35,15 @@ test('a secret and its file may come from different sources, but not both', () =
   );
 });
 
+test.each([
+  ['url_file: away', 'store.postgres.url_file: cannot read'],
+  ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given beside url'],
+])('of the URL of a database nothing else is said where its file has a fault: %s', (keys, fault) => {
+  const faults = faultsOf({ text: `store: { postgres: { ${keys} } }` });
+  expect(faults).toHaveLength(1);
+  expect(faults[0]).toContain(fault);
+});
+
 test('no rendering of a configuration shows a secret', () => {
   const configuration = configurationOf({
     text: `
