@@ -11,7 +11,8 @@ export class KeyInUse extends Error {
 /** PostgreSQL's code of an error (https://www.postgresql.org/docs/current/errcodes-appendix.html); null: none. */
 export function sqlState(error: unknown): string | null {
   const code = error instanceof Error && 'code' in error ? error.code : null;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+  // None begins with E, as the system's do, such as EPIPE.
+  return typeof code === 'string' && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) ? code : null;
 }
 
 /** Serialization failure, deadlock, lock not available; an insert that another has made first reads it next time. */
