@@ -1,5 +1,5 @@
 export { type Daemon } from './daemon/daemon.ts';
-export { startDaemon, type DaemonOptions } from './daemon/start.ts';
+export { startDaemon, type DaemonOptions } from './daemon/start/start.ts';
 export { loadConfiguration, parseConfiguration, type ConfigurationResult } from './config/load.ts';
 export { type Configuration } from './config/configuration.ts';
 export { formatFault, type Fault } from './config/fault.ts';

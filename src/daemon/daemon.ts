@@ -11,7 +11,7 @@ import type { AuthorityReader } from '../service/tables.ts';
 import { restoreAdvice } from '../store/sqlite/faults.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
-import { Backups } from './backups.ts';
+import { Backups } from './store/backups.ts';
 import type { DatabaseStanding } from './gauges.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { IntegrityCheck } from './threads/integrity-thread.ts';
@@ -22,7 +22,7 @@ import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
-import type { LocalStore, StoreWriter } from './store-writer.ts';
+import type { LocalStore, StoreWriter } from './store/store-writer.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
 const drainMs = 10_000;

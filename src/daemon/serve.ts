@@ -12,7 +12,7 @@ import {
 } from '../store/sqlite/faults.ts';
 import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
-import { startDaemon } from './start.ts';
+import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, onEndingSignal } from './system/ending-signal.ts';

@@ -6,7 +6,7 @@ import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
-import type { LocalStore, StoreWriter } from './store-writer.ts';
+import type { LocalStore, StoreWriter } from './store/store-writer.ts';
 
 export type StatusParts = {
   instance: string;

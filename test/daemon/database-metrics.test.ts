@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rememberedCounts } from '../../src/daemon/license-counts.ts';
+import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
 import { sellOne, startCopy, type Copy } from '../support/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { givenLicense } from '../support/store-given.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { startDaemon } from '../../src/daemon/start.ts';
+import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { groupNumber } from '../../src/daemon/system/unix-group.ts';
 import { httpClient } from '../support/raw-http.ts';

@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { startDaemon } from '../../src/daemon/start.ts';
+import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Log } from '../../src/service/ports.ts';

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'undici';
 import { expect, test, vi } from 'vitest';
 import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
-import { Backups } from '../../src/daemon/backups.ts';
+import { Backups } from '../../src/daemon/store/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 import { givenStore } from '../support/store-given.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { startDaemon } from '../../src/daemon/start.ts';
+import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { storeOfProject } from './app-store.ts';
 import { httpClient } from './raw-http.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { startDaemon } from '../../src/daemon/start.ts';
+import { startDaemon } from '../../src/daemon/start/start.ts';
 import { AdvancingTime } from '../../src/daemon/testing/advancing-time.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { KeptConnection } from './kept-connection.ts';

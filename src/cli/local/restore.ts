@@ -25,7 +25,7 @@ export const restoreCommand: Command = defineCommand(
       ]);
       return exitCode.failed;
     }
-    const { restoreBackup } = await import('../../daemon/restore.ts');
+    const { restoreBackup } = await import('../../daemon/store/restore.ts');
     const restored = await restoreBackup(args.file, stateDir);
     if (!restored.ok) {
       output.complain([`latchkey: ${restored.reason}`, 'Nothing was changed.']);

@@ -35,7 +35,7 @@ export const moveStoreCommand: Command = defineCommand(
       return reportFaults([{ key: 'store.postgres', text, origin: 'default' }], output);
     }
     if (warnings.length > 0) output.complain(warnings.map((warning) => `latchkey: ${formatFault(warning)}`));
-    const { moveStore } = await import('../../daemon/move-store.ts');
+    const { moveStore } = await import('../../daemon/store/move-store.ts');
     const bar = await startProgress(1);
     const moved = await moveStore({
       configuration,

@@ -10,7 +10,7 @@ import {
   type Durability,
   type Survey,
 } from '../../store/postgres/survey.ts';
-import { addressOf, type PostgresSettings } from '../database-settings.ts';
+import { addressOf, type PostgresSettings } from '../store/database-settings.ts';
 
 /** From here on a difference of the clocks is worth a word, in ms. */
 const noticeableMs = 5_000;

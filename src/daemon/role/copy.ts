@@ -1,6 +1,6 @@
 import type { Product } from '../../domain/product.ts';
 import type { Credentials, Grant } from '../../service/access/credential.ts';
-import { RecentReads } from '../../service/access/recent-reads.ts';
+import { RecentReads } from './recent-reads.ts';
 import { authorityLicensing } from '../../service/authority/answers.ts';
 import type { Clock } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';

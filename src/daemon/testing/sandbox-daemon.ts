@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Tree } from '../../config/tree.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
-import { startDaemon } from '../start.ts';
+import { startDaemon } from '../start/start.ts';
 import { makeLog } from '../log/log.ts';
 import { embeddedConfiguration } from '../trial/embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from '../trial/local-client.ts';

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/operation-trace.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
-import type { StoreWriter } from '../store-writer.ts';
+import type { StoreWriter } from '../store/store-writer.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
 import {
   errorOf,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tree } from '../../config/tree.ts';
 import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
 import type { Daemon } from '../daemon.ts';
-import { startDaemon } from '../start.ts';
+import { startDaemon } from '../start/start.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from './local-client.ts';
 import { makeLog } from '../log/log.ts';

@@ -10,7 +10,7 @@ import { credentialHeaders } from '../../domain/header-names.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
-import { startDaemon } from '../start.ts';
+import { startDaemon } from '../start/start.ts';
 import { makeLog } from '../log/log.ts';
 import { endingSignals, onEndingSignal } from '../system/ending-signal.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';

@@ -1,9 +1,9 @@
-import { StorageError, type Clock, type Log, type WriteOptions } from '../service/ports.ts';
-import type { CommandOf, CommandResult, UseCaseName } from '../service/writer.ts';
-import { look, type Condition, type Finding } from '../store/postgres/condition.ts';
-import type { Database } from '../store/postgres/database.ts';
-import { reasonOf } from '../store/postgres/refusal.ts';
-import type { PostgresWriter } from '../store/postgres/writer.ts';
+import { StorageError, type Clock, type Log, type WriteOptions } from '../../service/ports.ts';
+import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
+import { look, type Condition, type Finding } from '../../store/postgres/condition.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { reasonOf } from '../../store/postgres/refusal.ts';
+import type { PostgresWriter } from '../../store/postgres/writer.ts';
 import type { StoreWriter } from './store-writer.ts';
 
 /** How often the database is looked at, in ms. */

@@ -1,22 +1,22 @@
-import { isRefusal } from '../service/access/idempotency.ts';
-import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
-import { StorageError } from '../service/ports.ts';
-import { roleOf, type StoreRole } from '../service/lifecycle/role.ts';
-import type { RestoredStore } from '../service/lifecycle/restore.ts';
-import { runUseCase } from '../service/run.ts';
-import { openReading, openWriting } from '../store/sqlite/connection.ts';
+import { isRefusal } from '../../service/access/idempotency.ts';
+import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
+import { StorageError } from '../../service/ports.ts';
+import { roleOf, type StoreRole } from '../../service/lifecycle/role.ts';
+import type { RestoredStore } from '../../service/lifecycle/restore.ts';
+import { runUseCase } from '../../service/run.ts';
+import { openReading, openWriting } from '../../store/sqlite/connection.ts';
 import {
   DatabaseRefused,
   StateDirectoryHeld,
   StateDirectoryRefused,
   StateDirectoryUnusable,
-} from '../store/sqlite/faults.ts';
-import { localWriter } from '../store/sqlite/local-writer.ts';
-import { takeDirectory } from '../store/sqlite/files/open.ts';
-import { databaseIn } from '../store/sqlite/files/state-directory.ts';
-import { draftFrom, putInPlace } from '../store/sqlite/files/restore.ts';
-import { KeptClock } from './system/clock.ts';
-import { sha256, systemRandom } from './system/random.ts';
+} from '../../store/sqlite/faults.ts';
+import { localWriter } from '../../store/sqlite/local-writer.ts';
+import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
+import { KeptClock } from '../system/clock.ts';
+import { sha256, systemRandom } from '../system/random.ts';
 
 /** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
 export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { ok: false; reason: string };

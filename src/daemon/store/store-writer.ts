@@ -1,6 +1,6 @@
-import type { StorageState } from '../service/status.ts';
-import type { Reader } from '../service/tables.ts';
-import type { Writer } from '../service/writer.ts';
+import type { StorageState } from '../../service/status.ts';
+import type { Reader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
 
 /** The store of a process that has it alone, on this machine. */
 export type LocalStore = { reader: Reader; databasePath: string };

@@ -1,6 +1,6 @@
-import type { Grant } from '../service/access/credential.ts';
-import { StorageError } from '../service/ports.ts';
-import type { Role } from './role/role.ts';
+import type { Grant } from '../../service/access/credential.ts';
+import { StorageError } from '../../service/ports.ts';
+import type { Role } from './role.ts';
 
 /**
  * The same role, by which the admin token of this copy is known as the database has last told of it, also while that

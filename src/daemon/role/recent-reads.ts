@@ -1,5 +1,5 @@
-import type { Clock } from '../ports.ts';
-import type { Awaitable } from '../tables.ts';
+import type { Clock } from '../../service/ports.ts';
+import type { Awaitable } from '../../service/tables.ts';
 
 /** How old what is remembered may be, in ms: notices may be lost, and a copy must not go on for longer than this. */
 const longestMs = 1_000;

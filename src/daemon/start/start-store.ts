@@ -1,13 +1,13 @@
 import { readFileSync, realpathSync } from 'node:fs';
-import type { Configuration } from '../config/configuration.ts';
-import { defaultAccountId } from '../domain/principal.ts';
-import type { Log } from '../service/ports.ts';
-import { isUnusedAuthority, roleOf } from '../service/lifecycle/role.ts';
-import type { Writer } from '../service/writer.ts';
-import type { AuthorityReader, Reader } from '../service/tables.ts';
-import { StateDirectoryRefused } from '../store/sqlite/faults.ts';
-import { sha256 } from './system/random.ts';
-import { keepSecretFile, readSecretFile } from './system/secret-files.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { defaultAccountId } from '../../domain/principal.ts';
+import type { Log } from '../../service/ports.ts';
+import { isUnusedAuthority, roleOf } from '../../service/lifecycle/role.ts';
+import type { Writer } from '../../service/writer.ts';
+import type { AuthorityReader, Reader } from '../../service/tables.ts';
+import { StateDirectoryRefused } from '../../store/sqlite/faults.ts';
+import { sha256 } from '../system/random.ts';
+import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 /**
  * Takes a store into use: writes `admin.token`, and on the first start of an authority `api.key`, before

@@ -1,22 +1,22 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Configuration } from '../config/configuration.ts';
-import { roleOf } from '../service/lifecycle/role.ts';
-import type { Contents } from '../store/move/digest.ts';
-import { move, MoveUnequal, type Progress } from '../store/move/move.ts';
-import { openSource } from '../store/move/source.ts';
-import { MoveInDoubt } from '../store/move/target.ts';
-import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
-import { openReading } from '../store/sqlite/connection.ts';
-import { DatabaseRefused } from '../store/sqlite/faults.ts';
-import { findDatabase } from '../store/sqlite/files/database-file.ts';
-import { takeDirectory } from '../store/sqlite/files/open.ts';
-import { draftFrom } from '../store/sqlite/files/restore.ts';
-import { databaseIn } from '../store/sqlite/files/state-directory.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { roleOf } from '../../service/lifecycle/role.ts';
+import type { Contents } from '../../store/move/digest.ts';
+import { move, MoveUnequal, type Progress } from '../../store/move/move.ts';
+import { openSource } from '../../store/move/source.ts';
+import { MoveInDoubt } from '../../store/move/target.ts';
+import { PostgresAway, PostgresRefused } from '../../store/postgres/refusal.ts';
+import { openReading } from '../../store/sqlite/connection.ts';
+import { DatabaseRefused } from '../../store/sqlite/faults.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
+import { takeDirectory } from '../../store/sqlite/files/open.ts';
+import { draftFrom } from '../../store/sqlite/files/restore.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { addressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
-import { onEndingSignal } from './system/ending-signal.ts';
+import { onEndingSignal } from '../system/ending-signal.ts';
 
 export type StoreMove = {
   configuration: Configuration;

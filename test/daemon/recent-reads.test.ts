@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentReads } from '../../src/service/access/recent-reads.ts';
+import { RecentReads } from '../../src/daemon/role/recent-reads.ts';
 
 function givenReads() {
   const clock = { at: 0, now: () => clock.at, steady: () => clock.at };

@@ -1,10 +1,10 @@
-import type { Log } from '../service/ports.ts';
-import { StorageError } from '../service/ports.ts';
-import type { Database } from '../store/postgres/database.ts';
-import { storageErrorOf } from '../store/postgres/faults.ts';
-import { migrate } from '../store/postgres/migrations.ts';
-import { PostgresAway, PostgresRefused, reasonOf } from '../store/postgres/refusal.ts';
-import type { TimeSource } from './system/clock.ts';
+import type { Log } from '../../service/ports.ts';
+import { StorageError } from '../../service/ports.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { storageErrorOf } from '../../store/postgres/faults.ts';
+import { migrate } from '../../store/postgres/migrations.ts';
+import { PostgresAway, PostgresRefused, reasonOf } from '../../store/postgres/refusal.ts';
+import type { TimeSource } from '../system/clock.ts';
 
 /** For how long a start waits for its database, in ms: less than systemd gives a start (90 s). */
 const patienceMs = 60_000;

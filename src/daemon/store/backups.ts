@@ -1,10 +1,10 @@
 import { rmSync, type ReadStream } from 'node:fs';
 import { constants, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { done, refuse, type Result } from '../domain/problem.ts';
-import { stateFiles } from '../store/sqlite/files/state-directory.ts';
-import type { Backup } from '../http/app.ts';
-import type { Clock } from '../service/ports.ts';
+import { done, refuse, type Result } from '../../domain/problem.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
+import type { Backup } from '../../http/app.ts';
+import type { Clock } from '../../service/ports.ts';
 
 /** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
 const stalledMs = 60_000;

@@ -1,25 +1,24 @@
 import type { FastifyInstance } from 'fastify';
-import type { Configuration } from '../config/configuration.ts';
-import { rememberedTime } from '../service/lifecycle/clock-mark.ts';
-import { logKey } from '../service/lifecycle/log-key.ts';
-import type { Log } from '../service/ports.ts';
-import { openReading } from '../store/sqlite/connection.ts';
-import type { Memory } from '../http/memory.ts';
-import type { RecordCounts } from '../service/status.ts';
-import type { Reader } from '../service/tables.ts';
-import { openStore } from '../store/sqlite/files/open.ts';
-import type { Daemon } from './daemon.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
+import { logKey } from '../../service/lifecycle/log-key.ts';
+import type { Log } from '../../service/ports.ts';
+import { openReading } from '../../store/sqlite/connection.ts';
+import type { Memory } from '../../http/memory.ts';
+import type { Reader } from '../../service/tables.ts';
+import { openStore } from '../../store/sqlite/files/open.ts';
+import type { Daemon } from '../daemon.ts';
 import { explainFailedStart } from './damaged-start.ts';
-import { LiveConfiguration } from './live-configuration.ts';
-import { countLicenses } from './license-counts.ts';
-import { hashLicenseKeys } from './log/hashed-license-keys.ts';
-import { OperationLog } from './log/operation-log.ts';
-import { logOf } from './log/part.ts';
-import type { Metrics } from './metrics.ts';
-import type { Role, RoleParts } from './role/role.ts';
+import { LiveConfiguration } from '../live-configuration.ts';
+import { countLicenses } from '../store/license-counts.ts';
+import { hashLicenseKeys } from '../log/hashed-license-keys.ts';
+import { OperationLog } from '../log/operation-log.ts';
+import { logOf } from '../log/part.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Role, RoleParts } from '../role/role.ts';
 import { startStore, warnOfApiKey } from './start-store.ts';
-import { KeptClock, type TimeSource } from './system/clock.ts';
-import { startWriter } from './threads/writer-thread.ts';
+import { KeptClock, type TimeSource } from '../system/clock.ts';
+import { startWriter } from '../threads/writer-thread.ts';
 
 export type DaemonOptions = {
   log: Log;
@@ -73,7 +72,11 @@ async function startOn(
     onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
   });
   // Loaded while the writer's thread starts.
-  const loads = Promise.all([import('./daemon.ts'), import('./metrics.ts'), import('../http/memory.ts')]);
+  const loads = Promise.all([
+    import('../daemon.ts'),
+    import('../metrics.ts'),
+    import('../../http/memory.ts'),
+  ]);
   const loadsRole = loadRole(configuration, reader);
   // Awaited below, when the thread has an owner that ends it.
   for (const load of [loads, loadsRole]) load.catch(() => undefined);
@@ -89,12 +92,11 @@ async function startOn(
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const local = { reader, databasePath };
-  const licenses = (): Promise<RecordCounts> => countLicenses(reader);
   const parts = {
     instance,
     current,
     reader,
-    licenses,
+    licenses: () => countLicenses(reader),
     connections: null,
     local,
     writer,
@@ -112,10 +114,10 @@ async function startOn(
 /** What an agent consists of, an authority does not load. */
 async function loadRole({ role }: Configuration, reader: Reader): Promise<(parts: RoleParts) => Role> {
   if (role === 'agent') {
-    const { agentRole } = await import('./role/agent.ts');
+    const { agentRole } = await import('../role/agent.ts');
     return (parts) => agentRole({ ...parts, reader });
   }
-  const { authorityRole } = await import('./role/authority.ts');
+  const { authorityRole } = await import('../role/authority.ts');
   return (parts) => authorityRole({ ...parts, reader });
 }
 

@@ -1,16 +1,16 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Configuration } from '../config/configuration.ts';
-import { apiKeyKeptAt, type StartAuthority } from '../service/lifecycle/start.ts';
-import type { Log } from '../service/ports.ts';
-import { runUseCase } from '../service/run.ts';
-import type { AuthorityReader } from '../service/tables.ts';
-import type { Writer } from '../service/writer.ts';
-import type { PostgresRun } from '../store/postgres/writer.ts';
-import { stateFiles } from '../store/sqlite/files/state-directory.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
+import type { Log } from '../../service/ports.ts';
+import { runUseCase } from '../../service/run.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
+import type { Writer } from '../../service/writer.ts';
+import type { PostgresRun } from '../../store/postgres/writer.ts';
+import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import { firstApiKey, placeOf } from './start-store.ts';
-import { sha256 } from './system/random.ts';
-import { keepSecretFile, readSecretFile } from './system/secret-files.ts';
+import { sha256 } from '../system/random.ts';
+import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
 /** The place of a store that all copies share: it is the same wherever a copy runs. */
 const sharedPlace = 'postgres';

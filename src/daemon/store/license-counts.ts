@@ -1,7 +1,7 @@
-import type { Clock } from '../service/ports.ts';
-import { StorageError } from '../service/ports.ts';
-import type { RecordCounts } from '../service/status.ts';
-import type { AuthorityReader } from '../service/tables.ts';
+import type { Clock } from '../../service/ports.ts';
+import { StorageError } from '../../service/ports.ts';
+import type { RecordCounts } from '../../service/status.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
 
 /** Counts the licenses of an authority: its own records are always fresh. */
 export async function countLicenses({ licenses }: AuthorityReader): Promise<RecordCounts> {

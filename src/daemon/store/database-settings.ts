@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { Configuration } from '../config/configuration.ts';
-import { parseDatabaseUrl } from '../config/database-url.ts';
-import type { DatabaseAddress } from '../store/postgres/client.ts';
-import type { DatabaseSettings } from '../store/postgres/database.ts';
+import type { Configuration } from '../../config/configuration.ts';
+import { parseDatabaseUrl } from '../../config/database-url.ts';
+import type { DatabaseAddress } from '../../store/postgres/client.ts';
+import type { DatabaseSettings } from '../../store/postgres/database.ts';
 
 /** The part of a configuration that names a database. */
 export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
