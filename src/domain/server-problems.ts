@@ -44,7 +44,7 @@ export const serverProblems = {
     status: 503,
     title: 'Nobody can tell whether it was done',
     remedy:
-      'Look whether it was done before it is sent again. Under an Idempotency-Key it can be sent again at once.',
+      'Look whether it was done before it is sent again. With an idempotency key it can be sent again at once.',
   },
   storage_full: {
     status: 507,
