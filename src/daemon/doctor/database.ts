@@ -24,7 +24,7 @@ export async function examineDatabase({ store: { postgres } }: Configuration): P
   if (postgres === null) return [];
   let address: DatabaseAddress;
   try {
-    address = addressOf(postgres.url, postgres);
+    address = addressOf(postgres);
   } catch (error) {
     return [fail(`store.postgres.ca_file: ${formatReason(error)}`, 'mend it')];
   }
@@ -132,7 +132,6 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
     case 'session':
       return [ok('a pooler is in between, which lends connections for whole sessions')];
     case 'transaction':
-    case 'transaction_unprepared':
       // With it, copies use nothing that belongs to a session.
       return listenUrl === null
         ? [

@@ -8,7 +8,7 @@ import { Database } from '../../store/postgres/database.ts';
 import { Notices } from '../../store/postgres/notices.ts';
 import { PostgresWriter } from '../../store/postgres/writer.ts';
 import { Daemon } from '../daemon.ts';
-import { addressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
+import { directAddressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
 import { migrateWhenUsable } from './database-wait.ts';
 import { DatabaseWriter } from '../store/database-writer.ts';
 import type { DatabaseStanding } from '../gauges.ts';
@@ -69,7 +69,7 @@ export async function startOnDatabase(
     timer: () => performance.now(),
   });
   const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
-  const address = addressOf(postgres.listenUrl ?? postgres.url, postgres);
+  const address = directAddressOf(postgres);
   const { names } = database;
   const onNotice = (): void => memory.forget();
   starting.use(

@@ -9,14 +9,23 @@ export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 
 /** What is configured of a database, as its store takes it. Throws where `ca_file` cannot be read. */
 export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
-  const { url, listenUrl, schema, pool, statementTimeoutMs } = postgres;
-  const address = addressOf(url, postgres);
+  const { listenUrl, schema, pool, statementTimeoutMs } = postgres;
+  const address = addressOf(postgres);
   const isPooled = listenUrl !== null;
   return { address, schema, pool, statementTimeoutMs, isPooled, afterTurn: setImmediate };
 }
 
-/** Where one of its URLs leads to. */
-export function addressOf(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
+/** Where `url` leads to, perhaps through a pooler. */
+export function addressOf(postgres: PostgresSettings): DatabaseAddress {
+  return addressAt(postgres.url, postgres);
+}
+
+/** Where the database itself is, without a pooler in between. */
+export function directAddressOf(postgres: PostgresSettings): DatabaseAddress {
+  return addressAt(postgres.listenUrl ?? postgres.url, postgres);
+}
+
+function addressAt(url: PostgresSettings['url'], { caFile }: PostgresSettings): DatabaseAddress {
   const location = parseDatabaseUrl(url.reveal());
   if (location === null) throw new Error('the configuration was read with a URL that cannot be');
   const { isSecure, ...at } = location;

@@ -14,7 +14,7 @@ import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { draftFrom } from '../../store/sqlite/files/restore.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { addressOf, type PostgresSettings } from './database-settings.ts';
+import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
 import { onEndingSignal } from '../system/ending-signal.ts';
 
@@ -78,7 +78,7 @@ async function moveFromDraft(
   const instance = instanceIn(path, from);
   const source = stack.use(openSource(path));
   // A pooler would only be in the way.
-  const address = addressOf(postgres.listenUrl ?? postgres.url, postgres);
+  const address = directAddressOf(postgres);
   const { schema } = postgres;
   return { from, instance, tables: await move({ source, address, schema, onProgress, signal }) };
 }

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { clientConfig, deadlines, placeOf, type DatabaseAddress } from './client.ts';
-import { isTimeout, sqlState } from './faults.ts';
+import { isTimeout } from './faults.ts';
 import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
 import { refusalOf } from './refusal.ts';
@@ -19,7 +19,7 @@ export type Survey = {
   connections: ConnectionCounts;
   /** Who has a transaction open for long, which holds up what cleans tables: in words, the oldest first. */
   longTransactions: readonly string[];
-  pooler: 'none' | 'session' | 'transaction' | 'transaction_unprepared';
+  pooler: 'none' | 'session' | 'transaction';
 };
 
 /** `standbys`: how many replicate from it, as far as this role may see. */
@@ -91,8 +91,7 @@ async function surveySchema(
     const found = await examine({ names: of.names, query });
     if (found !== null) return { refusal: null, schema: { applied: found.applied } };
     const [row] = await query(
-      `SELECT coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM pg_catalog.pg_namespace
-         WHERE '"' || replace(nspname, '"', '""') || '"' = $1),
+      `SELECT coalesce(has_schema_privilege(to_regnamespace($1::text), 'CREATE'),
          has_database_privilege(current_database(), 'CREATE')) AS "mayBeMade"`,
       [of.names.schema],
     );
@@ -137,28 +136,22 @@ async function findLongTransactions(ask: Ask, longMs: number): Promise<string[]>
 
 /**
  * A pooler has numbers of its own for connections. One that lends them for single transactions lends the same to the
- * next who asks: what was set before is not there then, nor is what was prepared, unless it sees to that.
+ * next who asks: what was set before is not there then.
  */
-async function findPooler(one: Connected, address: DatabaseAddress): Promise<Survey['pooler']> {
-  const [own] = await one.ask('SELECT pg_backend_pid() AS pid');
-  if ((one.client as Client & { processID?: number }).processID === own?.['pid']) return 'none';
-  const prepared = {
-    name: 'latchkey_doctor',
-    text: `SELECT current_setting('latchkey.doctor', true) AS kept`,
-  };
-  await one.ask(`SELECT set_config('latchkey.doctor', 'kept', false)`);
-  await one.client.query(prepared);
+async function findPooler({ client, ask }: Connected, address: DatabaseAddress): Promise<Survey['pooler']> {
+  const [own] = await ask('SELECT pg_backend_pid() AS pid');
+  if ((client as Client & { processID?: number }).processID === own?.['pid']) return 'none';
+  await ask(`SELECT set_config('latchkey.doctor', 'kept', false)`);
   await using other = await connect(address);
   await other.ask('BEGIN');
   await other.ask('SELECT 1');
   try {
-    const { rows } = await one.client.query<Row>(prepared);
-    return rows[0]?.['kept'] === 'kept' ? 'session' : 'transaction';
+    const [row] = await ask(`SELECT current_setting('latchkey.doctor', true) AS kept`);
+    return row?.['kept'] === 'kept' ? 'session' : 'transaction';
   } catch (error) {
     // The only connection to the server is lent to the other.
     if (isTimeout(error)) return 'transaction';
-    if (sqlState(error) === null) throw error;
-    return 'transaction_unprepared';
+    throw error;
   } finally {
     await other.ask('ROLLBACK');
   }
