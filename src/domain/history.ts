@@ -3,6 +3,9 @@ import type { License, LicenseTrigger } from './license.ts';
 /** What of a license its changes move. */
 export type LicenseState = Pick<License, 'uses' | 'enabled'>;
 
+/** How many changes of one license key are kept: the last ones. */
+export const changesKept = 1_000;
+
 /** One change of a license as it is remembered. On an agent: as it was recorded there, before the upstream had it. */
 export type HistoryEntry = {
   licenseKey: string;

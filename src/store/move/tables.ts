@@ -1,3 +1,4 @@
+import { changesKept } from '../../domain/history.ts';
 import { adminTokenId } from '../../domain/principal.ts';
 
 /**
@@ -23,9 +24,7 @@ function table(name: string, columns: string, { truths = '', ...details }: Detai
   return { name, columns: columns.split(' '), truths: truths.split(' '), ...base, ...details };
 }
 
-/** How many changes of a license key an authority tells of: SQLite trims the others by and by, PostgreSQL at once. */
-const changesKept = 1_000;
-
+/** SQLite trims the changes that are not kept by and by, PostgreSQL at once. */
 const lastChange = (licenseKey: string): string =>
   `coalesce((SELECT max(number) FROM license_history AS kept WHERE kept.license_key = ${licenseKey}), 0)`;
 

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
-import { isTimeout, sqlState, transactionFault } from './faults.ts';
+import { isTimeout, sqlState, sqlStates, transactionFault } from './faults.ts';
 import { examineAgain } from './migrations.ts';
 import { refusalOf } from './refusal.ts';
 
@@ -53,12 +53,9 @@ function findingOf(error: unknown, database: Database): Finding {
   return { condition: conditionOf(error), cause: error };
 }
 
-const readOnly = '25006';
-const statementTimedOut = '57014';
-
 function conditionOf(error: unknown): Condition {
   if (transactionFault(error) === 'full') return 'full';
   const state = sqlState(error);
-  if (state === readOnly) return 'read_only';
-  return isTimeout(error) || state === statementTimedOut ? 'slow' : 'unavailable';
+  if (state === sqlStates.readOnlyTransaction) return 'read_only';
+  return isTimeout(error) || state === sqlStates.queryCanceled ? 'slow' : 'unavailable';
 }

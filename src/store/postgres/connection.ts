@@ -3,7 +3,7 @@ import type { StoredAnswer } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionManner } from './client.ts';
-import { isAnswered, isSurelyUndone, KeyInUse, sqlState } from './faults.ts';
+import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';
 import type { Names } from './names.ts';
 import {
   queryOf,
@@ -199,7 +199,9 @@ export class Connection implements WritingSource {
     const after = wait(this.#lockWaitMs);
     for (const answer of await Promise.allSettled([...before, inserted, found, ...after])) {
       if (answer.status === 'fulfilled') continue;
-      throw sqlState(answer.reason) === '55P03' ? new KeyInUse(answer.reason) : answer.reason;
+      throw sqlState(answer.reason) === sqlStates.lockNotAvailable
+        ? new KeyInUse(answer.reason)
+        : answer.reason;
     }
     const row = await found;
     this.#claimed = { ...claim, stored: row === undefined ? null : storedAnswerOf(row as StoredRow) };

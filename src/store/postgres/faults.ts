@@ -15,13 +15,33 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' && /^[0-9A-DF-Z][0-9A-Z]{4}$/.test(code) ? code : null;
 }
 
-/** Serialization failure, deadlock, lock not available; an insert that another has made first reads it next time. */
-const repeatable: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '23505']);
+/** The codes that are looked at one by one, by PostgreSQL's names. */
+export const sqlStates = {
+  uniqueViolation: '23505',
+  readOnlyTransaction: '25006',
+  idleInTransactionTimeout: '25P03',
+  invalidAuthorization: '28000',
+  invalidPassword: '28P01',
+  noSuchDatabase: '3D000',
+  serializationFailure: '40001',
+  deadlock: '40P01',
+  insufficientPrivilege: '42501',
+  diskFull: '53100',
+  outOfMemory: '53200',
+  lockNotAvailable: '55P03',
+  queryCanceled: '57014',
+} as const;
+
+/** An insert that another has made first reads it next time. */
+const repeatable: ReadonlySet<string> = new Set([
+  sqlStates.serializationFailure,
+  sqlStates.deadlock,
+  sqlStates.lockNotAvailable,
+  sqlStates.uniqueViolation,
+]);
 
 /** Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself. */
 const away = /^(?:08...|57P0[1-5]|53300)$/;
-/** No space on the disk. */
-const full = '53100';
 
 /**
  * What an error means for a transaction whose COMMIT was not sent: `repeat` is begun again at once, `away` once the
@@ -31,13 +51,22 @@ export function transactionFault(error: unknown): 'repeat' | 'away' | 'full' | '
   const state = sqlState(error);
   if (state === null) return isOfTheConnection(error) ? 'away' : 'error';
   if (repeatable.has(state)) return 'repeat';
-  if (state === full) return 'full';
+  if (state === sqlStates.diskFull) return 'full';
   if (away.test(state) || unusable.has(state)) return 'away';
   return 'error';
 }
 
-/** Read-only; statement ended by its time-out; idle for too long; no memory; wrong password; no such role or right. */
-const unusable: ReadonlySet<string> = new Set('25006 57014 25P03 53200 28P01 28000 3D000 42501'.split(' '));
+/** What passes by itself, or once somebody sees to the server. */
+const unusable: ReadonlySet<string> = new Set([
+  sqlStates.readOnlyTransaction,
+  sqlStates.queryCanceled,
+  sqlStates.idleInTransactionTimeout,
+  sqlStates.outOfMemory,
+  sqlStates.invalidPassword,
+  sqlStates.invalidAuthorization,
+  sqlStates.noSuchDatabase,
+  sqlStates.insufficientPrivilege,
+]);
 
 /**
  * Whether an error that came in place of COMMIT's answer says that nothing was committed. Whatever ends a backend may

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts';
 import type { Database } from './database.ts';
+import { sqlStates } from './faults.ts';
 import { advisory } from './locks.ts';
 import { PostgresRefused, refusalOf } from './refusal.ts';
 import { schema1 } from './schema/schema-1.ts';
@@ -56,9 +57,6 @@ export async function examine(
   return present;
 }
 
-/** PostgreSQL's code for a change where only reads are taken (read_only_sql_transaction). */
-const readOnly = '25006';
-
 async function examineServer({ query }: Asking): Promise<void> {
   const [row] = await query(`SELECT current_setting('server_version_num')::integer / 10000 AS version,
     current_setting('server_encoding') AS encoding, current_setting('transaction_read_only')::boolean AS "isReadOnly", pg_is_in_recovery() AS "isStandby"`);
@@ -73,7 +71,7 @@ async function examineServer({ query }: Asking): Promise<void> {
   }
   if (row?.['isReadOnly'] !== true) return;
   const why = row['isStandby'] === true ? 'it is a standby' : 'default_transaction_read_only is on';
-  throw Object.assign(new Error(`it only takes reads: ${why}`), { code: readOnly });
+  throw Object.assign(new Error(`it only takes reads: ${why}`), { code: sqlStates.readOnlyTransaction });
 }
 
 /** What stands in these is never changed, or only by whoever takes a step. */
@@ -104,9 +102,8 @@ export type Asking = Pick<Database, 'names' | 'query'>;
 async function appliedIn({ names, query }: Asking): Promise<Applied | null> {
   const marker = names.of('latchkey_schema');
   const [found] = await query(
-    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", EXISTS (SELECT 1 FROM pg_catalog.pg_class AS class
-       JOIN pg_catalog.pg_namespace AS space ON space.oid = class.relnamespace
-       WHERE '"' || replace(space.nspname, '"', '""') || '"' = $2) AS "isUsed"`,
+    `SELECT to_regclass($1::text) IS NOT NULL AS "isOurs", EXISTS
+       (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace($2::text)) AS "isUsed"`,
     [marker, names.schema],
   );
   if (found?.['isOurs'] !== true) {
@@ -179,10 +176,7 @@ async function takeFrom(
 
 /** The table that counts the steps. A schema that is there is not made: it would need a right on the database. */
 async function beginnings(names: Names, query: Asking['query']): Promise<string> {
-  const [row] = await query(
-    `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE '"' || replace(nspname, '"', '""') || '"' = $1) AS "isThere"`,
-    [names.schema],
-  );
+  const [row] = await query('SELECT to_regnamespace($1::text) IS NOT NULL AS "isThere"', [names.schema]);
   const marker = names.of('latchkey_schema');
   return `${row?.['isThere'] === true ? '' : `CREATE SCHEMA ${names.schema};`}
     CREATE TABLE ${marker} (applied integer NOT NULL, minimum integer NOT NULL);

@@ -1,5 +1,5 @@
 import { StorageError } from '../../service/ports.ts';
-import { isOfTls, sqlState } from './faults.ts';
+import { isOfTls, sqlState, sqlStates } from './faults.ts';
 import type { Names } from './names.ts';
 
 /**
@@ -27,9 +27,11 @@ export class PostgresAway extends Error {
   }
 }
 
-/** Wrong password; no such role; no such database. */
-const wrongAddress: ReadonlySet<string | null> = new Set(['28P01', '28000', '3D000']);
-const insufficientRights = '42501';
+const wrongAddress: ReadonlySet<string | null> = new Set([
+  sqlStates.invalidPassword,
+  sqlStates.invalidAuthorization,
+  sqlStates.noSuchDatabase,
+]);
 
 /** Why waiting does not help with an error, and what does; null: it may pass by itself, or is of another kind. */
 export function refusalOf(
@@ -51,7 +53,7 @@ export function refusalOf(
   if (wrongAddress.has(sqlState(error))) {
     return new PostgresRefused(`${said} (${place}): correct store.postgres.url.`, configured);
   }
-  if (sqlState(error) !== insufficientRights) return null;
+  if (sqlState(error) !== sqlStates.insufficientPrivilege) return null;
   return new PostgresRefused(
     `its role has no right to make or use the schema ${names.schema} (${said}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role.`,
     { cause: error },

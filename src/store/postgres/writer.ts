@@ -11,7 +11,7 @@ import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../ser
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { GroupedChanges } from './grouped-changes.ts';
-import { KeyInUse, sqlState, storageErrorOf, transactionFault } from './faults.ts';
+import { KeyInUse, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import {
   housework,
   isAuthorityUseCase,
@@ -54,8 +54,6 @@ const tries = 6;
 const triesMs = 5_000;
 /** How long the first wait before another try is, in ms; each is twice as long. */
 const firstWaitMs = 15;
-/** What another has made first is found at the next try. */
-const uniqueViolation = '23505';
 
 /** Those that only change a license: without an idempotency key, many of them are committed together. */
 const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
@@ -109,7 +107,7 @@ export class PostgresWriter implements Writer {
       } catch (error) {
         const reason = error instanceof CommitInDoubt ? 'doubt' : reasonToRepeat(error);
         isInDoubt ||= reason === 'doubt';
-        isAlwaysTaken &&= sqlState(error) === uniqueViolation;
+        isAlwaysTaken &&= sqlState(error) === sqlStates.uniqueViolation;
         const isUnnamed = (request.writeOptions.idempotency ?? null) === null;
         const isLast = count === tries || clock.steady() >= endsAt || (isInDoubt && isUnnamed);
         if (reason === null || isLast)

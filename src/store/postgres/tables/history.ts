@@ -1,10 +1,7 @@
-import type { HistoryEntry } from '../../../domain/history.ts';
+import { changesKept, type HistoryEntry } from '../../../domain/history.ts';
 import type { HistoryReads, HistoryTable } from '../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
-
-/** How many changes of one license key are kept: the last ones. */
-export const changesKept = 1_000;
 
 type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;

@@ -1,8 +1,8 @@
+import { changesKept } from '../../../domain/history.ts';
 import { countAfter, licenseTransitions, type License } from '../../../domain/license.ts';
 import type { LicenseChange } from '../../../service/authority/tables.ts';
 import type { Names } from '../names.ts';
 import { statementOf, type Row, type SqlValue, type Statement } from '../statements.ts';
-import { changesKept } from './history.ts';
 
 /** A license before and after a change. */
 export type ChangedLicense = { before: License; after: License };

@@ -1,11 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { HistoryEntry } from '../../../domain/history.ts';
+import { changesKept, type HistoryEntry } from '../../../domain/history.ts';
 import type { HistoryReads, HistoryTable } from '../../../service/access/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 
-/** How many changes of one license key are told: the last ones. */
-const changesKept = 1_000;
-/** Those before are removed so many at a time: to remove one at each change would write twice as much. */
+/** Those that are no longer told are removed so many at a time: to remove one at each change would write twice as much. */
 const trimmedTogether = 100;
 
 type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
