@@ -11,8 +11,8 @@ export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
 export function databaseSettings(postgres: PostgresSettings): DatabaseSettings {
   const { listenUrl, schema, pool, statementTimeoutMs } = postgres;
   const address = addressOf(postgres);
-  const isPooled = listenUrl !== null;
-  return { address, schema, pool, statementTimeoutMs, isPooled, afterTurn: setImmediate };
+  const isBehindPooler = listenUrl !== null;
+  return { address, schema, pool, statementTimeoutMs, isBehindPooler, afterTurn: setImmediate };
 }
 
 /** Where `url` leads to, perhaps through a pooler. */

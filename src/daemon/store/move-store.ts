@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { roleOf } from '../../service/lifecycle/role.ts';
-import type { Contents } from '../../store/move/digest.ts';
+import type { Contents } from '../../store/move/contents.ts';
 import { move, MoveUnequal, type Progress } from '../../store/move/move.ts';
 import { openSource } from '../../store/move/source.ts';
 import { MoveInDoubt } from '../../store/move/target.ts';

@@ -10,14 +10,14 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** Gives what writes a row of a table as a line for COPY. */
-export function copyText({ columns, truths }: MovedTable): (row: readonly Value[]) => string {
-  const isTruth = columns.map((column) => truths.includes(column));
-  return (row) => `${row.map((value, index) => cell(value, isTruth[index] === true)).join('\t')}\n`;
+export function copyText({ columns, booleans }: MovedTable): (row: readonly Value[]) => string {
+  const isBoolean = columns.map((column) => booleans.includes(column));
+  return (row) => `${row.map((value, index) => cell(value, isBoolean[index] === true)).join('\t')}\n`;
 }
 
-function cell(value: Value, isTruth: boolean): string {
+function cell(value: Value, isBoolean: boolean): string {
   if (value === null) return String.raw`\N`;
   if (typeof value === 'string') return value.replaceAll(/[\\\n\r\t]/g, (found) => escapes[found] ?? found);
-  if (!isTruth) return String(value);
+  if (!isBoolean) return String(value);
   return value === 0 ? 'f' : 't';
 }

@@ -1,6 +1,6 @@
 import type { DatabaseAddress } from '../postgres/client.ts';
 import { copyText } from './copy-text.ts';
-import { ContentsSum, type Contents } from './digest.ts';
+import { ContentsSum, type Contents } from './contents.ts';
 import type { Source } from './source.ts';
 import { movedTables, type MovedTable } from './tables.ts';
 import { Target } from './target.ts';
@@ -39,23 +39,23 @@ export async function move(given: Move): Promise<ReadonlyMap<string, Contents>> 
   const { source, address, schema } = given;
   await using target = await Target.open(address, schema);
   const counts = new Map(movedTables.map((table) => [table, source.count(table)]));
-  const telling = new Telling(given, 2 * [...counts.values()].reduce((sum, count) => sum + count, 0));
+  const progress = new ProgressCount(given, 2 * [...counts.values()].reduce((sum, count) => sum + count, 0));
   const sent = new Map<MovedTable, Contents>();
   for (const table of movedTables) {
     const sum = new ContentsSum();
-    await target.copy(table, linesOf(table, source, { sum, telling }));
+    await target.copy(table, linesOf(table, source, { sum, progress }));
     const contents = sum.end();
     const rows = counts.get(table) ?? 0;
     if (contents.rows !== rows)
       throw new Error(`${contents.rows} of ${rows} rows of ${table.name} were read`);
     sent.set(table, contents);
   }
-  await target.goOnBehind({
+  await target.continueNumbersAfter({
     coupon: source.lastNumber('coupon'),
     audit: source.lastNumber('audit'),
     redemption: source.lastNumber('redemption'),
   });
-  for (const [table, contents] of sent) await compare(table, contents, { target, telling });
+  for (const [table, contents] of sent) await compare(table, contents, { target, progress });
   await target.commit(movedTables);
   return new Map([...sent].map(([{ name }, contents]) => [name, contents]));
 }
@@ -63,16 +63,16 @@ export async function move(given: Move): Promise<ReadonlyMap<string, Contents>> 
 async function compare(
   table: MovedTable,
   source: Contents,
-  { target, telling }: { target: Target; telling: Telling },
+  { target, progress }: { target: Target; progress: ProgressCount },
 ): Promise<void> {
   const sum = new ContentsSum();
   let rows = 0;
   for await (const row of target.rows(table)) {
     sum.add(row);
     rows += 1;
-    if (rows % rowsTogether === 0) telling.add(table, rowsTogether, true);
+    if (rows % rowsTogether === 0) progress.add(table, rowsTogether, true);
   }
-  telling.add(table, rows % rowsTogether, true);
+  progress.add(table, rows % rowsTogether, true);
   const stored = sum.end();
   if (stored.rows === source.rows && stored.sha256 === source.sha256) return;
   throw new MoveUnequal(table.name, { source, target: stored });
@@ -82,7 +82,7 @@ async function compare(
 function* linesOf(
   table: MovedTable,
   source: Source,
-  { sum, telling }: { sum: ContentsSum; telling: Telling },
+  { sum, progress }: { sum: ContentsSum; progress: ProgressCount },
 ): Generator<string> {
   const toLine = copyText(table);
   let lines: string[] = [];
@@ -90,16 +90,16 @@ function* linesOf(
     sum.add(row);
     lines.push(toLine(row));
     if (lines.length < rowsTogether) continue;
-    telling.add(table, lines.length, false);
+    progress.add(table, lines.length, false);
     yield lines.join('');
     lines = [];
   }
-  telling.add(table, lines.length, false);
+  progress.add(table, lines.length, false);
   if (lines.length > 0) yield lines.join('');
 }
 
 /** Counts what is done, and ends the move when it is to end. */
-class Telling {
+class ProgressCount {
   readonly #given: Move;
   readonly #total: number;
   #done = 0;

@@ -10,18 +10,18 @@ export type MovedTable = {
   /** The first of them are its primary key, by which its rows are in order. */
   readonly columns: readonly string[];
   readonly keyLength: number;
-  readonly truths: readonly string[];
+  readonly booleans: readonly string[];
   /** What SQLite gives for columns that it does not have. */
   readonly computed: Readonly<Record<string, string>>;
   /** What of it goes over. */
   readonly where: string;
 };
 
-type Details = Partial<Pick<MovedTable, 'keyLength' | 'computed' | 'where'>> & { truths?: string };
+type Details = Partial<Pick<MovedTable, 'keyLength' | 'computed' | 'where'>> & { booleans?: string };
 
-function table(name: string, columns: string, { truths = '', ...details }: Details = {}): MovedTable {
+function table(name: string, columns: string, { booleans = '', ...details }: Details = {}): MovedTable {
   const base = { keyLength: 1, computed: {}, where: 'true' };
-  return { name, columns: columns.split(' '), truths: truths.split(' '), ...base, ...details };
+  return { name, columns: columns.split(' '), booleans: booleans.split(' '), ...base, ...details };
 }
 
 /** SQLite trims the changes that are not kept by and by, PostgreSQL at once. */
@@ -38,12 +38,12 @@ const settings = ['role', 'instance', 'log_key', 'high_water', 'high_water_uncon
 export const movedTables: readonly MovedTable[] = [
   table('account', 'account_id name key_digest created_at'),
   table('product', 'product_key account_id name recurring secret_digest created_at archived_at', {
-    truths: 'recurring',
+    booleans: 'recurring',
   }),
   table('collection', 'collection_id account_id name'),
   table('collection_member', 'collection_id position product_key', { keyLength: 2 }),
   table('license', 'license_key product_key buyer_email uses enabled created_at changes', {
-    truths: 'enabled',
+    booleans: 'enabled',
     computed: { changes: lastChange('license.license_key') },
   }),
   table('purchase', 'purchase_id license_key created_at refunded_at'),
@@ -62,13 +62,13 @@ export const movedTables: readonly MovedTable[] = [
     'license_key number at change credential uses_before enabled_before uses_after enabled_after',
     {
       keyLength: 2,
-      truths: 'enabled_before enabled_after',
+      booleans: 'enabled_before enabled_after',
       where: `number > ${lastChange('license_history.license_key')} - ${changesKept}`,
     },
   ),
   table('idempotency', 'credential key fingerprint value at unchanged', {
     keyLength: 2,
-    truths: 'unchanged',
+    booleans: 'unchanged',
   }),
   table('setting', 'name value', { where: `name IN ('${settings.join("', '")}')` }),
   table('audit', 'id at actor act subject detail'),

@@ -70,8 +70,8 @@ export class Target implements AsyncDisposable {
   }
 
   /** What is stored of a table, in the order of its key. */
-  async *rows({ name, columns, truths, keyLength }: MovedTable): AsyncGenerator<readonly Value[]> {
-    const selected = columns.map((column) => (truths.includes(column) ? `${column}::integer` : column));
+  async *rows({ name, columns, booleans, keyLength }: MovedTable): AsyncGenerator<readonly Value[]> {
+    const selected = columns.map((column) => (booleans.includes(column) ? `${column}::integer` : column));
     const by = columns.slice(0, keyLength).join(', ');
     await this.#query(
       `DECLARE moved NO SCROLL CURSOR FOR SELECT ${selected.join(', ')} FROM ${this.#names.of(name)} ORDER BY ${by}`,
@@ -85,7 +85,7 @@ export class Target implements AsyncDisposable {
   }
 
   /** Lets the numbers of coupons, and of the rows of a table, go on behind these. */
-  async goOnBehind({
+  async continueNumbersAfter({
     coupon,
     ...identities
   }: Record<'coupon' | 'audit' | 'redemption', number>): Promise<void> {

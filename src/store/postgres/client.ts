@@ -57,13 +57,13 @@ export function deadlines(queryMs: number): ClientConfig {
 }
 
 /** How the connections of a process to its database behave. */
-export type ConnectionManner = {
+export type ConnectionSettings = {
   statementTimeoutMs: number;
   /**
    * Whether a pooler lends each transaction another connection of the server, and with it loses what belongs to a
    * session: settings, and statements that were prepared. Default: false.
    */
-  isPooled?: boolean;
+  isBehindPooler?: boolean;
   /** Names this process among those that share the database, for whoever looks at its connections. */
   copy?: string;
 };
@@ -71,7 +71,7 @@ export type ConnectionManner = {
 /** What the driver is told of a pool of pipelined connections. */
 export function poolConfig(
   address: DatabaseAddress,
-  { statementTimeoutMs, isPooled = false, copy }: ConnectionManner,
+  { statementTimeoutMs, isBehindPooler = false, copy }: ConnectionSettings,
 ): PoolConfig {
   return {
     ...clientConfig(address),
@@ -82,7 +82,7 @@ export function poolConfig(
     // The server ends a statement, and goes on; where it does not answer at all, the connection is given up.
     ...deadlines(statementTimeoutMs + silenceMs),
     maxLifetimeSeconds: lifetimeS,
-    ...(!isPooled && {
+    ...(!isBehindPooler && {
       // It is waited for, whatever its type says.
       onConnect: (client) => client.query(settings('SESSION', statementTimeoutMs)) as unknown as void,
     }),

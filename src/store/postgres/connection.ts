@@ -2,12 +2,13 @@ import type { PoolClient } from 'pg';
 import type { StoredAnswer } from '../../service/access/tables.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
-import { lockWaitMs, settings, unlimited, type ConnectionManner } from './client.ts';
+import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';
 import type { Names } from './names.ts';
 import {
   queryOf,
   statementOf,
+  type BoundStatement,
   type Row,
   type SqlValue,
   type Statement,
@@ -23,9 +24,6 @@ export class CommitInDoubt extends Error {
     this.name = 'CommitInDoubt';
   }
 }
-
-/** A statement with its values. */
-export type Bound = { statement: Statement; values: readonly SqlValue[] };
 
 /**
  * An idempotency key as the first thing that a transaction takes. `waits`: as long as for any lock where another
@@ -47,7 +45,7 @@ export class Connection implements WritingSource {
   readonly names: Names;
   readonly transaction: AuthorityTransaction;
   readonly #client: PoolClient;
-  readonly #isPooled: boolean;
+  readonly #isBehindPooler: boolean;
   readonly #begin: string;
   readonly #lockWaitMs: number;
   readonly #claims: { insert: Statement; select: Statement };
@@ -58,11 +56,15 @@ export class Connection implements WritingSource {
   /** Of the transaction under way: the first error, which is the reason of all others. */
   #failure: Error | null = null;
 
-  constructor(client: PoolClient, names: Names, { statementTimeoutMs, isPooled = false }: ConnectionManner) {
+  constructor(
+    client: PoolClient,
+    names: Names,
+    { statementTimeoutMs, isBehindPooler = false }: ConnectionSettings,
+  ) {
     this.#client = client;
-    this.#isPooled = isPooled;
+    this.#isBehindPooler = isBehindPooler;
     const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED';
-    this.#begin = isPooled ? `${begin}; ${settings('LOCAL', statementTimeoutMs)}` : begin;
+    this.#begin = isBehindPooler ? `${begin}; ${settings('LOCAL', statementTimeoutMs)}` : begin;
     this.#lockWaitMs = lockWaitMs(statementTimeoutMs);
     this.names = names;
     const tables = prepareTransaction(this);
@@ -98,7 +100,7 @@ export class Connection implements WritingSource {
 
   async rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
     try {
-      const { rows } = await this.#client.query<Row>(queryOf(statement, values, this.#isPooled));
+      const { rows } = await this.#client.query<Row>(queryOf(statement, values, this.#isBehindPooler));
       return rows;
     } catch (error) {
       this.#failure ??= error instanceof Error ? error : new Error(String(error));
@@ -124,7 +126,7 @@ export class Connection implements WritingSource {
    * says, then the locks; gives the time of the database (epoch ms) when it had them all. Throws `KeyInUse`, after which
    * it can only be rolled back.
    */
-  async begin(claim: Claim | null, locks: readonly Bound[]): Promise<number> {
+  async begin(claim: Claim | null, locks: readonly BoundStatement[]): Promise<number> {
     this.#failure = null;
     this.#changesCredentials = false;
     this.#claimed = null;
@@ -169,7 +171,7 @@ export class Connection implements WritingSource {
 
   /** Runs a statement that is a transaction of its own. Throws as `commit` does. */
   async autocommit(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]> {
-    if (this.#isPooled) return await this.#transact(statement, values);
+    if (this.#isBehindPooler) return await this.#transact(statement, values);
     this.#failure = null;
     this.#changesCredentials = false;
     try {

@@ -1,7 +1,7 @@
 import { Pool, type PoolClient } from 'pg';
 import { StorageError } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
-import { placeOf, poolConfig, type ConnectionManner, type DatabaseAddress } from './client.ts';
+import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
 import { namesIn, type Names } from './names.ts';
@@ -9,7 +9,7 @@ import { SharedReads, type AfterTurn } from './shared-reads.ts';
 import { queryOf, type Row, type SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
-export type DatabaseSettings = ConnectionManner & {
+export type DatabaseSettings = ConnectionSettings & {
   address: DatabaseAddress;
   schema: string;
   /** How many connections this process may have. */
@@ -27,25 +27,31 @@ export class Database implements AsyncDisposable {
   /** How many connections this process may have. */
   readonly size: number;
   readonly #pool: Pool;
-  readonly #manner: ConnectionManner;
+  readonly #connectionSettings: ConnectionSettings;
   #refusal: unknown = null;
   readonly #connections = new WeakMap<PoolClient, Connection>();
 
-  constructor({ address, schema, pool, afterTurn = (work) => work(), ...manner }: DatabaseSettings) {
+  constructor({
+    address,
+    schema,
+    pool,
+    afterTurn = (work) => work(),
+    ...connectionSettings
+  }: DatabaseSettings) {
     this.size = pool;
-    this.#manner = manner;
+    this.#connectionSettings = connectionSettings;
     this.names = namesIn(schema);
     this.place = placeOf(address);
-    this.#pool = new Pool({ ...poolConfig(address, manner), max: pool });
+    this.#pool = new Pool({ ...poolConfig(address, connectionSettings), max: pool });
     // Whoever uses a connection that is lost hears of it by its query; one that nobody uses leaves the pool by itself.
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
-    const { isPooled = false } = manner;
-    const shared = new SharedReads(this.#pool, { afterTurn, isPooled });
+    const { isBehindPooler = false } = connectionSettings;
+    const shared = new SharedReads(this.#pool, { afterTurn, isBehindPooler });
     this.reader = prepareReader({
       names: this.names,
       rows: (statement, values) => {
-        const query = queryOf(statement, values, isPooled);
+        const query = queryOf(statement, values, isBehindPooler);
         return this.#readTwice(async () => (await this.#pool.query<Row>(query)).rows);
       },
       row: async (statement, values) => (await this.#readTwice(() => shared.rows(statement, values)))[0],
@@ -89,7 +95,7 @@ export class Database implements AsyncDisposable {
   #connectionOf(client: PoolClient): Connection {
     const known = this.#connections.get(client);
     if (known !== undefined) return known;
-    const made = new Connection(client, this.names, this.#manner);
+    const made = new Connection(client, this.names, this.#connectionSettings);
     this.#connections.set(client, made);
     return made;
   }

@@ -3,7 +3,7 @@ import { done } from '../../domain/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
 import type { Names } from './names.ts';
-import { statementOf, type SqlValue, type Statement } from './statements.ts';
+import { statementOf, type BoundStatement, type SqlValue, type Statement } from './statements.ts';
 
 /*
  * What each use case locks before it decides, and the one order of it all: idempotency key (the writer's), then as
@@ -84,10 +84,7 @@ export function isAuthorityUseCase(name: UseCaseName): name is AuthorityUseCase 
 }
 
 /** The statements by which a use case takes its locks, in the order of all. */
-export type LockPlan = (
-  name: AuthorityUseCase,
-  command: CommandOf<AuthorityUseCase>,
-) => { statement: Statement; values: readonly SqlValue[] }[];
+export type LockPlan = (name: AuthorityUseCase, command: CommandOf<AuthorityUseCase>) => BoundStatement[];
 
 /** Makes the statements of all locks. */
 export function prepareLocks(names: Names): LockPlan {

@@ -30,12 +30,12 @@ export class SharedReads {
   readonly #borrowed: Borrowed[] = [];
   readonly #corked = new WeakSet<PoolClient>();
   readonly #afterTurn: AfterTurn;
-  readonly #isPooled: boolean;
+  readonly #isBehindPooler: boolean;
 
-  constructor(pool: Pool, { afterTurn, isPooled }: { afterTurn: AfterTurn; isPooled: boolean }) {
+  constructor(pool: Pool, { afterTurn, isBehindPooler }: { afterTurn: AfterTurn; isBehindPooler: boolean }) {
     this.#pool = pool;
     this.#afterTurn = afterTurn;
-    this.#isPooled = isPooled;
+    this.#isBehindPooler = isBehindPooler;
     this.#mostConnections = Math.max(1, Math.floor(pool.options.max * mostOfPool));
   }
 
@@ -47,7 +47,7 @@ export class SharedReads {
     try {
       const client = await borrowed.client;
       this.#sendTogether(client);
-      const { rows } = await client.query<Row>(queryOf(statement, values, this.#isPooled));
+      const { rows } = await client.query<Row>(queryOf(statement, values, this.#isBehindPooler));
       return rows;
     } catch (error) {
       borrowed.isLost ||= !isAnswered(error);

@@ -7,6 +7,9 @@ export type SqlValue = string | number | boolean | null | readonly string[];
 /** A statement that each connection prepares once, under a name that no other text has. */
 export type Statement = { readonly name: string; readonly text: string };
 
+/** A statement with its values. */
+export type BoundStatement = { readonly statement: Statement; readonly values: readonly SqlValue[] };
+
 /** What was selected or returned. */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -37,9 +40,9 @@ export function statementOf(text: string): Statement {
 export function queryOf(
   { name, text }: Statement,
   values: readonly SqlValue[],
-  isPooled: boolean,
+  isBehindPooler: boolean,
 ): { name: string; text: string; values: SqlValue[] } {
-  return { name: isPooled ? '' : name, text, values: [...values] };
+  return { name: isBehindPooler ? '' : name, text, values: [...values] };
 }
 
 /** A reading statement. */

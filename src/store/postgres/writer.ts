@@ -20,7 +20,7 @@ import {
   type AuthorityUseCase,
   type LockPlan,
 } from './locks.ts';
-import type { Statement } from './statements.ts';
+import type { BoundStatement, Statement } from './statements.ts';
 
 /** How the writer runs use cases. */
 export type PostgresRun = {
@@ -157,7 +157,7 @@ export class PostgresWriter implements Writer {
   async #claim(
     connection: Connection,
     idempotency: Idempotency,
-    locks: Parameters<Connection['begin']>[1],
+    locks: readonly BoundStatement[],
   ): Promise<number | null> {
     const waits = this.#waiting < Math.floor(this.#database.size / 2);
     if (waits) this.#waiting += 1;
