@@ -84,7 +84,7 @@ function isOfTheConnection(error: unknown): boolean {
   return (
     isOfTheSystem ||
     isOfTls(error) ||
-    /connection|timeout|timed out|terminated|not queryable|Client was closed/i.test(error.message)
+    /connection|timeout|timed out|terminated|not queryable|received unexpected/i.test(error.message)
   );
 }
 
