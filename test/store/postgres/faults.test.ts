@@ -1,5 +1,31 @@
 import { expect, test } from 'vitest';
-import { transactionFault } from '../../../src/store/postgres/faults.ts';
+import { StorageError } from '../../../src/service/ports.ts';
+import {
+  isAnswered,
+  isSurelyUndone,
+  sqlState,
+  storageErrorOf,
+  transactionFault,
+} from '../../../src/store/postgres/faults.ts';
+
+test.each(['EPIPE', 'ECONNRESET', 'EHOSTUNREACH'])(
+  'a connection that the system ends with %s is away, and tells nothing of a commit',
+  (code) => {
+    const error = Object.assign(new Error(`write ${code}`), { code, syscall: 'write' });
+    expect(sqlState(error)).toBeNull();
+    expect(transactionFault(error)).toBe('away');
+    expect(storageErrorOf(error)).toEqual(new StorageError('unavailable', error));
+    expect(isAnswered(error)).toBe(false);
+    expect(isSurelyUndone(error)).toBe(false);
+  },
+);
+
+test('what the server has refused was answered', () => {
+  const error = Object.assign(new Error('division by zero'), { code: '22012' });
+  expect(sqlState(error)).toBe('22012');
+  expect(transactionFault(error)).toBe('error');
+  expect(isAnswered(error)).toBe(true);
+});
 
 test.each([
   'Connection terminated unexpectedly',
