@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { certificate } from '../support/certificate.ts';
 import { startDaemonProcess } from '../support/daemon-process.ts';
 import {
@@ -171,6 +171,17 @@ test.each([
   const found = await examine(directory.path, upstream);
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(message);
+});
+
+test('a proxy of the environment that is no URL is told', async () => {
+  await using directory = temporaryDirectory();
+  vi.stubEnv('HTTP_PROXY', 'proxy.example:3128');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const found = await examine(directory.path, { base_url: 'http://192.0.2.1' });
+  expect(found).toMatchObject({ code: 1, err: '' });
+  expect(linesOf(found, 'fail')).toEqual([
+    expect.stringContaining('cannot be reached: HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy'),
+  ]);
 });
 
 test('an upstream elsewhere that is asked without encryption is told', async () => {

@@ -7,10 +7,11 @@ import { formatDestination } from '../../config/address.ts';
 import { formatReason } from '../../config/fault.ts';
 import { isAnswer, type Outcome } from '../../domain/outcome.ts';
 import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
-import { Connections, type ConnectionSettings } from '../../upstream/connections.ts';
+import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects } from '../../upstream/dialects/all.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
-import { exchange, type Exchange } from '../../upstream/exchange.ts';
+import type { Exchange } from '../../upstream/exchange.ts';
+import { networkTransport } from '../../upstream/transport.ts';
 import { fail, ok, warn, type Finding } from '../../config/finding.ts';
 import { isPlainToOthers } from '../../config/warning.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
@@ -97,18 +98,20 @@ function proxyOfEnvironment(baseUrl: string): URL | null {
     .split(/[\s,]+/)
     .some((name) => name === hostname || name === '*');
   const isLocal = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-  return isException || isLocal
-    ? null
-    : URL.parse(read(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'));
+  if (isException || isLocal) return null;
+  const proxy = URL.parse(read(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'));
+  // `proxy:3128` is a URL without a host: the request itself will say so.
+  return proxy?.hostname === '' ? null : proxy;
 }
 
 async function askWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {
-  await using connections = new Connections(settings);
+  await using transport = networkTransport(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
   const path = `${pathname.replace(/\/+$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
   const headers = { accept: 'application/json', 'user-agent': userAgent };
-  const ends = { signal: new AbortController().signal, timeoutMs: settings.timeoutMs };
-  return await exchange(connections.current, { origin, method: 'GET', path, headers }, ends);
+  const { signal } = new AbortController();
+  const { came } = await transport.send({ origin, method: 'GET', path, headers }, signal);
+  return came;
 }
 
 /** Whether what answers is the API: in one dialect or another it refuses a request without a credential. */
