@@ -24,6 +24,9 @@ export function toldProductName({ extra }: License): string | null {
   return typeof name === 'string' ? name : null;
 }
 
+/** With how many uses a license is issued or imported at most; counts are exact up to 2^53, far above it. */
+export const mostUsesAtFirst = 1_000_000_000_000_000;
+
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';
 

@@ -113,6 +113,14 @@ test('a purchase names every member that it does not know or cannot read, and re
   expect((await get('licenses?product_key=RGsF')).headers['x-total-count']).toBe('0');
 });
 
+test('a key is issued with so few uses that those to come can be counted', async () => {
+  const sold = { product_key: 'RGsF', buyer_email: 'a@example.com', license_key: 'MANY' };
+  const most = 1_000_000_000_000_000;
+  const refused = await post('purchases', { ...sold, uses: most + 1 });
+  expect(refused.json()).toMatchObject({ errors: [{ parameter: 'uses', code: 'out_of_range' }] });
+  expect((await post('purchases', { ...sold, uses: most })).statusCode).toBe(201);
+});
+
 test('a product secret that could be guessed is refused', async () => {
   const answer = await post('products', { name: 'X', secret: 'fifteen-letters' });
   expect([answer.statusCode, answer.json()]).toMatchObject([
