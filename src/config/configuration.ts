@@ -1,3 +1,4 @@
+import type { RoleName } from '../domain/role.ts';
 import type { SectionValue } from './description.ts';
 import type { root } from './settings/root.ts';
 
@@ -9,7 +10,7 @@ import type { root } from './settings/root.ts';
  */
 export interface Configuration extends SectionValue<(typeof root)['keys']> {
   /** An agent has an upstream, an authority has none. */
-  readonly role: 'authority' | 'agent';
+  readonly role: RoleName;
 }
 
 export type UpstreamSettings = NonNullable<Configuration['upstream']>;

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Operation } from '../domain/operation.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { Result } from '../domain/problem.ts';
+import type { RoleName } from '../domain/role.ts';
 import type { Standing } from '../domain/standing.ts';
 import type { Credentials } from '../service/access/credential.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
@@ -34,7 +35,7 @@ export type Backup = { sizeBytes: number; content: Readable };
 
 /** What the routes depend on; one for all listeners of a process. */
 export interface App {
-  readonly role: 'authority' | 'agent';
+  readonly role: RoleName;
   readonly version: string;
   /** The id of this store, told with every answer. */
   readonly instance: string;

@@ -10,9 +10,6 @@ const most = 10_000;
 /** In characters. A question is a license key and little else; what a caller adds to it shall fill no memory. */
 const longestQuestion = 1_000;
 
-/** Of 2^20 places, the marks of as many questions as answers are remembered take few. */
-const placeBits = 20;
-
 /** An answer about a license key as it was sent: 200, its headers as names and values in turn, and its body. */
 export type ReadyAnswer = { headers: readonly string[]; body: string; repeat: RepeatedLicense };
 
@@ -101,31 +98,17 @@ export class Memory {
   }
 }
 
-/** Which questions were asked lately: a Bloom filter of two hashes, emptied when it has marked as many as are remembered. */
+/** Which questions were asked lately, by their hashes alone: they are forgotten when there are as many as answers. */
 class AskedLately {
-  readonly #marks = new Uint8Array(2 ** placeBits / 8);
-  #count = 0;
+  readonly #hashes = new Set<number>();
 
-  /** Whether a question was asked before (seldom: others with the same places); marks it. */
+  /** Whether a question was asked before (seldom: another with the same hash). */
   again(question: string): boolean {
     const hash = hashOf(question);
-    const places = [hash, Math.imul(hash, 0x9e3779b1)].map((bits) => bits >>> (32 - placeBits));
-    if (places.every((place) => this.#isMarked(place))) return true;
-    if (this.#count === most) {
-      this.#marks.fill(0);
-      this.#count = 0;
-    }
-    for (const place of places) this.#mark(place);
-    this.#count += 1;
+    if (this.#hashes.has(hash)) return true;
+    if (this.#hashes.size === most) this.#hashes.clear();
+    this.#hashes.add(hash);
     return false;
-  }
-
-  #isMarked(place: number): boolean {
-    return ((this.#marks[place >>> 3] ?? 0) & (1 << (place & 7))) !== 0;
-  }
-
-  #mark(place: number): void {
-    this.#marks[place >>> 3] = (this.#marks[place >>> 3] ?? 0) | (1 << (place & 7));
   }
 }
 
@@ -135,5 +118,5 @@ function hashOf(text: string): number {
   for (let index = 0; index < text.length; index += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   }
-  return hash >>> 0;
+  return hash;
 }

@@ -1,6 +1,7 @@
 import type { OperationState } from '../domain/operation.ts';
 import type { PreloadProgress } from '../domain/preload.ts';
 import type { Outcome } from '../domain/outcome.ts';
+import type { RoleName } from '../domain/role.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */
 export type UpstreamStatus = {
@@ -44,7 +45,7 @@ export type RecordCounts = { fresh: number; stale: number; grace: number; expire
 
 /** What `/statusz` tells. */
 export type Status = {
-  role: 'authority' | 'agent';
+  role: RoleName;
   version: string;
   instance: string;
   uptimeMs: number;

@@ -17,7 +17,7 @@ function startSilentWriter(): {
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
   const clock = { now: () => steady, steady: () => steady, sleep: () => Promise.resolve() };
   const options = {
-    usedFor: 'imports' as const,
+    role: 'authority' as const,
     keepsHistory: () => true,
     onCommit: () => undefined,
     onChanged: () => undefined,
@@ -62,7 +62,7 @@ test('writes that were asked for just before the end are committed together, how
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
   await using writer = await startWriter(store.databasePath, clock, {
-    usedFor: 'imports',
+    role: 'authority',
     keepsHistory: () => true,
     onCommit: ({ size }) => void sizes.push(size),
     onChanged: () => undefined,
@@ -90,7 +90,7 @@ test('writes that keep coming while others are committed are each done once, man
   const sizes: number[] = [];
   const onCommit = ({ size }: { size: number }): void => void sizes.push(size);
   await using writer = await startWriter(store.databasePath, clock, {
-    usedFor: 'imports',
+    role: 'authority',
     keepsHistory: () => true,
     onCommit,
     onChanged: () => undefined,

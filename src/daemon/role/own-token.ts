@@ -1,5 +1,6 @@
 import type { Grant } from '../../service/access/credential.ts';
 import { StorageError } from '../../service/ports.ts';
+import { isSameDigest, sha256 } from '../system/random.ts';
 import type { Role } from './role.ts';
 
 /**
@@ -8,9 +9,10 @@ import type { Role } from './role.ts';
  */
 export function knowingOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
+  const digest = sha256(token);
   let known: Grant | null = null;
   const find: typeof credentials.find = async (kind, secret) => {
-    if (secret !== token) return await credentials.find(kind, secret);
+    if (!isSameDigest(sha256(secret), digest)) return await credentials.find(kind, secret);
     try {
       known = await credentials.find(kind, secret);
     } catch (error) {

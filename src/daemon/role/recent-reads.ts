@@ -1,9 +1,10 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../service/ports.ts';
 import type { Awaitable } from '../../service/tables.ts';
 
 /** How old what is remembered may be, in ms: notices may be lost, and a copy must not go on for longer than this. */
 const longestMs = 1_000;
-/** How many are remembered: more are not asked for within a second. */
+/** How many are remembered: those that were asked for last. */
 const most = 10_000;
 
 type Recent<Value> = { promise: Promise<Value | null>; now: number; steady: number };
@@ -13,7 +14,7 @@ type Recent<Value> = { promise: Promise<Value | null>; now: number; steady: numb
  * its read began, so that none is older than that, whoever shares it (src/store/postgres/README.md, Remembering).
  */
 export class RecentReads<Value> {
-  readonly #recent = new Map<string, Recent<Value>>();
+  readonly #recent = new LRUCache<string, Recent<Value>>({ max: most });
   readonly #clock: Pick<Clock, 'now' | 'steady'>;
 
   constructor(clock: Pick<Clock, 'now' | 'steady'>) {
@@ -30,7 +31,6 @@ export class RecentReads<Value> {
       return await known.promise;
     }
     const recent = { promise: Promise.resolve(readNow()), now, steady };
-    if (this.#recent.size >= most) this.#recent.clear();
     this.#recent.set(name, recent);
     let value: Value | null = null;
     try {

@@ -64,7 +64,7 @@ async function startOn(
   let metrics: Metrics | null = null;
   let memory: Memory | null = null;
   const starts = startWriter(databasePath, clock, {
-    usedFor: configuration.upstream === null ? 'imports' : 'changes',
+    role: configuration.role,
     keepsHistory: () => current.configuration.history.keepMs > 0,
     onCommit: (measure) => metrics?.committed(measure),
     onChanged: (changes) => memory?.forget(changes),

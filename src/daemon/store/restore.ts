@@ -1,7 +1,8 @@
+import type { RoleName } from '../../domain/role.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
 import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
 import { StorageError } from '../../service/ports.ts';
-import { roleOf, type StoreRole } from '../../service/lifecycle/role.ts';
+import { roleOf } from '../../service/lifecycle/role.ts';
 import type { RestoredStore } from '../../service/lifecycle/restore.ts';
 import { runUseCase } from '../../service/run.ts';
 import { openReading, openWriting } from '../../store/sqlite/connection.ts';
@@ -50,7 +51,7 @@ function refuseOtherRole(backup: string, draftPath: string, stateDir: string): v
 }
 
 /** Null when there is none that can be read: a damaged one is what a backup is restored for. */
-function storedRole(databasePath: string): StoreRole | null {
+function storedRole(databasePath: string): RoleName | null {
   try {
     using connection = openReading(databasePath);
     return roleOf(connection.reader);

@@ -1,12 +1,12 @@
 import type { Traced } from '../../domain/operation-trace.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
 import type { WriteRequest } from '../../service/writer.ts';
-import type { WriterUse } from '../../store/sqlite/connection.ts';
 import type { CommandOutcome } from '../../store/sqlite/commit.ts';
 
 /** What the writer's thread is started with. */
-export type WriterData = { databasePath: string; usedFor: WriterUse };
+export type WriterData = { databasePath: string; role: RoleName };
 
 /** A write on its way to the writer's thread. */
 export type PostedWrite = { id: number; request: WriteRequest };

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/operation-trace.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
 import type { StoreWriter } from '../store/store-writer.ts';
@@ -14,7 +15,6 @@ import {
   type WriterData,
   type WriterMessage,
 } from './writer-message.ts';
-import type { WriterUse } from '../../store/sqlite/connection.ts';
 import { largestBatch } from '../../store/sqlite/commit.ts';
 import { workerFile } from './worker-file.ts';
 
@@ -23,7 +23,7 @@ const stuckMs = 60_000;
 
 /** What the writer's thread is asked and tells. */
 export type WriterOptions = {
-  usedFor: WriterUse;
+  role: RoleName;
   /** Whether changes of licenses are remembered now (`history.keep`). */
   keepsHistory: () => boolean;
   onCommit: (measure: CommitMeasure) => void;
@@ -42,7 +42,7 @@ export async function startWriter(
   options: WriterOptions,
 ): Promise<WriterThread> {
   const worker = new Worker(workerFile('writer-worker'), {
-    workerData: { databasePath, usedFor: options.usedFor } satisfies WriterData,
+    workerData: { databasePath, role: options.role } satisfies WriterData,
     name: 'writer',
   });
   const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];

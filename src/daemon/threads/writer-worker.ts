@@ -29,8 +29,8 @@ const fillingBytes = 1024 * 1024;
  * The writer's thread: takes the writes that arrived during the last commit, commits them together, and
  * answers. There is no timer: the duration of a commit decides the size of the next.
  */
-function work(port: Port, { databasePath, usedFor }: WriterData): void {
-  const connection = openWriting(databasePath, usedFor);
+function work(port: Port, { databasePath, role }: WriterData): void {
+  const connection = openWriting(databasePath, role);
   const plain = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,

@@ -1,7 +1,8 @@
 import { requestIdHeader } from '../../domain/header-names.ts';
 import type { Readiness, ServerSettings } from '../app.ts';
 
-const requestId = requestIdHeader.toLowerCase();
+/** The header of a caller's own id of a request, as names are compared. */
+export const requestId: string = requestIdHeader.toLowerCase();
 
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
 const variable: readonly string[] = [requestId, 'traceparent', 'tracestate'];

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import { idempotencyKeyHeader, requestIdHeader } from '../../domain/header-names.ts';
+import { idempotencyKeyHeader } from '../../domain/header-names.ts';
 import type { Principal } from '../../domain/principal.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Grant } from '../../service/access/credential.ts';
@@ -16,6 +16,7 @@ import { readParameters } from './body.ts';
 import {
   hasHead,
   knownHead,
+  requestId,
   timesSent,
   unrepeated,
   variableNames,
@@ -27,7 +28,6 @@ import { jsonType } from './repeated-request.ts';
 import { requestIdFrom } from './request-id.ts';
 import { stateOf } from './request-state.ts';
 
-const requestId = requestIdHeader.toLowerCase();
 const contentLength = 'content-length';
 /** A change with one of these is not like the next, or its body is not read as it comes. */
 const unlike = [idempotencyKeyHeader.toLowerCase(), 'transfer-encoding', 'content-encoding', 'expect'];

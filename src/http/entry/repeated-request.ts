@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import { requestIdHeader } from '../../domain/header-names.ts';
 import type { Grant } from '../../service/access/credential.ts';
 import type { RepeatableAnswer } from '../answer.ts';
 import type { App, ServerSettings } from '../app.ts';
@@ -12,6 +11,7 @@ import type { AnswersOfTurn } from './answers-of-turn.ts';
 import {
   hasHead,
   knownHead,
+  requestId,
   timesSent,
   unrepeated,
   variableNames,
@@ -21,7 +21,6 @@ import {
 import { requestIdFrom } from './request-id.ts';
 import { stateOf, type RequestState } from './request-state.ts';
 
-const requestId = requestIdHeader.toLowerCase();
 export const jsonType = 'application/json; charset=utf-8';
 
 /** The head of a request that was answered on a connection, and what of it decides the answer. */

@@ -14,6 +14,7 @@ import {
 } from '../../domain/coupon.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Page } from '../../domain/page.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './kind.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet, type Readable } from './parameters.ts';
@@ -101,7 +102,7 @@ export const countedCouponQuery: ParameterSet<
 export function presentCounted(
   coupon: Coupon,
   redemptions: number,
-  { role, now }: { role: 'authority' | 'agent'; now: () => number },
+  { role, now }: { role: RoleName; now: () => number },
 ): CountedCouponObject {
   return {
     ...presentCoupon(coupon),

@@ -9,6 +9,7 @@ import {
   type Quote,
   type QuoteReason,
 } from '../../domain/quote.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './kind.ts';
 import { parameters, type ParameterSet, type ParsedParameters } from './parameters.ts';
 
@@ -52,7 +53,7 @@ export const quoteShape: { [Name in keyof QuoteObject]-?: z.ZodType<QuoteObject[
 export const quoteObject: z.ZodType<QuoteObject> = z.object(quoteShape).meta({ id: 'Quote' });
 
 /** Writes a quote; an agent says that it knows of its own redemptions alone. */
-export function presentQuote(quote: Quote, role: 'authority' | 'agent'): QuoteObject {
+export function presentQuote(quote: Quote, role: RoleName): QuoteObject {
   return {
     code: quote.code,
     coupon_id: quote.couponId,

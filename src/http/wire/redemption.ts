@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Cart } from '../../domain/quote.ts';
 import { maximumOrderLength, orderPattern, type Redemption } from '../../domain/redemption.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { integer, textLike } from './kind.ts';
 import { pageShape } from './page.ts';
 import { parameters, type ParameterSet, without } from './parameters.ts';
@@ -28,7 +29,7 @@ export const redemptionList: z.ZodType<{ redemptions: RedemptionObject[] }> = z
 /** Writes a redemption. */
 export function presentRedemption(
   { order, quote, redeemedAt }: Redemption,
-  role: 'authority' | 'agent',
+  role: RoleName,
 ): RedemptionObject {
   return {
     order,

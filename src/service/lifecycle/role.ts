@@ -1,13 +1,11 @@
 import { defaultAccountId } from '../../domain/principal.ts';
+import type { RoleName } from '../../domain/role.ts';
 import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
 
 const setting = 'role';
 
-/** What a store holds: an authority's licenses, or an agent's copy of its upstream's. */
-export type StoreRole = 'authority' | 'agent';
-
 /** The role that a store was first started in; null on a new one. */
-export function roleOf(reader: Reader): StoreRole | null {
+export function roleOf(reader: Reader): RoleName | null {
   const kept = reader.settings.get(setting);
   return kept === 'authority' || kept === 'agent' ? kept : roleByContent(reader);
 }
@@ -31,7 +29,7 @@ export async function isUnusedAuthority({
 }
 
 /** Stores the role. */
-export async function keepRole({ settings }: AuthorityTransaction, role: StoreRole): Promise<void> {
+export async function keepRole({ settings }: AuthorityTransaction, role: RoleName): Promise<void> {
   await settings.set(setting, role);
 }
 
@@ -39,7 +37,7 @@ export async function keepRole({ settings }: AuthorityTransaction, role: StoreRo
  * For stores of versions that did not store the role. An agent's may have an account as well: such a version
  * made one when it was started without its upstream.
  */
-function roleByContent({ products, operations, mirror, observations, accounts }: Reader): StoreRole | null {
+function roleByContent({ products, operations, mirror, observations, accounts }: Reader): RoleName | null {
   if (products.count({}) > 0) return 'authority';
   const known = observations.census({ fresh: 0, stale: 0, grace: 0 });
   const isAgent =

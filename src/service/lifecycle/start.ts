@@ -1,5 +1,6 @@
 import { defaultAccountId } from '../../domain/principal.ts';
 import { done, type Result } from '../../domain/problem.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import { doubtAll, doubtInFlight } from '../outbox/settlement/doubt.ts';
 import { renewFences } from '../outbox/settlement/fence.ts';
@@ -8,7 +9,7 @@ import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tabl
 import { startOfBoot } from './boot.ts';
 import { resumeWaits } from './clock-mark.ts';
 import { keepLogKey } from './log-key.ts';
-import { keepRole, type StoreRole } from './role.ts';
+import { keepRole } from './role.ts';
 
 /** What both roles start with. */
 export type StartStore = {
@@ -77,7 +78,7 @@ export async function startAgent(
 
 async function startStore(
   transaction: AuthorityTransaction,
-  role: StoreRole,
+  role: RoleName,
   start: StartStore,
   context: Context,
 ): Promise<StartedStore & { isCopy: boolean }> {

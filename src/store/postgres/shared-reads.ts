@@ -21,8 +21,8 @@ type Borrowed = {
 };
 
 /**
- * Short reads of many requests, sent together on a connection of the pool: it costs both sides a third of what it does
- * to send each on a connection of its own (src/store/postgres/README.md, Reads).
+ * Short reads of many requests, sent together on a connection of the pool: it costs both sides less than to send each
+ * on a connection of its own (src/store/postgres/README.md, Reads).
  */
 export class SharedReads {
   readonly #pool: Pool;

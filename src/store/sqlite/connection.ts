@@ -1,3 +1,4 @@
+import type { RoleName } from '../../domain/role.ts';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
@@ -36,11 +37,8 @@ const keptLogBytes = 64 * 1024 * 1024;
  */
 const changedPages = 4000;
 
-/** What a process writes: imports, which read again what they wrote, or single changes of rows here and there. */
-export type WriterUse = 'imports' | 'changes';
-
-/** Room for pages from one command to the next. */
-const keptPagesKib: Readonly<Record<WriterUse, number>> = { imports: 16 * 1024, changes: 2 * 1024 };
+/** Room for pages from one command to the next: imports read again what they wrote; an agent changes rows here and there. */
+const keptPagesKib: Readonly<Record<RoleName, number>> = { authority: 16 * 1024, agent: 2 * 1024 };
 
 /**
  * After so many pages the log is brought into the database: 16 MiB. Commits that change the same pages again, as those
@@ -49,7 +47,7 @@ const keptPagesKib: Readonly<Record<WriterUse, number>> = { imports: 16 * 1024, 
 const loggedPages = 4000;
 
 /** Opens the connection that writes; the state directory must be locked, and no other connection may write. */
-export function openWriting(databasePath: string, usedFor: WriterUse = 'imports'): WritingConnection {
+export function openWriting(databasePath: string, role: RoleName = 'authority'): WritingConnection {
   const database = new DatabaseSync(databasePath, { timeout: writingTimeoutMs });
   using opening = new DisposableStack();
   opening.use(database);
@@ -60,7 +58,7 @@ export function openWriting(databasePath: string, usedFor: WriterUse = 'imports'
     PRAGMA synchronous = FULL;
     PRAGMA journal_size_limit = ${keptLogBytes};
     PRAGMA wal_autocheckpoint = ${loggedPages};
-    PRAGMA cache_size = -${keptPagesKib[usedFor]};
+    PRAGMA cache_size = -${keptPagesKib[role]};
     PRAGMA cache_spill = ${changedPages};
   `);
   keepTemporaryFilesBeside(databasePath, database);
