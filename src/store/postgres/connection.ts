@@ -9,6 +9,7 @@ import {
   queryOf,
   statementOf,
   type BoundStatement,
+  type KeyedStatement,
   type Row,
   type SqlValue,
   type Statement,
@@ -115,6 +116,10 @@ export class Connection implements WritingSource {
   async row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined> {
     const [row] = await this.rows(statement, values);
     return row;
+  }
+
+  rowOf(statement: KeyedStatement, key: string): Promise<Row | undefined> {
+    return this.row(statement, [[key]]);
   }
 
   send(statement: Statement, values: readonly SqlValue[]): void {

@@ -4,6 +4,7 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
+import { KeyedReads } from './keyed-reads.ts';
 import { namesIn, type Names } from './names.ts';
 import { SharedReads, type AfterTurn } from './shared-reads.ts';
 import { queryOf, type Row, type SqlValue } from './statements.ts';
@@ -48,13 +49,17 @@ export class Database implements AsyncDisposable {
     this.#pool.on('error', () => undefined);
     const { isBehindPooler = false } = connectionSettings;
     const shared = new SharedReads(this.#pool, { afterTurn, isBehindPooler });
+    const readShared: typeof shared.rows = (statement, values) =>
+      this.#readTwice(() => shared.rows(statement, values));
+    const keyed = new KeyedReads(readShared, afterTurn);
     this.reader = prepareReader({
       names: this.names,
       rows: (statement, values) => {
         const query = queryOf(statement, values, isBehindPooler);
         return this.#readTwice(async () => (await this.#pool.query<Row>(query)).rows);
       },
-      row: async (statement, values) => (await this.#readTwice(() => shared.rows(statement, values)))[0],
+      row: async (statement, values) => (await readShared(statement, values))[0],
+      rowOf: (statement, key) => keyed.read(statement, key),
     });
   }
 

@@ -7,6 +7,9 @@ export type SqlValue = string | number | boolean | null | readonly string[];
 /** A statement that each connection prepares once, under a name that no other text has. */
 export type Statement = { readonly name: string; readonly text: string };
 
+/** A statement that reads rows by their keys, its only value; `key`: under which name each row has its own. */
+export type KeyedStatement = Statement & { readonly key: string };
+
 /** A statement with its values. */
 export type BoundStatement = { readonly statement: Statement; readonly values: readonly SqlValue[] };
 
@@ -20,6 +23,8 @@ export interface Source {
   rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Runs a statement that takes no time, such as a read by a key, and waits for its first row. */
   row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined>;
+  /** Reads the row with a key, together with what others read by the same statement. */
+  rowOf(statement: KeyedStatement, key: string): Promise<Row | undefined>;
 }
 
 /** A source in a transaction. */
@@ -67,6 +72,19 @@ export function prepareQuery<Value>(source: Source, text: string, from: (row: ne
       const rows = await source.rows(statement, values);
       return rows.map((row) => from(row as never));
     },
+  };
+}
+
+/** Makes the read of a row by its key; the text compares that with `ANY ($1)`, and selects it as `key`. */
+export function prepareLookup<Value>(
+  source: Source,
+  text: string,
+  { key, from }: { key: string; from: (row: never) => Value },
+): (key: string) => Promise<Value | null> {
+  const statement = { ...statementOf(text), key };
+  return async (asked) => {
+    const row = await source.rowOf(statement, asked);
+    return row === undefined ? null : from(row as never);
   };
 }
 

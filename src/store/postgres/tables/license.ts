@@ -10,6 +10,7 @@ import type { AwaitableTable } from '../../../service/tables.ts';
 import type { Names } from '../names.ts';
 import {
   prepareList,
+  prepareLookup,
   prepareQuery,
   prepareWrite,
   where,
@@ -59,19 +60,20 @@ export function licenseReads(source: Source): AwaitableTable<LicenseReads> {
   const sale = (column: string): string =>
     `(SELECT max(sale.${column}) FROM ${purchase} AS sale WHERE sale.license_key = ${license}.license_key)`;
   const sold = `${columns}, ${sale('purchase_id')} AS "purchaseId", ${sale('refunded_at')} AS "refundedAt"`;
-  const get = prepareQuery(source, `SELECT ${columns} FROM ${license} WHERE license_key = $1`, fromRow);
+  const text = `SELECT ${columns} FROM ${license} WHERE license_key = ANY ($1)`;
+  const get = prepareLookup(source, text, { key: 'licenseKey', from: fromRow });
   const listed = prepareList(
     source,
     { select: sold, from: license, by: 'license_key' },
     (row: SoldLicense) => row,
   );
   return {
-    get: (licenseKey) => get.first(licenseKey),
+    get,
     async after(filter, licenseKey, limit) {
       const { sql, values } = where(exported(names, filter), 2);
-      const text = `SELECT ${columns} FROM ${license} WHERE license_key > $1 AND ${sql}
+      const page = `SELECT ${columns} FROM ${license} WHERE license_key > $1 AND ${sql}
         ORDER BY license_key LIMIT $2::bigint`;
-      const rows = await source.rows(statementOf(text), [licenseKey, limit, ...values]);
+      const rows = await source.rows(statementOf(page), [licenseKey, limit, ...values]);
       return rows.map((row) => fromRow(row as never));
     },
     list: (filter, page) => listed.list(conditionsOf(names, filter), page),
