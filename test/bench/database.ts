@@ -32,7 +32,6 @@ export async function startDatabase(bench: Bench): Promise<MeasuredDatabase> {
   chmodSync(bench.directory, 0o711);
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startPostgres({ below: bench.directory, sharedBuffers: '128MB' }));
-  endWithThisProcess(server);
   const { port, user, password, database } = server.address;
   const url = `postgres://${user}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
   const state = await mkdtemp(join(bench.directory, 'state-'));
@@ -51,17 +50,6 @@ export async function startDatabase(bench: Bench): Promise<MeasuredDatabase> {
     processorMs: () => processorMs(server.pid()),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** However it ends, nothing of it stays behind. */
-function endWithThisProcess({ pid }: PostgresServer): void {
-  process.on('exit', () => {
-    try {
-      process.kill(pid(), 'SIGQUIT');
-    } catch {
-      // It has ended already, and its directory is gone.
-    }
-  });
 }
 
 async function addProduct({ tcp, admin }: Latchkey): Promise<void> {

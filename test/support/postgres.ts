@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
 import { Database, type DatabaseSettings } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
+import { endWithThisProcess } from './ends-with-process.ts';
 import { freePort } from './free-port.ts';
 import { postgresPrograms } from './postgres-programs.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -63,6 +64,7 @@ export async function startPostgres({
   const dataBelow = below === undefined ? directory : starting.use(temporaryDirectory(below)).path;
   if (user.uid !== undefined) chownSync(dataBelow, user.uid, user.gid);
   const data = join(dataBelow, 'data');
+  starting.use(endWithThisProcess(data, [directory, dataBelow]));
   const secret = join(directory, 'password');
   writeFileSync(secret, 'secret', { mode: 0o644 });
   const call = (program: string, ...args: string[]) =>

@@ -3,6 +3,7 @@ import { chmodSync, chownSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
+import { endWithThisProcess } from './ends-with-process.ts';
 import { freePort } from './free-port.ts';
 import { postgresProgram, userOfServer } from './postgres.ts';
 import { temporaryDirectory } from './temporary.ts';
@@ -23,6 +24,7 @@ export async function startStandby(primary: DatabaseAddress): Promise<Standby> {
   chmodSync(directory, 0o755);
   if (user.uid !== undefined) chownSync(directory, user.uid, user.gid);
   const data = join(directory, 'data');
+  starting.use(endWithThisProcess(data, [directory]));
   const env = { PATH: process.env['PATH'], LANG: 'C', PGPASSWORD: primary.password };
   const call = (program: string, ...args: string[]) =>
     run(postgresProgram(program), args, { ...user, cwd: directory, env });
