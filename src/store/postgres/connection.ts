@@ -4,8 +4,10 @@ import type { AuthorityTransaction } from '../../service/tables.ts';
 import { collectFrom } from '../changes.ts';
 import { lockWaitMs, settings, unlimited, type ConnectionSettings } from './client.ts';
 import { isAnswered, isSurelyUndone, KeyInUse, sqlState, sqlStates } from './faults.ts';
+import { keyLock } from './locks.ts';
 import type { Names } from './names.ts';
 import {
+  epochMs,
   queryOf,
   statementOf,
   type BoundStatement,
@@ -32,10 +34,9 @@ export class CommitInDoubt extends Error {
  */
 export type Claim = { credential: string; key: string; fingerprint: string; waits: boolean };
 
-/** How long whoever is not to wait waits for an idempotency key, in ms. */
+/** How long whoever is not to wait waits for a lock, in ms. */
 const momentMs = 50;
 
-const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 const clock = statementOf(`SELECT ${epochMs} AS now`);
 
 /**
@@ -49,7 +50,7 @@ export class Connection implements WritingSource {
   readonly #isBehindPooler: boolean;
   readonly #begin: string;
   readonly #lockWaitMs: number;
-  readonly #claims: { insert: Statement; select: Statement };
+  readonly #claims: { lock: Statement; insert: Statement; select: Statement };
   readonly #notice: Statement;
   #changesCredentials = false;
   /** The idempotency key of the transaction under way, and what was answered under it before. */
@@ -85,6 +86,7 @@ export class Connection implements WritingSource {
     const { idempotency, channel } = names;
     this.#notice = statementOf(`SELECT pg_notify('${channel}', '')`);
     this.#claims = {
+      lock: statementOf(`SELECT pg_advisory_xact_lock(${keyLock(names, '$1::text', '$2::text')})`),
       insert:
         statementOf(`INSERT INTO ${idempotency} (credential, key, fingerprint, at) VALUES ($1, $2, $3, ${epochMs})
         ON CONFLICT (credential, key) DO NOTHING`),
@@ -147,6 +149,11 @@ export class Connection implements WritingSource {
     return Number(row?.['now']);
   }
 
+  /** Has the transaction under way wait for no lock longer than a moment. */
+  waitAMoment(): void {
+    this.#waitAtMost(Math.min(momentMs, this.#lockWaitMs));
+  }
+
   /** Runs statements of no table, one after the other, however long they take. */
   async execute(text: string): Promise<void> {
     await this.#client.query(unlimited(text));
@@ -194,17 +201,19 @@ export class Connection implements WritingSource {
     return rows;
   }
 
-  /** Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss. */
+  /**
+   * Whose key it is, an insert finds out: it waits for another that is not committed yet, which a SELECT would miss.
+   * The lock before it is what those ask for who do not wait (src/store/postgres/README.md, Uses together).
+   */
   async #claim(claim: Claim): Promise<void> {
     const { credential, key, fingerprint, waits } = claim;
-    const { insert, select } = this.#claims;
-    const wait = (ms: number): Promise<unknown>[] =>
-      waits ? [] : [this.#control(`SET LOCAL lock_timeout = ${ms}`)];
-    const before = wait(Math.min(momentMs, this.#lockWaitMs));
+    const { lock, insert, select } = this.#claims;
+    if (!waits) this.waitAMoment();
+    const locked = this.rows(lock, [credential, key]);
     const inserted = this.rows(insert, [credential, key, fingerprint]);
     const found = this.row(select, [credential, key]);
-    const after = wait(this.#lockWaitMs);
-    for (const answer of await Promise.allSettled([...before, inserted, found, ...after])) {
+    if (!waits) this.#waitAtMost(this.#lockWaitMs);
+    for (const answer of await Promise.allSettled([locked, inserted, found])) {
       if (answer.status === 'fulfilled') continue;
       throw sqlState(answer.reason) === sqlStates.lockNotAvailable
         ? new KeyInUse(answer.reason)
@@ -212,6 +221,10 @@ export class Connection implements WritingSource {
     }
     const row = await found;
     this.#claimed = { ...claim, stored: row === undefined ? null : storedAnswerOf(row as StoredRow) };
+  }
+
+  #waitAtMost(ms: number): void {
+    this.send({ name: '', text: `SET LOCAL lock_timeout = ${ms}` }, []);
   }
 
   async #control(text: string): Promise<string> {

@@ -1,39 +1,79 @@
 import type { LicenseChange } from '../../service/authority/tables.ts';
+import type { Idempotency } from '../../service/ports.ts';
 import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
-import type { Row, Statement } from './statements.ts';
-import { changesAsked, changesMade, changeStatement, type ChangedLicense } from './tables/license-change.ts';
+import type { Statement } from './statements.ts';
+import { keepStatement, keptValues, type KeptAnswer } from './tables/idempotency.ts';
+import {
+  changesAsked,
+  changesMade,
+  changeStatement,
+  keyedChangeStatement,
+  keyedChangesAsked,
+  type ChangedLicense,
+} from './tables/license-change.ts';
 
 /** How many changes are committed together at most. */
 const most = 128;
 
 /** Lends a connection of the pool. */
-type Lend = (work: (connection: Connection) => Promise<readonly Row[]>) => Promise<readonly Row[]>;
+type Lend = <Value>(work: (connection: Connection) => Promise<Value>) => Promise<Value>;
 
-type Waiting = PromiseWithResolvers<ChangedLicense | null> & { readonly change: LicenseChange };
+/** A change that waits to be committed with others: in the end it is done, has failed, or leaves them. */
+export type GroupedChange = {
+  readonly change: LicenseChange;
+  /** Null: it has no idempotency key. */
+  readonly idempotency: Idempotency | null;
+  /** What is to be kept under its key once it is done; null: nothing, so that it must not be done. */
+  answer(changed: ChangedLicense): Promise<KeptAnswer | null>;
+  done(changed: ChangedLicense): void;
+  fail(error: unknown): void;
+  /** Nothing of it was done, and it is to be tried without others. */
+  leave(): void;
+};
+
+type Made = readonly (ChangedLicense | null)[];
 
 /**
- * Changes of licenses, those that come while others are being committed in one statement: many share one commit, and
+ * Changes of licenses, those that come while others are being committed in one transaction: many share one commit, and
  * those of one license do not wait for one another (src/store/postgres/README.md, Uses together).
  */
 export class GroupedChanges {
   readonly #lend: Lend;
-  readonly #statement: Statement;
-  readonly #waiting: Waiting[] = [];
+  readonly #statements: { change: Statement; changeKeyed: Statement; keep: Statement };
+  readonly #waiting: GroupedChange[] = [];
   #isBusy = false;
 
   constructor(names: Names, lend: Lend) {
     this.#lend = lend;
-    this.#statement = changeStatement(names);
+    this.#statements = {
+      change: changeStatement(names),
+      changeKeyed: keyedChangeStatement(names),
+      keep: keepStatement(names),
+    };
   }
 
-  /** Gives what `LicenseTable.change` does; rejects as `Connection.autocommit` and `lend` do. */
+  /** Makes a change without an idempotency key, as `LicenseTable.change` does. Rejects as `join` has it fail. */
   change(change: LicenseChange): Promise<ChangedLicense | null> {
-    const waiting = { change, ...Promise.withResolvers<ChangedLicense | null>() };
-    this.#waiting.push(waiting);
+    const { promise, resolve, reject } = Promise.withResolvers<ChangedLicense | null>();
+    this.join({
+      change,
+      idempotency: null,
+      answer: () => Promise.resolve(null),
+      done: resolve,
+      fail: reject,
+      leave: () => {
+        this.#changeAll([change], false).then(([made = null]) => resolve(made), reject);
+      },
+    });
+    return promise;
+  }
+
+  /** It fails as `Connection.autocommit`, `Connection.commit` and `lend` do. */
+  join(change: GroupedChange): void {
+    this.#waiting.push(change);
     if (!this.#isBusy) void this.#commitAll();
-    return waiting.promise;
   }
 
   async #commitAll(): Promise<void> {
@@ -42,38 +82,57 @@ export class GroupedChanges {
     this.#isBusy = false;
   }
 
-  /** A license that another transaction is changing is not waited for by all: its change is made alone. */
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(group: readonly GroupedChange[]): Promise<void> {
+    const isKeyed = group.some(({ idempotency }) => idempotency !== null);
     try {
-      const changes = group.map(({ change }) => change);
-      const made = await this.#send(changes, true);
+      const made = await (isKeyed ? this.#transact(group) : this.#changeAll(changesOf(group), true));
       for (const [index, each] of group.entries()) {
         const changed = made[index] ?? null;
-        if (changed === null) void this.#commitAlone(each);
-        else each.resolve(changed);
+        if (changed === null) each.leave();
+        else each.done(changed);
       }
     } catch (error) {
       for (const each of group) {
         // What the server has refused because of one change, it may accept of the others.
-        if (isAnswered(error)) void this.#commitAlone(each);
-        else each.reject(error);
+        if (isAnswered(error)) each.leave();
+        else each.fail(error);
       }
     }
   }
 
-  async #commitAlone({ change, resolve, reject }: Waiting): Promise<void> {
-    try {
-      const [made = null] = await this.#send([change], false);
-      resolve(made);
-    } catch (error) {
-      reject(error);
-    }
-  }
-
-  async #send(changes: readonly LicenseChange[], skipsLocked: boolean): Promise<(ChangedLicense | null)[]> {
-    const rows = await this.#lend((connection) =>
-      connection.autocommit(this.#statement, changesAsked(changes, skipsLocked)),
-    );
+  async #changeAll(changes: readonly LicenseChange[], skipsLocked: boolean): Promise<Made> {
+    const values = changesAsked(changes, skipsLocked);
+    const rows = await this.#lend((connection) => connection.autocommit(this.#statements.change, values));
     return changesMade(changes.length, rows);
   }
+
+  async #transact(group: readonly GroupedChange[]): Promise<Made> {
+    const { changeKeyed, keep } = this.#statements;
+    const values = keyedChangesAsked(group);
+    return await this.#lend(async (connection) => {
+      await connection.begin(null, []);
+      connection.waitAMoment();
+      const made = changesMade(group.length, await connection.rows(changeKeyed, values));
+      const answers = await Promise.all(answersOf(group, made));
+      const kept = answers.filter((answer) => answer !== null);
+      if (kept.length < answers.length) {
+        await connection.rollback();
+        return [];
+      }
+      connection.send(keep, keptValues(kept));
+      await connection.commit();
+      return made;
+    });
+  }
+}
+
+function changesOf(group: readonly GroupedChange[]): LicenseChange[] {
+  return group.map(({ change }) => change);
+}
+
+function answersOf(group: readonly GroupedChange[], made: Made): Promise<KeptAnswer | null>[] {
+  return group.flatMap((each, index) => {
+    const changed = made[index] ?? null;
+    return each.idempotency === null || changed === null ? [] : [each.answer(changed)];
+  });
 }

@@ -131,6 +131,15 @@ export function tryAdvisory(names: Pick<Names, 'schema'>, what: string): Stateme
   return statementOf(`SELECT pg_try_advisory_xact_lock(${advisoryKey(names, what)}) AS held`);
 }
 
+/** What stands for an idempotency key as an advisory lock, in SQL, as its credential and it are. */
+export function keyLock({ schema }: Pick<Names, 'schema'>, credential: string, key: string): string {
+  return `hashtextextended(${literal(`latchkey ${schema} key `)} || ${credential} || ' ' || ${key}, 0)`;
+}
+
 function advisoryKey({ schema }: Pick<Names, 'schema'>, what: string): string {
-  return `hashtextextended('${`latchkey ${schema} ${what}`.replaceAll("'", "''")}', 0)`;
+  return `hashtextextended(${literal(`latchkey ${schema} ${what}`)}, 0)`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -2,13 +2,16 @@ import { hash } from 'node:crypto';
 import type { Names } from './names.ts';
 
 /** A value of a parameter. */
-export type SqlValue = string | number | boolean | null | readonly string[];
+export type SqlValue = string | number | boolean | null | readonly (string | null)[];
 
 /** A statement that each connection prepares once, under a name that no other text has. */
 export type Statement = { readonly name: string; readonly text: string };
 
 /** A statement that reads rows by their keys, its only value; `key`: under which name each row has its own. */
 export type KeyedStatement = Statement & { readonly key: string };
+
+/** The time of the database, in epoch ms. */
+export const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 /** A statement with its values. */
 export type BoundStatement = { readonly statement: Statement; readonly values: readonly SqlValue[] };

@@ -11,6 +11,7 @@ import type { CommandResult, UseCaseName, WriteRequest, Writer } from '../../ser
 import { CommitInDoubt, type Connection } from './connection.ts';
 import type { Database } from './database.ts';
 import { GroupedChanges } from './grouped-changes.ts';
+import { runTogether } from './keyed-change.ts';
 import { KeyInUse, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import {
   housework,
@@ -30,7 +31,7 @@ export type PostgresRun = {
     context: WriterContext,
   ) => Awaitable<unknown>;
   isRefusal: (result: unknown) => boolean;
-  /** Called once for each try, with the time of the database (epoch ms) after the locks; null: it was not asked. */
+  /** Called for each transaction that is tried, with the time of the database (epoch ms) after the locks; null: it was not asked. */
   context: (databaseNow: number | null) => WriterContext;
   clock: Pick<Clock, 'sleep' | 'steady'>;
   random: Pick<Random, 'draw'>;
@@ -55,7 +56,7 @@ const triesMs = 5_000;
 /** How long the first wait before another try is, in ms; each is twice as long. */
 const firstWaitMs = 15;
 
-/** Those that only change a license: without an idempotency key, many of them are committed together. */
+/** Those that are nothing but one change of a license: many of them are committed together. */
 const grouped: ReadonlySet<AuthorityUseCase> = new Set<AuthorityUseCase>(['changeLicense']);
 
 /** The writer of an authority on PostgreSQL: each write is a transaction, on any free connection. */
@@ -63,8 +64,9 @@ export class PostgresWriter implements Writer {
   readonly #database: Database;
   readonly #how: PostgresRun;
   readonly #locksOf: LockPlan;
+  readonly #group: GroupedChanges;
   /** For use cases of which nothing else is used. */
-  readonly #grouped: AuthorityTransaction;
+  readonly #unkeyed: AuthorityTransaction;
   readonly #housework: Statement;
   /** How many requests wait for their idempotency keys, or would wait. */
   #waiting = 0;
@@ -74,11 +76,11 @@ export class PostgresWriter implements Writer {
     this.#how = how;
     this.#locksOf = prepareLocks(database.names);
     this.#housework = tryAdvisory(database.names, 'housework');
-    const changes = new GroupedChanges(database.names, (transact) => this.#lend(transact));
+    this.#group = new GroupedChanges(database.names, (transact) => this.#lend(transact));
     const licenses: Pick<AuthorityTransaction['licenses'], 'change'> = {
-      change: (change) => changes.change(change),
+      change: (change) => this.#group.change(change),
     };
-    this.#grouped = { licenses } as AuthorityTransaction;
+    this.#unkeyed = { licenses } as AuthorityTransaction;
   }
 
   /**
@@ -122,11 +124,17 @@ export class PostgresWriter implements Writer {
   }
 
   async #try(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    if (!grouped.has(request.name)) return await this.#alone(request);
     const { idempotency = null } = request.writeOptions;
-    if (idempotency === null && grouped.has(request.name)) {
-      const { run, context } = this.#how;
-      return await run(this.#grouped, request, context(null));
-    }
+    const { run, context } = this.#how;
+    if (idempotency === null) return await run(this.#unkeyed, request, context(null));
+    const done = await runTogether(this.#group, idempotency, (tables) => run(tables, request, context(null)));
+    return done === null ? await this.#alone(request) : done.result;
+  }
+
+  /** In a transaction of its own. */
+  async #alone(request: WriteRequest<AuthorityUseCase>): Promise<unknown> {
+    const { idempotency = null } = request.writeOptions;
     return await this.#lend(async (connection) => {
       const locks = this.#locksOf(request.name, request.command);
       const databaseNow =

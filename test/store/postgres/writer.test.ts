@@ -2,15 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LicenseTrigger } from '../../../src/domain/license.ts';
 import { done } from '../../../src/domain/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
-import { Database } from '../../../src/store/postgres/database.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
 import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
-import { migrate } from '../../../src/store/postgres/migrations.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { givenCart } from '../../support/coupon-given.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { writerOn } from '../../support/postgres-writer.ts';
-import { account, givenLicense, page, product } from '../../support/store-given.ts';
+import { openCopies, writerOn } from '../../support/postgres-writer.ts';
+import { account, givenLicense, page } from '../../support/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';
@@ -34,33 +33,8 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  /** Some copies over a schema of their own, in which one license was sold; the first is the one to look by. */
-  async function copies(
-    count: number,
-    through?: FaultProxy,
-    statementTimeoutMs = 500,
-  ): Promise<Database[] & AsyncDisposable> {
-    const own = server.settings({ pool: 4, statementTimeoutMs });
-    const far = {
-      ...own,
-      address: { ...own.address, host: '127.0.0.1', port: through?.port ?? own.address.port },
-    };
-    const opened = Array.from({ length: count }, (_, index) => new Database(index === 0 ? own : far));
-    const [first] = opened;
-    if (first === undefined) throw new Error('there is no copy');
-    await migrate(first);
-    await first.lend(async (connection) => {
-      await connection.begin(null, []);
-      await connection.transaction.accounts.add(account, 'digest');
-      await connection.transaction.products.add(product, 'digest');
-      await connection.transaction.licenses.add(givenLicense({ licenseKey: key }));
-      await connection.commit();
-    });
-    const dispose = async (): Promise<void> => {
-      await Promise.all(opened.map((each) => each[Symbol.asyncDispose]()));
-    };
-    return Object.assign(opened, { [Symbol.asyncDispose]: dispose });
-  }
+  const copies = (count: number, through?: FaultProxy, statementTimeoutMs?: number) =>
+    openCopies(server, count, { through, statementTimeoutMs });
 
   test('counts the uses of one key at several copies one by one', async () => {
     await using databases = await copies(3);

@@ -1,12 +1,40 @@
 import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
-import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+import type { Idempotency } from '../../../service/ports.ts';
+import type { Names } from '../names.ts';
+import {
+  epochMs,
+  prepareQuery,
+  prepareWrite,
+  statementOf,
+  type Source,
+  type SqlValue,
+  type Statement,
+  type WritingSource,
+} from '../statements.ts';
 
 export type StoredRow = { fingerprint: string; value: string | null };
 
 /** The answer that a row holds; null: the request is still under way. */
 export function storedAnswerOf({ fingerprint, value }: StoredRow): StoredAnswer | null {
   return value === null ? null : { fingerprint, value: JSON.parse(value) };
+}
+
+/** An answer to be kept under its key. */
+export type KeptAnswer = Idempotency & { value: string; unchanged: boolean };
+
+/** Makes the statement that keeps many answers, as of now; it fails where one of their keys has a row already. */
+export function keepStatement({ idempotency }: Names): Statement {
+  return statementOf(
+    `INSERT INTO ${idempotency} (credential, key, fingerprint, value, at, unchanged)
+     SELECT credential, key, fingerprint, value, ${epochMs}, unchanged FROM json_to_recordset($1)
+       AS answer (credential text, key text, fingerprint text, value text, unchanged boolean)`,
+  );
+}
+
+/** The values of the statement. */
+export function keptValues(answers: readonly KeptAnswer[]): SqlValue[] {
+  return [JSON.stringify(answers)];
 }
 
 /** Makes the reads of stored answers. Their values are JSON; without one, the request is still under way. */
