@@ -2,6 +2,11 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { postgresPrograms } from './support/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
+/** Those of them that measure time, in which nothing else may run. */
+const timed = [
+  'test/e2e/{bench,limits,prefer-wait,sync-verdict}.test.ts',
+  'test/fault/postgres-rolling-restart.test.ts',
+];
 /** Those of an authority, which are run with one on each engine. */
 const realOnEitherEngine = ['test/contract/hostile.test.ts', 'test/fault/redemptions.test.ts'];
 
@@ -18,17 +23,19 @@ if (postgresPrograms === null) {
   process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
 }
 
-const inProcess = { testTimeout: 60_000, hookTimeout: 60_000, sequence: { groupOrder: 0 } };
+// The files of a worker share what they import, which takes longer to load than most of them to run.
+const inProcess = { isolate: false, testTimeout: 60_000, hookTimeout: 60_000, sequence: { groupOrder: 0 } };
 
-// Real daemons on real clocks: one file at a time. None has a second chance: what counts twice once in a while is a
-// fault.
-const inProcesses = { testTimeout: 120_000, hookTimeout: 60_000, maxWorkers: 1, sequence: { groupOrder: 1 } };
+// Real daemons on real clocks. None has a second chance: what counts twice once in a while is a fault.
+const inProcesses = { testTimeout: 120_000, hookTimeout: 60_000, sequence: { groupOrder: 1 } };
+const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder: 2 } };
 
 const globalSetup = 'test/support/shared-postgres.ts';
 
 const projects = [
   { name: 'in process', include: ['test/**/*.test.ts'], exclude: real, ...inProcess },
-  { name: 'real processes', include: real, ...inProcesses },
+  { name: 'real processes', include: real, exclude: timed, ...inProcesses },
+  { name: 'real processes in time', include: timed, ...inProcessesAlone },
 ];
 
 const projectsOnPostgres = [
@@ -39,6 +46,7 @@ const projectsOnPostgres = [
 const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: 2,
+    unstubEnvs: true,
     projects: [...projects, ...(postgresPrograms === null ? [] : projectsOnPostgres)].map((test) => ({
       extends: true,
       test,

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../src/cli/program.ts';
 import { createOutput } from '../../src/cli/output.ts';
+import { compiledCode } from './made-once.ts';
 
 /** What a command line came to. */
 export interface Outcome {
@@ -31,15 +32,21 @@ export const fromSource: Program = [
   fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url)),
 ];
 
+/** The environment of a program besides what else it is given: one from source is compiled once for all tests. */
+export function compiledOnce(program: Program): Record<string, string> {
+  return program === fromSource ? { NODE_COMPILE_CACHE: compiledCode } : {};
+}
+
 /** Runs a command line as people do: a process of its own, ended after 15 seconds. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
-  [file, ...first]: Program = fromSource,
+  program: Program = fromSource,
   cwd: string = process.cwd(),
 ): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const env = { ...process.env, ...environment };
+  const [file, ...first] = program;
+  const env = { ...process.env, ...compiledOnce(program), ...environment };
   const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 15_000 }, (_error, out, err) => {
     resolve({ code: child.exitCode ?? -1, out, err });
   });

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
-import { fromSource, type Program } from './command-line.ts';
+import { compiledOnce, fromSource, type Program } from './command-line.ts';
 
 const startMs = 30_000;
 
@@ -40,7 +40,8 @@ export async function startDaemonProcess(
 
 /** Starts a daemon with what lies in its working directory, and waits until it is ready. */
 export async function serveIn(directory: string): Promise<DaemonProcess> {
-  return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env: { HOME: directory } }));
+  const env = { HOME: directory, ...compiledOnce(fromSource) };
+  return await untilReady(spawnServe([...fromSource, 'serve'], { cwd: directory, env }));
 }
 
 /** Starts a daemon by a whole command line, and waits until it is ready. */
@@ -74,7 +75,7 @@ export function spawnDaemon(
   const config = join(directory, 'config.yaml');
   const text = JSON.stringify({ state_dir: join(directory, 'state'), ...configuration });
   writeFileSync(config, text, { mode: 0o600 });
-  const env = { HOME: directory, ...environment };
+  const env = { HOME: directory, ...compiledOnce(program), ...environment };
   return spawnServe([...program, 'serve', '--config', config], { env });
 }
 

@@ -1,12 +1,14 @@
-import { expect, test, vi } from 'vitest';
-import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { afterAll, expect, test, vi } from 'vitest';
 import type * as Statements from '../../../src/store/sqlite/tables/statements.ts';
 import { givenStore, type GivenStore } from '../../support/store-given.ts';
 
-const made = vi.hoisted(() => new Set<string>());
+const made = new Set<string>();
 
+// Other files of this worker have loaded the tables before, and others will after.
+vi.resetModules();
+afterAll(() => vi.resetModules());
 /** They are prepared when they are first used, so it is noted which are made. */
-vi.mock('../../../src/store/sqlite/tables/statements.ts', async (importOriginal) => {
+vi.doMock('../../../src/store/sqlite/tables/statements.ts', async (importOriginal) => {
   const original = await importOriginal<typeof Statements>();
   const noted = <Made extends (database: never, sql: string, ...rest: never[]) => unknown>(
     make: Made,
@@ -22,6 +24,8 @@ vi.mock('../../../src/store/sqlite/tables/statements.ts', async (importOriginal)
     prepareChange: noted(original.prepareChange),
   };
 });
+const { prepareTransaction } = await import('../../../src/store/sqlite/tables.ts');
+vi.doUnmock('../../../src/store/sqlite/tables/statements.ts');
 
 /** Every statement that a transaction makes, the reader's among them. */
 function statementsOf(store: GivenStore): string[] {
