@@ -3,7 +3,6 @@ import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
-import type { Memory } from '../http/memory.ts';
 import { TokenUses } from '../service/access/token-use.ts';
 import { refuse } from '../domain/problem.ts';
 import type { Status } from '../service/status.ts';
@@ -44,7 +43,8 @@ export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & 
   /** Null: the store is a database on another machine, which looks after itself. */
   local: LocalStore | null;
   metrics: Metrics;
-  memory: Memory | null;
+  memory: App['memory'];
+  known: App['known'];
 };
 
 /** One running process: store, writer, listeners and, on an agent, the way up. */

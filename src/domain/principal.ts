@@ -27,6 +27,17 @@ export function allows({ scopes, isOperator }: Principal, scope: Scope): boolean
   return scopes.includes(scope) || (scopes.includes('admin') && (isOperator || scope !== 'ops'));
 }
 
+/** Whether two principals may do the same, under the same name. */
+export function isSamePrincipal(one: Principal, other: Principal): boolean {
+  return (
+    one.credential === other.credential &&
+    one.isOperator === other.isOperator &&
+    one.reach.accountId === other.reach.accountId &&
+    one.reach.productKey === other.reach.productKey &&
+    one.scopes.join() === other.scopes.join()
+  );
+}
+
 /** Whether a credential reaches what is of this account, and of this product if it is of one. */
 export function reaches(
   { reach, isOperator }: Principal,

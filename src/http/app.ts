@@ -4,7 +4,7 @@ import type { Principal } from '../domain/principal.ts';
 import type { Result } from '../domain/problem.ts';
 import type { RoleName } from '../domain/role.ts';
 import type { Standing } from '../domain/standing.ts';
-import type { Credentials } from '../service/access/credential.ts';
+import type { Credentials, KnownGrants } from '../service/access/credential.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
@@ -52,6 +52,8 @@ export interface App {
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
   readonly credentials: Credentials;
+  /** By which a request with the head of one before on its connection is known; null: none is. */
+  readonly known: KnownGrants | null;
   /** What was answered before; null: every request is answered anew. */
   readonly memory: Memory | null;
   readonly rates: Rates;

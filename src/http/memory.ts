@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CredentialKind, Credentials, Grant } from '../service/access/credential.ts';
-import type { Digest } from '../service/ports.ts';
+import type { Credentials, Grant, KnownGrants, SentCredential } from '../service/access/credential.ts';
 import type { Change } from '../service/tables.ts';
 import type { RepeatedLicense } from './answer.ts';
 
@@ -21,7 +20,7 @@ type Unchanged = { holds: boolean };
  * tells here what it changed before its own answer leaves (`forget`), so that none is older than any answer of
  * a write (src/http/README.md, Answers from memory).
  */
-export class Memory {
+export class Memory implements KnownGrants {
   readonly #grants = new LRUCache<string, Grant>({ max: most });
   readonly #answers = new LRUCache<string, { ready: ReadyAnswer; license: Unchanged }>({ max: most });
   /** By the license's own spelling: answers to other spellings refer to the same. */
@@ -33,7 +32,6 @@ export class Memory {
   });
   readonly #asked = new AskedLately();
   #moment = 0;
-  #credentialsChangedAt = 0;
 
   /** Grows when something is forgotten: what was read before that is not to be remembered. */
   get moment(): number {
@@ -49,30 +47,25 @@ export class Memory {
         continue;
       }
       this.#grants.clear();
-      this.#credentialsChangedAt = this.#moment;
       if (change === 'anything') this.#licenses.clear();
     }
   }
 
-  /** Whether no credential has changed since a moment. */
-  credentialsHoldSince(moment: number): boolean {
-    return moment >= this.#credentialsChangedAt;
+  grantOf(sent: SentCredential): Grant | null {
+    return this.#grants.get(nameOf(sent)) ?? null;
   }
 
   /** The same credentials, found once. */
-  remembering(credentials: Credentials, digest: Digest): Credentials {
-    const findNow = async (name: string, kind: CredentialKind, secret: string): Promise<Grant | null> => {
+  remembering(credentials: Credentials): Credentials {
+    const findNow = async (sent: SentCredential): Promise<Grant | null> => {
       const moment = this.#moment;
-      const grant = await credentials.find(kind, secret);
+      const grant = await credentials.find(sent);
       // Whoever guesses fills no memory.
-      if (grant !== null && moment === this.#moment) this.#grants.set(name, grant);
+      if (grant !== null && moment === this.#moment) this.#grants.set(nameOf(sent), grant);
       return grant;
     };
     return {
-      find: (kind, secret) => {
-        const name = `${kind} ${digest(secret)}`;
-        return this.#grants.get(name) ?? findNow(name, kind, secret);
-      },
+      find: (sent) => this.grantOf(sent) ?? findNow(sent),
       use: (grant) => credentials.use(grant),
     };
   }
@@ -96,6 +89,10 @@ export class Memory {
     this.#licenses.set(licenseKey, license);
     this.#answers.set(question, { ready, license });
   }
+}
+
+function nameOf({ kind, digest }: SentCredential): string {
+  return `${kind} ${digest}`;
 }
 
 /** Which questions were asked lately, by their hashes alone: they are forgotten when there are as many as answers. */

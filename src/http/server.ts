@@ -10,17 +10,18 @@ import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
 import { headReader } from './entry/request-headers.ts';
-import { RepeatedChanges } from './entry/repeated-change.ts';
-import { jsonType, RepeatedRequests } from './entry/repeated-request.ts';
+import { DirectRequests } from './entry/direct-request.ts';
+import { jsonType, KnownRequests } from './entry/known-request.ts';
+import { RememberedAnswers } from './entry/remembered-answer.ts';
 import { requestIdOf } from './entry/request-id.ts';
 import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
-import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
 import { addReferencePage, type RefuseRoute } from './reference-page.ts';
 import { readRequest } from './request.ts';
 import type { Route } from './route.ts';
+import { isShadowed, unknownRoute } from './unknown-route.ts';
 import { routesOf } from './routes/all.ts';
 import { stateOf } from './entry/request-state.ts';
 
@@ -34,8 +35,9 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
   const answers = new AnswersOfTurn(connections);
-  const repeated = new RepeatedRequests(app, names, answers);
-  const changes = new RepeatedChanges(app, settings, { routes, names });
+  const requests = new KnownRequests(app, names);
+  const remembered = new RememberedAnswers(app, requests, answers);
+  const direct = new DirectRequests(app, settings, { routes, requests, remembered });
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
@@ -57,7 +59,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });
-  follow(server, { connections, answers, repeated, changes });
+  follow(server, { connections, answers, requests, remembered, direct });
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
   server.server.maxHeadersCount = settings.limits.headerCount + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
@@ -74,7 +76,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
     );
   });
   for (const route of routes)
-    addRoute(server, { app, settings, routes, connections, broken, repeated, changes }, route);
+    addRoute(server, { app, settings, routes, connections, broken, requests, remembered }, route);
   addReferencePage(server, refuse);
   origins.answerPreflights(server, routes, {
     credentialNames: [...names.apiKey, ...names.productSecret, 'authorization'],
@@ -90,10 +92,16 @@ function refuseSchema(): never {
   throw new Error('a route reads its own parameters');
 }
 
-type Followers = Pick<Entrance, 'connections' | 'repeated' | 'changes'> & { answers: AnswersOfTurn };
+type Followers = Pick<Entrance, 'connections' | 'requests' | 'remembered'> & {
+  answers: AnswersOfTurn;
+  direct: DirectRequests;
+};
 
 /** Takes the requests of a server, those first that need no route; and counts its connections. */
-function follow(server: FastifyInstance, { connections, answers, repeated, changes }: Followers): void {
+function follow(
+  server: FastifyInstance,
+  { connections, answers, requests, remembered, direct }: Followers,
+): void {
   const { server: listener } = server;
   connections.watch(listener);
   server.addHook('preClose', (done) => {
@@ -108,12 +116,13 @@ function follow(server: FastifyInstance, { connections, answers, repeated, chang
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (repeated.answer(request, response)) return;
+    const known = requests.find(request);
+    if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();
     const isAlone = connections.begin(request.socket, response);
     const route = (): void => server.routing(request, response);
-    // A change that was sent without waiting for the one before must not overtake it.
-    if (isAlone) changes.take(request, response, route);
+    // One that was sent without waiting for the one before must not overtake it.
+    if (known !== null && isAlone) direct.take(known, request, response, route);
     else route();
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
@@ -175,7 +184,15 @@ function arrival(
       throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
     }
     const moment = app.memory?.moment ?? 0;
-    request.state = { head, query, principal: null, grant: null, moment, startedAt: app.now() };
+    request.state = {
+      head,
+      query,
+      principal: null,
+      grant: null,
+      credential: null,
+      moment,
+      startedAt: app.now(),
+    };
   };
 }
 
@@ -188,48 +205,18 @@ function errorOf(pass: () => void): Error | undefined {
   }
 }
 
-function unknownRoute(
-  routes: readonly Route[],
-  { method, url }: FastifyRequest,
-  reply: FastifyReply,
-): ProblemError {
-  const path = pathOf(url);
-  const written = routes.filter((route) => route.path === path);
-  const found = written.length > 0 ? written : routes.filter((route) => matches(route.path, path));
-  const allowed = found.map((route) => route.method);
-  if (allowed.length === 0) return new ProblemError('route_not_found', 'There is nothing at this path.');
-  reply.header('Allow', allowed.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : [each])).join(', '));
-  return new ProblemError('method_not_allowed', `${method} is not allowed here.`);
-}
-
-/** Whether a path that one route names was taken for the parameter of another, which alone has the method. */
-function isShadowed(routes: readonly Route[], { routeOptions, url }: FastifyRequest): boolean {
-  if (routeOptions.url?.includes(':') !== true) return false;
-  const path = pathOf(url);
-  return routes.some((route) => route.path === path);
-}
-
-function matches(pattern: string, path: string): boolean {
-  const parts = path.split('/');
-  const expected = pattern.split('/');
-  return (
-    parts.length === expected.length &&
-    expected.every((part, index) => part.startsWith(':') || part === parts[index])
-  );
-}
-
 type Entrance = {
   app: App;
   settings: ServerSettings;
   routes: readonly Route[];
   connections: Connections;
   broken: BrokenRequests;
-  repeated: RepeatedRequests;
-  changes: RepeatedChanges;
+  requests: KnownRequests;
+  remembered: RememberedAnswers;
 };
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
-  const { app, settings, routes, connections, repeated, changes } = entrance;
+  const { app, settings, routes, connections, requests, remembered } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
@@ -241,11 +228,14 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     );
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body, repeat } = result.value;
-    const ready = repeat && repeated.keep(route, reply, { ...result.value, repeat });
-    if (repeat === undefined) changes.keep(route, reply);
+    const known = requests.keep(route, reply);
+    const ready =
+      known &&
+      repeat &&
+      remembered.keep(known, request.raw.url ?? '', { ...result.value, repeat }, stateOf(request).moment);
     if (route.readsOnly !== true) logAnswer(app, request, { status, code: null });
     reply.code(status).headers(headers);
-    return ready === undefined ? body : reply.type(jsonType).send(ready.body);
+    return ready ? reply.type(jsonType).send(ready.body) : body;
   };
   const { method, path: url, csvMember } = route;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
@@ -268,8 +258,10 @@ async function enter({ app, settings, broken }: Entrance, route: Route, reply: F
     // Connections are kept open for callers with a credential only.
     reply.header('Connection', 'close');
   } else {
-    requestState.grant = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.principal = requestState.grant.principal;
+    const { sent, grant } = await authorize(route.access, requestState.head, app, settings.principal);
+    requestState.credential = sent;
+    requestState.grant = grant;
+    requestState.principal = grant.principal;
   }
   if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
     throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');

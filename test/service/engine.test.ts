@@ -122,14 +122,13 @@ test('an authority answers from an engine that has to be waited for', async () =
   const { signal } = new AbortController();
   const credentials = authorityCredentials({
     reader,
-    digest,
     believedNow: () => at,
     uses: new TokenUses(),
   });
-  expect(await credentials.find('api_key', 'key')).toMatchObject({
+  expect(await credentials.find({ kind: 'api_key', digest: digest('key') })).toMatchObject({
     principal: { credential: 'account:default' },
   });
-  expect(await credentials.find('product_secret', 'theirs')).toBeNull();
+  expect(await credentials.find({ kind: 'product_secret', digest: digest('theirs') })).toBeNull();
   const verified = await authorityLicensing(reader, writer).verify(reach, 'KEY', signal);
   expect(verified).toMatchObject({ ok: true, value: { license: { uses: 4, enabled: false } } });
   const listed = await authorityCouponing(reader, writer).list('default', page, signal);

@@ -44,6 +44,8 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
+  const { memory = null } = changes;
+  const credentials = authorityCredentials({ reader, believedNow: () => Date.now(), uses: tokenUses });
   const app: App = {
     role,
     version: '0.0.0',
@@ -57,10 +59,11 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     standingOf: (operation) =>
       readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),
     writer,
-    memory: null,
+    memory,
+    known: memory,
     sync: null,
     backup,
-    credentials: authorityCredentials({ reader, digest, believedNow: () => Date.now(), uses: tokenUses }),
+    credentials: memory?.remembering(credentials) ?? credentials,
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
       () => 0,

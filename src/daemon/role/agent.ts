@@ -9,7 +9,7 @@ import { retryAfterUntil } from '../../service/outbox/control/retry-after.ts';
 import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
-import { isSameDigest, sha256 } from '../system/random.ts';
+import { isSameDigest } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
@@ -47,7 +47,7 @@ export function agentRole(parts: RoleParts & { reader: Reader }): Role {
       settings: () => current.checkout(),
     }),
     credentials: agentCredentials(
-      { reader, digest: sha256, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
+      { reader, isSame: isSameDigest, believedNow: () => clock.believed(), uses },
       () => current.credentials(),
     ),
     productName: (productKey) => lastProductName(reader, productKey) ?? current.productName(productKey),

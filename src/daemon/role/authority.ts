@@ -3,7 +3,6 @@ import { authorityCheckout } from '../../service/authority/checkout.ts';
 import { authorityCredentials } from '../../service/access/credential.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
-import { sha256 } from '../system/random.ts';
 
 /** Builds an authority: it answers from its own store, and has no upstream. */
 export function authorityRole({
@@ -18,7 +17,6 @@ export function authorityRole({
     checkout: authorityCheckout(reader, writer, clock),
     credentials: authorityCredentials({
       reader,
-      digest: sha256,
       believedNow: () => clock.believed(),
       uses,
     }),

@@ -1,15 +1,14 @@
 import type { Product } from '../../domain/product.ts';
-import type { Credentials, Grant } from '../../service/access/credential.ts';
+import type { Credentials, Grant, KnownGrants, SentCredential } from '../../service/access/credential.ts';
 import { RecentReads } from './recent-reads.ts';
 import { authorityLicensing } from '../../service/authority/answers.ts';
 import type { Clock } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
-import { sha256 } from '../system/random.ts';
 import { authorityRole } from './authority.ts';
 import type { Role, RoleParts } from './role.ts';
 
 /** What a copy of an authority has read of credentials and products; never of licenses, and never to decide by. */
-export class CopyMemory {
+export class CopyMemory implements KnownGrants {
   readonly #grants: RecentReads<Grant>;
   readonly #products: RecentReads<Product>;
 
@@ -25,10 +24,13 @@ export class CopyMemory {
 
   credentials(credentials: Credentials): Credentials {
     return {
-      find: (kind, secret) =>
-        this.#grants.read(`${kind} ${sha256(secret)}`, () => credentials.find(kind, secret)),
+      find: (sent) => this.#grants.read(nameOf(sent), () => credentials.find(sent)),
       use: (grant) => credentials.use(grant),
     };
+  }
+
+  grantOf(sent: SentCredential): Grant | null {
+    return this.#grants.recall(nameOf(sent));
   }
 
   /** A reader whose products may be remembered ones. */
@@ -38,6 +40,10 @@ export class CopyMemory {
       this.#products.read(productKey, () => products.get(productKey));
     return { ...reader, products: { ...products, get } };
   }
+}
+
+function nameOf({ kind, digest }: SentCredential): string {
+  return `${kind} ${digest}`;
 }
 
 /** Builds one of the copies of an authority on one database, which verifies by one read of it. */

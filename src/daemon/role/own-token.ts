@@ -11,10 +11,10 @@ export function knowingOwnToken(role: Role, token: string): Role {
   const { credentials } = role;
   const digest = sha256(token);
   let known: Grant | null = null;
-  const find: typeof credentials.find = async (kind, secret) => {
-    if (!isSameDigest(sha256(secret), digest)) return await credentials.find(kind, secret);
+  const find: typeof credentials.find = async (sent) => {
+    if (!isSameDigest(sent.digest, digest)) return await credentials.find(sent);
     try {
-      known = await credentials.find(kind, secret);
+      known = await credentials.find(sent);
     } catch (error) {
       if (!(error instanceof StorageError)) throw error;
     }
@@ -25,7 +25,7 @@ export function knowingOwnToken(role: Role, token: string): Role {
     credentials: { find, use: (grant) => credentials.use(grant) },
     async bind() {
       await role.bind();
-      await find('bearer', token);
+      await find({ kind: 'bearer', digest });
     },
   };
 }

@@ -7,7 +7,8 @@ const longestMs = 1_000;
 /** How many are remembered: those that were asked for last. */
 const most = 10_000;
 
-type Recent<Value> = { promise: Promise<Value | null>; now: number; steady: number };
+/** `value`: null until it is read. */
+type Recent<Value> = { promise: Promise<Value | null>; value: Value | null; now: number; steady: number };
 
 /**
  * What was read within the last second, of which other copies may change something: it lives from the moment in which
@@ -23,22 +24,30 @@ export class RecentReads<Value> {
 
   /** Gives what was read under a name, or reads it; that there is none is not remembered. */
   async read(name: string, readNow: () => Awaitable<Value | null>): Promise<Value | null> {
-    // A machine that slept may have had only one of its clocks go on.
     const now = this.#clock.now();
     const steady = this.#clock.steady();
-    const known = this.#recent.get(name);
-    if (known !== undefined && now - known.now < longestMs && steady - known.steady < longestMs) {
-      return await known.promise;
-    }
-    const recent = { promise: Promise.resolve(readNow()), now, steady };
+    const known = this.#at(name, now, steady);
+    if (known !== undefined) return await known.promise;
+    const recent: Recent<Value> = { promise: Promise.resolve(readNow()), value: null, now, steady };
     this.#recent.set(name, recent);
-    let value: Value | null = null;
     try {
-      value = await recent.promise;
+      recent.value = await recent.promise;
     } finally {
-      if (value === null && this.#recent.get(name) === recent) this.#recent.delete(name);
+      if (recent.value === null && this.#recent.get(name) === recent) this.#recent.delete(name);
     }
-    return value;
+    return recent.value;
+  }
+
+  /** Gives what `read` would give without reading; null: it would read, or wait. */
+  recall(name: string): Value | null {
+    return this.#at(name, this.#clock.now(), this.#clock.steady())?.value ?? null;
+  }
+
+  #at(name: string, now: number, steady: number): Recent<Value> | undefined {
+    const known = this.#recent.get(name);
+    // A machine that slept may have had only one of its clocks go on.
+    const isRecent = known !== undefined && now - known.now < longestMs && steady - known.steady < longestMs;
+    return isRecent ? known : undefined;
   }
 
   /** Forgets everything, also what is being read now. */

@@ -40,12 +40,14 @@ export async function startOnDatabase(
   const database = starting.use(
     new Database({ ...databaseSettings(postgres), copy: copyNameOf(configuration.stateDir) }),
   );
-  const { reader } = database;
+  const { reader, names } = database;
   const { time = machineTime, signal = new AbortController().signal } = options;
   const storeLog = logOf(options.log, 'store');
   await migrateWhenUsable(database, { time, log: storeLog, signal });
   const clock = new KeptClock(await rememberedTime(reader), options.time);
   const memory = new CopyMemory(clock);
+  // A server that is changed is asked each time, or its changes would be passed by.
+  const known = options.prepare === undefined ? memory : null;
   const current = new LiveConfiguration(configuration);
   const metrics = starting.use(metricsOf(configuration));
   const plain = new PostgresWriter(database, {
@@ -70,7 +72,6 @@ export async function startOnDatabase(
   });
   const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
   const address = directAddressOf(postgres);
-  const { names } = database;
   const onNotice = (): void => memory.forget();
   starting.use(
     new Notices({ address, names, clock, random: systemRandom, onNotice, onHearing: tellHearing(storeLog) }),
@@ -79,7 +80,8 @@ export async function startOnDatabase(
   await tellOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
   const log = hashLicenseKeys(options.log, await logKey(reader));
   // No answer is remembered: another copy may have changed the license.
-  const parts = { instance, current, reader, local: null, writer, clock, log, metrics, memory: null };
+  const remembered = { memory: null, known };
+  const parts = { instance, current, reader, local: null, writer, clock, log, metrics, ...remembered };
   const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
   const token = keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
   const makeRole = (role: RoleParts): Role => knowingOwnToken(copyRole({ ...role, reader, memory }), token);

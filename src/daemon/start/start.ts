@@ -91,19 +91,19 @@ async function startOn(
   operationLog.begin(logOf(log, 'sync'));
   if (configuration.role === 'authority')
     await warnOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
-  const local = { reader, databasePath };
   const parts = {
     instance,
     current,
     reader,
     licenses: () => countLicenses(reader),
     connections: null,
-    local,
+    local: { reader, databasePath },
     writer,
     clock,
     log,
     metrics,
     memory,
+    known: memory,
     makeRole,
   };
   const daemon = new Daemon(parts);

@@ -1,7 +1,12 @@
 import { credentialHeaders } from '../../domain/header-names.ts';
 import { allows, type Principal } from '../../domain/principal.ts';
 import type { Scope } from '../../domain/scope.ts';
-import { lasting, type CredentialKind, type Grant } from '../../service/access/credential.ts';
+import {
+  lasting,
+  type CredentialKind,
+  type Grant,
+  type SentCredential,
+} from '../../service/access/credential.ts';
 import type { App } from '../app.ts';
 import type { Head } from './request-headers.ts';
 import { ProblemError } from '../problem-error.ts';
@@ -12,23 +17,27 @@ export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'an
 
 type Sent = { kind: CredentialKind; secret: string };
 
+/** Whom a request comes from; `sent` is null where its socket tells. */
+export type Caller = { sent: SentCredential | null; grant: Grant };
+
 type Rule = Exclude<Access, 'anyone'>;
 
 /**
- * Authorizes a request: the grant of its credential, or of its socket when it sends none. Throws when that
+ * Authorizes a request: finds the grant of its credential, or of its socket when it sends none. Throws when that
  * lacks the scope or exceeds its rate (src/http/README.md, Credentials and scopes).
  */
 export async function authorize(
   { credential, scope }: Rule,
   head: Head,
-  { credentials, dialect, rates }: Pick<App, 'credentials' | 'dialect' | 'rates'>,
+  { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
   socketPrincipal: Principal | null,
-): Promise<Grant> {
-  const [sent, ...more] = sentCredentials(head, credential);
+): Promise<Caller> {
+  const [first, ...more] = sentCredentials(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
-  const grant = sent === undefined ? ofSocket : await credentials.find(sent.kind, sent.secret);
-  if (sent === undefined && grant === null) {
+  const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
+  const grant = sent === null ? ofSocket : await credentials.find(sent);
+  if (sent === null && grant === null) {
     throw new ProblemError(
       'credentials_missing',
       `Send ${expected(credential, dialect)}, or a token as Bearer.`,
@@ -40,7 +49,7 @@ export async function authorize(
   const waitMs = rates.requests.take(principal.credential);
   if (waitMs > 0) throw rateLimited('This credential sends too many requests.', waitMs);
   if (!allows(principal, scope)) throw new ProblemError('scope_missing', `The scope ${scope} is needed.`);
-  return grant;
+  return { sent, grant };
 }
 
 function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialect']): string {

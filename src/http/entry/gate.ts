@@ -18,20 +18,25 @@ export function checkTarget(message: IncomingMessage, head: Head, settings: Serv
     throw new ProblemError('headers_too_large', `There are more than ${limits.headerCount} headers.`);
   }
   checkHost(head.host, settings);
-  if (!targetPattern.test(message.url ?? '')) throw malformed('The target must be a path.');
+  if (!isTarget(message.url ?? '')) throw malformed('The target must be a path.');
 }
 
 /** Reads the parameters of the query, where nothing in the request is ambiguous; throws a problem otherwise. */
-export function readQuery(
-  message: IncomingMessage,
-  head: Head,
-  { parameters: maximum }: HttpLimits,
-): RawParameters {
+export function readQuery(message: IncomingMessage, head: Head, limits: HttpLimits): RawParameters {
   checkDuplicates(head);
   if (hasBody(message) && (message.method === 'GET' || message.method === 'HEAD')) {
     throw malformed(`A ${message.method} has no body here.`);
   }
-  const target = message.url ?? '';
+  return queryOf(message.url ?? '', limits);
+}
+
+/** Whether a target is a path of printable characters, with or without a query. */
+export function isTarget(target: string): boolean {
+  return targetPattern.test(target);
+}
+
+/** Reads the parameters of a target; throws a problem where they cannot be read. */
+export function queryOf(target: string, { parameters: maximum }: HttpLimits): RawParameters {
   const mark = target.indexOf('?');
   const query = mark === -1 ? '' : target.slice(mark + 1);
   return readPairs(query, { malformed: 'malformed_request', maximum });

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../../domain/principal.ts';
-import type { Grant } from '../../service/access/credential.ts';
+import type { Grant, SentCredential } from '../../service/access/credential.ts';
 import type { Head } from './request-headers.ts';
 import type { RawParameters } from '../wire/parameters.ts';
 
@@ -11,6 +11,8 @@ export type RequestState = {
   principal: Principal | null;
   /** What the principal was found by; null where anyone may call. */
   grant: Grant | null;
+  /** Null where none was sent. */
+  credential: SentCredential | null;
   /** Of the memory, before anything was read for the request. */
   moment: number;
   startedAt: number;

@@ -1,12 +1,15 @@
 import { adminTokenId, defaultAccountId, type Principal } from '../../domain/principal.ts';
 import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/scope.ts';
 import type { Token } from '../../domain/token.ts';
-import type { Digest, SameDigest } from '../ports.ts';
+import type { SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
 import type { TokenUses } from './token-use.ts';
 
 /** Which header a credential was sent in. */
 export type CredentialKind = 'api_key' | 'product_secret' | 'bearer';
+
+/** A credential as it was sent: its secret is known by its digest alone. */
+export type SentCredential = { readonly kind: CredentialKind; readonly digest: string };
 
 /** What a secret is accepted for; it may be remembered until a commit changes credentials. */
 export type Grant = {
@@ -20,15 +23,20 @@ export type Grant = {
 /** Finds the principal of a secret. */
 export interface Credentials {
   /** Null when the secret is not known. A token is accepted under every kind. */
-  find(kind: CredentialKind, secret: string): Awaitable<Grant | null>;
+  find(sent: SentCredential): Awaitable<Grant | null>;
   /** Whom a grant stands for now, and notes that a token was used; `expired` is a token's, null an old secret's. */
   use(grant: Grant): Principal | 'expired' | null;
+}
+
+/** Whom credentials stand for, as far as that need not be looked for. */
+export interface KnownGrants {
+  /** What `Credentials.find` would give; null: it has to be asked. */
+  grantOf(sent: SentCredential): Grant | null;
 }
 
 /** What a process knows credentials by. */
 export type CredentialParts = {
   reader: AuthorityReader;
-  digest: Digest;
   /** Epoch ms that have certainly been reached (`Clock.mark`): a clock that jumped ahead lets nothing expire. */
   believedNow: () => number;
   uses: TokenUses;
@@ -37,16 +45,16 @@ export type CredentialParts = {
 /** On the authority: its own accounts and products. */
 export function authorityCredentials(parts: CredentialParts): Credentials {
   const { accounts, products, oldCredentials } = parts.reader;
-  return credentials(parts, async (kind, hashed) => {
+  return credentials(parts, async ({ kind, digest }) => {
     if (kind === 'api_key') {
-      const account = await accounts.byKeyDigest(hashed);
+      const account = await accounts.byKeyDigest(digest);
       if (account !== null) return lasting(accountPrincipal(account.accountId));
-      const old = await oldCredentials.byDigest(kind, hashed);
+      const old = await oldCredentials.byDigest(kind, digest);
       return old === null ? null : { ...lasting(accountPrincipal(old.id)), endsAt: old.until };
     }
-    const current = await products.bySecretDigest(hashed);
+    const current = await products.bySecretDigest(digest);
     if (current !== null) return lasting(productPrincipal(current.accountId, current.productKey));
-    const old = await oldCredentials.byDigest(kind, hashed);
+    const old = await oldCredentials.byDigest(kind, digest);
     const product = old === null ? null : await products.get(old.id);
     if (old === null || product === null) return null;
     return { ...lasting(productPrincipal(product.accountId, product.productKey)), endsAt: old.until };
@@ -69,29 +77,28 @@ export function agentCredentials(
   { isSame, ...parts }: CredentialParts & { isSame: SameDigest },
   configured: () => UpstreamCredentials,
 ): Credentials {
-  return credentials(parts, (kind, hashed) => {
+  return credentials(parts, ({ kind, digest }) => {
     const { apiKeyDigest, products } = configured();
     if (kind === 'api_key') {
-      return apiKeyDigest !== null && isSame(hashed, apiKeyDigest)
+      return apiKeyDigest !== null && isSame(digest, apiKeyDigest)
         ? lasting(accountPrincipal(defaultAccountId))
         : null;
     }
-    const product = products.find(({ secretDigest }) => isSame(hashed, secretDigest));
+    const product = products.find(({ secretDigest }) => isSame(digest, secretDigest));
     return product === undefined ? null : lasting(productPrincipal(defaultAccountId, product.productKey));
   });
 }
 
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */
 function credentials(
-  { reader, digest, believedNow, uses }: CredentialParts,
-  find: (kind: Exclude<CredentialKind, 'bearer'>, hashed: string) => Awaitable<Grant | null>,
+  { reader, believedNow, uses }: CredentialParts,
+  find: (sent: { kind: Exclude<CredentialKind, 'bearer'>; digest: string }) => Awaitable<Grant | null>,
 ): Credentials {
   return {
-    async find(kind, secret) {
-      const hashed = digest(secret);
-      const token = await reader.tokens.byDigest(hashed);
+    async find({ kind, digest }) {
+      const token = await reader.tokens.byDigest(digest);
       if (token !== null) return { principal: tokenPrincipal(token), token, endsAt: token.expiresAt };
-      return kind === 'bearer' ? null : await find(kind, hashed);
+      return kind === 'bearer' ? null : await find({ kind, digest });
     },
     use({ principal, token, endsAt }) {
       const now = token === null && endsAt === null ? 0 : believedNow();

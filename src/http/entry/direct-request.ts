@@ -1,0 +1,210 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Principal } from '../../domain/principal.ts';
+import type { Problem } from '../../domain/problem.ts';
+import type { App, ServerSettings } from '../app.ts';
+import { problemOf, refusalHeaders } from '../problem-answer.ts';
+import { departure } from '../request.ts';
+import { logRequest } from '../request-log.ts';
+import type { Route } from '../route.ts';
+import { noParameters, type RawParameters } from '../wire/parameters.ts';
+import { readParameters } from './body.ts';
+import { isTarget, queryOf } from './gate.ts';
+import { jsonType, writeAnswer, type KnownRequest, type KnownRequests } from './known-request.ts';
+import type { RememberedAnswers } from './remembered-answer.ts';
+import { requestIdFrom } from './request-id.ts';
+
+/** In bytes: a change names a license key and little else. All of it fits into what the system reads at once. */
+const longestBody = 16 * 1024;
+/** What a request counts as whose caller left before the answer. */
+const callerLeft = 499;
+
+/** When a request began: for the metrics, and for the log. */
+type Times = { begunAt: number; startedAt: number };
+
+/** The parameters of a request: a verify has them in its target (`raw`: as they were sent), a change in its body. */
+type Sent = { raw: RawParameters; query: unknown; body: unknown };
+
+/** A request that has passed every check. */
+type Asked = Times & Sent & { known: KnownRequest; principal: Principal; target: string; id: string };
+
+type Written = { status: number; headers: readonly string[]; body: string; code: Problem['code'] | null };
+
+type Parts = {
+  routes: readonly Route[];
+  requests: KnownRequests;
+  remembered: RememberedAnswers;
+};
+
+/**
+ * Handles a request that is known: only what was sent beside its head is read, by the same rules as on its route
+ * (src/http/README.md, The short way).
+ */
+export class DirectRequests {
+  readonly #app: App;
+  readonly #settings: ServerSettings;
+  readonly #parts: Parts;
+  /** In bytes. */
+  readonly #longestBody: number;
+
+  constructor(app: App, settings: ServerSettings, parts: Parts) {
+    this.#app = app;
+    this.#settings = settings;
+    this.#parts = parts;
+    this.#longestBody = Math.min(settings.limits.bodyBytes, longestBody);
+  }
+
+  /** Answers the request, or leaves it as it came to `otherwise`. */
+  take(known: KnownRequest, request: IncomingMessage, response: ServerResponse, otherwise: () => void): void {
+    // Where a refusal cuts the connection off, the route does that.
+    if (this.#settings.unknown !== 'problem') {
+      otherwise();
+      return;
+    }
+    const times = { begunAt: this.#app.metrics.begin(), startedAt: this.#app.now() };
+    if (request.method !== 'GET') {
+      this.#takeChange(known, request, response, { times, otherwise });
+      return;
+    }
+    const asked = this.#check(known, request, times, null);
+    if (asked === null) otherwise();
+    else void this.#answer(asked, response);
+  }
+
+  /** Leaves one to `otherwise` also whose body comes in pieces, or breaks off. */
+  #takeChange(
+    known: KnownRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    { times, otherwise }: { times: Times; otherwise: () => void },
+  ): void {
+    const length = Number(request.rawHeaders[known.lengthAt]);
+    const isShort = length > 0 && length <= this.#longestBody;
+    if (!isShort) {
+      otherwise();
+      return;
+    }
+    const look = (): void => {
+      request.off('readable', look).off('error', look);
+      if (request.destroyed) {
+        this.#miss(known, request, times);
+        return;
+      }
+      // What is read in part would not be read to its end by a route that refuses it.
+      const isWhole = request.readableLength === length;
+      const asked = isWhole ? this.#takeBody(known, request, times) : null;
+      if (asked === null) otherwise();
+      else void this.#answer(asked, response);
+    };
+    request.on('readable', look).on('error', look);
+  }
+
+  /** Null: something is wrong, which the route finds as well; the body is where it was. */
+  #takeBody(known: KnownRequest, request: IncomingMessage, times: Times): Asked | null {
+    const body = request.read() as Buffer | null;
+    if (body === null) return null;
+    const asked = this.#check(known, request, times, body);
+    if (asked === null) request.unshift(body);
+    return asked;
+  }
+
+  /** `body`: null of a verify. */
+  #check(
+    known: KnownRequest,
+    { rawHeaders, url: target = '' }: IncomingMessage,
+    times: Times,
+    body: Buffer | null,
+  ): Asked | null {
+    const principal = this.#parts.requests.callerOf(known);
+    if (principal === null) return null;
+    const sent = body === null ? this.#readTarget(known, target) : this.#readBody(known, body);
+    // The last of the checks, since it counts: whoever is refused here is refused anew by the route.
+    if (sent === null || this.#app.rates.requests.take(principal.credential) > 0) return null;
+    return { ...times, ...sent, known, principal, target, id: requestIdFrom(rawHeaders[known.requestIdAt]) };
+  }
+
+  #readTarget({ route }: KnownRequest, target: string): Sent | null {
+    if (!target.startsWith(`${route.path}?`) || !isTarget(target)) return null;
+    try {
+      const raw = queryOf(target, this.#settings.limits);
+      const query = route.query?.read(raw);
+      return query?.ok === true ? { raw, query: query.values, body: null } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #readBody({ route, contentType }: KnownRequest, sent: Buffer): Sent | null {
+    const { parameters } = this.#settings.limits;
+    try {
+      const body = route.body?.read(readParameters(contentType, sent, parameters));
+      return body?.ok === true ? { raw: noParameters, query: null, body: body.values } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async #answer(asked: Asked, response: ServerResponse): Promise<void> {
+    const { known, id, begunAt } = asked;
+    const written = await this.#carryOut(asked, response);
+    const { status, body } = written;
+    const headers = [...written.headers];
+    headers[known.idAt] = id;
+    this.#log(asked, written);
+    response.writeHead(status, headers);
+    response.end(body);
+    this.#app.metrics.countAnswer(known.route.path, response.destroyed ? callerLeft : status, begunAt);
+  }
+
+  /** The connection was lost before the body came: there is nobody to answer, and nothing that a route could read. */
+  #miss(known: KnownRequest, { rawHeaders, errored }: IncomingMessage, times: Times): void {
+    const id = requestIdFrom(rawHeaders[known.requestIdAt]);
+    const problem = problemOf(this.#app, errored, { id, hasLeft: true });
+    this.#log({ known, id, ...times }, refused(known, problem, id));
+    this.#app.metrics.countAnswer(known.route.path, callerLeft, times.begunAt);
+  }
+
+  #log({ known, id, startedAt }: Pick<Asked, 'known' | 'id' | 'startedAt'>, { status, code }: Written): void {
+    const { method, path: route } = known.route;
+    const durationMs = this.#app.now() - startedAt;
+    logRequest(this.#app.log, { method, route, status, code, requestId: id, durationMs });
+  }
+
+  /** Does what is asked; never rejects. */
+  async #carryOut(asked: Asked, response: ServerResponse): Promise<Written> {
+    const app = this.#app;
+    const { routes, remembered } = this.#parts;
+    const { known, principal, target, raw, query, body, id } = asked;
+    const { route, waitMs } = known;
+    const moment = app.memory?.moment ?? 0;
+    try {
+      const result = await route.handle({
+        app,
+        routes,
+        principal,
+        path: {},
+        query,
+        body,
+        sentTo: { path: route.path, query: raw },
+        writeOptions: { actor: principal.credential, requestId: id, idempotency: null },
+        waitMs,
+        signal: departure(response),
+      });
+      if (!result.ok) return refused(known, result.problem, id);
+      const { status, repeat } = result.value;
+      const answer =
+        repeat === undefined
+          ? writeAnswer(known, { ...result.value, type: jsonType })
+          : remembered.keep(known, target, { ...result.value, repeat }, moment);
+      return { status, headers: answer.headers, body: answer.body, code: null };
+    } catch (error) {
+      return refused(known, problemOf(app, error, { id, hasLeft: response.destroyed }), id);
+    }
+  }
+}
+
+function refused(known: KnownRequest, problem: Problem, id: string): Written {
+  const { refusal } = known;
+  const { status, body } = refusal.present(problem, id);
+  const answer = { headers: refusalHeaders(problem), type: refusal.mediaType, body };
+  return { status, ...writeAnswer(known, answer), code: problem.code };
+}

@@ -1,0 +1,175 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyReply } from 'fastify';
+import { idempotencyKeyHeader, requestIdHeader } from '../../domain/header-names.ts';
+import { isSamePrincipal, type Principal } from '../../domain/principal.ts';
+import type { Grant, SentCredential } from '../../service/access/credential.ts';
+import type { App, Readiness, ServerSettings } from '../app.ts';
+import type { RefusalForm } from '../dialects/dialect.ts';
+import { refusalFormFor } from '../problem-answer.ts';
+import type { Route } from '../route.ts';
+import { readWait } from './prefer.ts';
+import { stateOf } from './request-state.ts';
+
+export const jsonType = 'application/json; charset=utf-8';
+const contentLength = 'content-length';
+
+/** The header of a caller's own id of a request, as names are compared. */
+export const requestId: string = requestIdHeader.toLowerCase();
+
+/** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
+const variable: readonly string[] = [requestId, 'traceparent', 'tracestate'];
+
+/** A change with one of these is not like the next, or its body is not read as it comes. */
+const unlike = [idempotencyKeyHeader.toLowerCase(), 'transfer-encoding', 'content-encoding', 'expect'];
+
+/** In these, a request is refused by its route, or its answer ends the connection. */
+const unrepeated: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving', 'draining']);
+
+/** A request that was answered on a connection, and what of its head decides how the next with the same is answered. */
+export type KnownRequest = {
+  readonly rawHeaders: readonly string[];
+  /** Where in `rawHeaders` the values are that may be others. */
+  readonly variableAt: readonly number[];
+  /** Where the caller's own id of the request is; -1: it sends none. */
+  readonly requestIdAt: number;
+  /** Where the length of the body is; -1: there is none. */
+  readonly lengthAt: number;
+  readonly route: Route;
+  /** Null: its socket tells whom it comes from. */
+  readonly credential: SentCredential | null;
+  /** As it was found last. */
+  grant: Grant;
+  /** Whose license keys are asked for, and the page that asks: all that what is said of one takes from the head. */
+  readonly asker: string;
+  readonly contentType: string;
+  readonly waitMs: number;
+  readonly refusal: RefusalForm;
+  /** The headers that all its answers have, as names and values in turn, and where the id of the request is in them. */
+  readonly headers: readonly string[];
+  readonly idAt: number;
+};
+
+/**
+ * The last verify and the last change of a license that were answered on each connection: in another with the same
+ * head the gate and the hooks would find nothing else (src/http/README.md, The short way).
+ */
+export class KnownRequests {
+  readonly #app: App;
+  readonly #mayDiffer: { readonly read: ReadonlySet<string>; readonly change: ReadonlySet<string> };
+  // They go with the connection, and so do the secrets in them.
+  readonly #reads = new WeakMap<Socket, KnownRequest>();
+  readonly #changes = new WeakMap<Socket, KnownRequest>();
+
+  constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
+    this.#app = app;
+    // None of them carries a credential.
+    const read = new Set(variable).difference(new Set([...apiKey, ...productSecret]));
+    this.#mayDiffer = { read, change: new Set([...read, contentLength]) };
+  }
+
+  /** The one before on its connection that has the same head; null: there is none. */
+  find(request: IncomingMessage): KnownRequest | null {
+    const known = (request.method === 'GET' ? this.#reads : this.#changes).get(request.socket);
+    return known !== undefined && hasHead(known, request) ? known : null;
+  }
+
+  /** Whom another such request comes from, where that is known and it need not be refused; null: ask its route. */
+  callerOf(request: KnownRequest): Principal | null {
+    const { credentials, known } = this.#app;
+    if (known === null || unrepeated.has(this.#app.readiness().state)) return null;
+    const grant = request.credential === null ? request.grant : known.grantOf(request.credential);
+    if (grant === null) return null;
+    if (grant !== request.grant) {
+      if (!isSamePrincipal(grant.principal, request.grant.principal)) return null;
+      request.grant = grant;
+    }
+    const principal = credentials.use(grant);
+    return principal === 'expired' ? null : principal;
+  }
+
+  /** Remembers a request that was answered; `reply` has the headers that all its answers have. Null: it is like no other. */
+  keep(route: Route, reply: FastifyReply): KnownRequest | null {
+    const { raw } = reply.request;
+    const { grant } = stateOf(reply.request);
+    if (this.#app.known === null || grant === null || !isRepeatable(route, raw)) return null;
+    const before = this.find(raw);
+    if (before?.route === route && isSamePrincipal(before.grant.principal, grant.principal)) return before;
+    const known = this.#knownOf(route, reply, grant);
+    (raw.method === 'GET' ? this.#reads : this.#changes).set(raw.socket, known);
+    return known;
+  }
+
+  #knownOf(route: Route, reply: FastifyReply, grant: Grant): KnownRequest {
+    const { rawHeaders, method } = reply.request.raw;
+    const { credential, head } = stateOf(reply.request);
+    const { accountId, productKey } = grant.principal.reach;
+    const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
+    const mayDiffer = this.#mayDiffer[method === 'GET' ? 'read' : 'change'];
+    const variableNames = [...names.keys()].filter((index) => mayDiffer.has(names[index] ?? ''));
+    const valueOf = (name: string): number => (names.includes(name) ? names.indexOf(name) + 1 : -1);
+    const headers = writtenOut(reply.getHeaders());
+    return {
+      rawHeaders,
+      variableAt: variableNames.map((index) => index + 1),
+      requestIdAt: valueOf(requestId),
+      lengthAt: valueOf(contentLength),
+      route,
+      credential,
+      grant,
+      asker: JSON.stringify([route.path, accountId, productKey, head.origin]),
+      contentType: head.contentType[0] ?? '',
+      waitMs: readWait(head.prefer),
+      refusal: refusalFormFor(this.#app, reply.request),
+      headers,
+      idAt: headers.indexOf(requestId) + 1,
+    };
+  }
+}
+
+/** Whether another request with the same head, and a change with the same target, is the same request. */
+function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: IncomingMessage): boolean {
+  if (route.isVerdict !== true || method !== route.method || httpVersion !== '1.1') return false;
+  if (timesSent(rawHeaders, requestId) > 1) return false;
+  if (method === 'GET') return true;
+  return (
+    route.body !== undefined &&
+    route.query === undefined &&
+    url === route.path &&
+    timesSent(rawHeaders, contentLength) === 1 &&
+    unlike.every((name) => timesSent(rawHeaders, name) === 0)
+  );
+}
+
+/** Whether a request has the known head, but for what may differ; the target of a verify is not looked at. */
+function hasHead(
+  { route, rawHeaders: known, variableAt }: KnownRequest,
+  { url, method, httpVersion, rawHeaders: sent }: IncomingMessage,
+): boolean {
+  if (method !== route.method || httpVersion !== '1.1' || sent.length !== known.length) return false;
+  if (method !== 'GET' && url !== route.path) return false;
+  for (let index = 0; index < sent.length; index += 1) {
+    if (sent[index] !== known[index] && !variableAt.includes(index)) return false;
+  }
+  return true;
+}
+
+/** How often a header was sent; the name in lower case. */
+function timesSent(rawHeaders: readonly string[], name: string): number {
+  return rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === name).length;
+}
+
+/** Writes an answer out: the headers that all answers of its request have, then its own. */
+export function writeAnswer(
+  { headers: common }: KnownRequest,
+  { headers, type, body }: { headers: Readonly<Record<string, string>>; type: string; body: unknown },
+): { headers: string[]; body: string } {
+  const text = JSON.stringify(body);
+  const content = ['content-type', type, contentLength, String(Buffer.byteLength(text))];
+  return { headers: [...common, ...writtenOut(headers), ...content], body: text };
+}
+
+/** The headers of a reply as names and values in turn. */
+function writtenOut(headers: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), String(value)]);
+}

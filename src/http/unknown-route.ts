@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pathOf } from './path.ts';
+import { ProblemError } from './problem-error.ts';
+import type { Route } from './route.ts';
+
+/** What a request is refused with whose path, or method, no route has. */
+export function unknownRoute(
+  routes: readonly Route[],
+  { method, url }: FastifyRequest,
+  reply: FastifyReply,
+): ProblemError {
+  const path = pathOf(url);
+  const written = routes.filter((route) => route.path === path);
+  const found = written.length > 0 ? written : routes.filter((route) => matches(route.path, path));
+  const allowed = found.map((route) => route.method);
+  if (allowed.length === 0) return new ProblemError('route_not_found', 'There is nothing at this path.');
+  reply.header('Allow', allowed.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : [each])).join(', '));
+  return new ProblemError('method_not_allowed', `${method} is not allowed here.`);
+}
+
+/** Whether a path that one route names was taken for the parameter of another, which alone has the method. */
+export function isShadowed(routes: readonly Route[], { routeOptions, url }: FastifyRequest): boolean {
+  if (routeOptions.url?.includes(':') !== true) return false;
+  const path = pathOf(url);
+  return routes.some((route) => route.path === path);
+}
+
+function matches(pattern: string, path: string): boolean {
+  const parts = path.split('/');
+  const expected = pattern.split('/');
+  return (
+    parts.length === expected.length &&
+    expected.every((part, index) => part.startsWith(':') || part === parts[index])
+  );
+}
