@@ -15,7 +15,7 @@ const onEitherEngine = [
   'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
   'test/http/{answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
   'test/http/{coupon-change,departure,export,history,import,instance,openapi-examples,purchase}.test.ts',
-  'test/http/{request-id,roll,sell}.test.ts',
+  'test/http/{repeated-change,repeated-request,repeated-verify,request-id,roll,sell}.test.ts',
   'test/cli/{every-command,seller}.test.ts',
 ];
 

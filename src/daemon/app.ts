@@ -41,7 +41,7 @@ export function appOf(parts: AppParts): App {
     checkout,
     memory,
     known,
-    credentials: memory?.remembering(credentials) ?? credentials,
+    credentials: known?.remembering(credentials) ?? credentials,
     rates: new Rates(
       () => current.configuration.limits,
       () => clock.steady(),

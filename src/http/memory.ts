@@ -55,7 +55,6 @@ export class Memory implements KnownGrants {
     return this.#grants.get(nameOf(sent)) ?? null;
   }
 
-  /** The same credentials, found once. */
   remembering(credentials: Credentials): Credentials {
     const findNow = async (sent: SentCredential): Promise<Grant | null> => {
       const moment = this.#moment;

@@ -27,7 +27,7 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
   const { status, body } = refusal.present(problem, request.id);
   logAnswer(app, request, { status, code: problem.code });
   reply.code(status).headers(refusalHeaders(problem));
-  const hangUp = asksForProblem(request) ? undefined : hangUpOf(request);
+  const hangUp = hangUpFor(request);
   if (status >= 500 && hangUp !== undefined) {
     reply.hijack();
     hangUp(reply.raw);
@@ -61,9 +61,11 @@ function asksForProblem({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes(specification.refusal.mediaType) === true;
 }
 
-/** An agent, which names itself, understands the problem: also that it has reached itself. */
-function hangUpOf({ routeOptions, headers }: FastifyRequest): FastifyContextConfig['hangUp'] {
-  return headers[instanceHeader.toLowerCase()] === undefined ? routeOptions.config.hangUp : undefined;
+/** What to do instead of a refusal that says nothing of a license key; undefined: it is sent. */
+export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp'] {
+  // An agent, which names itself, understands the problem: also that it has reached itself.
+  const isUnderstood = asksForProblem(request) || request.headers[instanceHeader.toLowerCase()] !== undefined;
+  return isUnderstood ? undefined : request.routeOptions.config.hangUp;
 }
 
 /** Answers with the problem that an error stands for. */

@@ -37,7 +37,7 @@ export function buildServer(app: App, settings: ServerSettings): FastifyInstance
   const answers = new AnswersOfTurn(connections);
   const requests = new KnownRequests(app, names);
   const remembered = new RememberedAnswers(app, requests, answers);
-  const direct = new DirectRequests(app, settings, { routes, requests, remembered });
+  const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered });
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
@@ -121,8 +121,8 @@ function follow(
     answers.sendAll();
     const isAlone = connections.begin(request.socket, response);
     const route = (): void => server.routing(request, response);
-    // One that was sent without waiting for the one before must not overtake it.
-    if (known !== null && isAlone) direct.take(known, request, response, route);
+    // A change that was sent without waiting for the one before must not overtake it.
+    if (known !== null && (isAlone || request.method === 'GET')) direct.take(known, request, response, route);
     else route();
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).

@@ -1,13 +1,24 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { dialectNames } from '../../src/domain/dialect.ts';
+import { CopyMemory } from '../../src/daemon/role/copy.ts';
+import { KeptClock } from '../../src/daemon/system/clock.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Memory } from '../../src/http/memory.ts';
+import { postgresOfProject } from '../support/app-store.ts';
 import { setDialectStage, secret as stageSecret, otherSecret } from '../support/dialect-stage.ts';
 import { adminToken, apiKey, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import { KeptConnection, withoutInstant } from '../support/kept-connection.ts';
 import { httpClient, type Listener } from '../support/raw-http.ts';
+
+/** What an authority may remember; a copy on PostgreSQL never answers. */
+const remembering =
+  postgresOfProject === null ? (['answers', 'credentials'] as const) : (['credentials'] as const);
+
+const kinds = dialectNames.flatMap((dialect) => remembering.map((remembers) => ({ dialect, remembers })));
+
+const machineClock = (): KeptClock => new KeptClock(null);
 
 type Request = { line: string; headers: readonly string[]; body?: string };
 
@@ -167,13 +178,19 @@ async function compare(listener: Listener, requests: readonly Request[]): Promis
   }
 }
 
-/** An authority with memory that listens, and how often it answered from it. */
-async function serve(dialect: (typeof dialectNames)[number]): Promise<Served & { repeated: () => number }> {
+/** An authority that listens and remembers, and how often it answered past its routes. */
+async function serve(
+  dialect: (typeof dialectNames)[number],
+  remembers: (typeof remembering)[number] = remembering[0],
+): Promise<Served & { repeated: () => number }> {
   let count = 0;
-  const memory = new Memory();
   const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
   const served = await serveApp(
-    { memory, metrics, dialect: dialects[dialect] },
+    {
+      ...(remembers === 'answers' ? { memory: new Memory() } : { known: new CopyMemory(machineClock()) }),
+      metrics,
+      dialect: dialects[dialect],
+    },
     { allowedOrigins: ['https://page.example'], limits },
   );
   await using http = httpClient(served.listeners.tcp);
@@ -200,23 +217,29 @@ const carriers = (token: string, account: string): string[] => [
   `service-api-key: ${account}`,
 ];
 
-test.for(dialectNames)('an answer from memory is the answer itself, in the dialect %s', async (dialect) => {
-  await using served = await serve(dialect);
-  const { tcp, socket } = served.listeners;
-  await fc.assert(
-    fc.asyncProperty(requestsWith(carriers(adminToken, apiKey)), async (requests) => {
-      await compare(tcp, requests);
-      await compare(socket, requests);
-    }),
-    { numRuns: 40 },
-  );
-  expect(served.repeated()).toBeGreaterThan(40);
-});
+test.for(kinds)(
+  'a verify like the one before it is answered as any other: $dialect, $remembers',
+  async (kind) => {
+    await using served = await serve(kind.dialect, kind.remembers);
+    const { tcp, socket } = served.listeners;
+    await fc.assert(
+      fc.asyncProperty(requestsWith(carriers(adminToken, apiKey)), async (requests) => {
+        await compare(tcp, requests);
+        await compare(socket, requests);
+      }),
+      { numRuns: 40 },
+    );
+    expect(served.repeated()).toBeGreaterThan(40);
+  },
+);
+
+const roles = ['authority', 'agent'] as const;
+const daemons = dialectNames.flatMap((dialect) => roles.map((role) => ({ dialect, role })));
 
 // oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
-test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) => {
+test.for(daemons)('so it is by an $role that speaks $dialect', async ({ dialect, role }) => {
   const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
-  await using stage = await setDialectStage('agent', 'tcp', { dialect }, { limits: rates });
+  await using stage = await setDialectStage(role, 'tcp', { dialect }, { limits: rates });
   const { token, apiKey: account } = stage.credentials;
   const { tcp, socket } = stage.addresses;
   await fc.assert(
@@ -228,10 +251,10 @@ test.for(dialectNames)('so it is on an agent that speaks %s', async (dialect) =>
   );
 });
 
-test.for(dialectNames)(
-  'a change like the one before it is answered as any other, in the dialect %s',
-  async (dialect) => {
-    await using served = await serve(dialect);
+test.for(kinds)(
+  'a change like the one before it is answered as any other: $dialect, $remembers',
+  async ({ dialect, remembers }) => {
+    await using served = await serve(dialect, remembers);
     const { tcp, socket } = served.listeners;
     await fc.assert(
       fc.asyncProperty(changesWith(carriers(adminToken, apiKey)), async (requests) => {
@@ -245,9 +268,9 @@ test.for(dialectNames)(
 );
 
 // oxlint-disable-next-line vitest/expect-expect -- `compare` expects.
-test.for(dialectNames)('so is a change on an agent that speaks %s', async (dialect) => {
+test.for(daemons)('so is a change by an $role that speaks $dialect', async ({ dialect, role }) => {
   const rates = { rate: 0, failed_rate: 1_000_000, misses: 1_000_000 };
-  await using stage = await setDialectStage('agent', 'tcp', { dialect }, { limits: rates });
+  await using stage = await setDialectStage(role, 'tcp', { dialect }, { limits: rates });
   const { token, apiKey: account } = stage.credentials;
   const { tcp, socket } = stage.addresses;
   await fc.assert(
@@ -277,9 +300,10 @@ test('what a caller was answered about its change is known to the next verify, b
 test('what a caller adds to its question fills no memory', async () => {
   await using served = await serve('specification');
   await using kept = new KeptConnection(served.listeners.tcp);
+  const verify = vi.spyOn(served.app.licensing, 'verify');
   const long = verifyKey(`&more=${'x'.repeat(1_000)}`);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(long)).toContain('200 OK');
-  expect(served.repeated()).toBe(0);
+  expect(verify).toHaveBeenCalledTimes(3);
 });
 
 test('answers that leave together come whole and in order, before their connection is closed', async () => {

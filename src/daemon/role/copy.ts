@@ -22,7 +22,7 @@ export class CopyMemory implements KnownGrants {
     this.#products.forget();
   }
 
-  credentials(credentials: Credentials): Credentials {
+  remembering(credentials: Credentials): Credentials {
     return {
       find: (sent) => this.#grants.read(nameOf(sent), () => credentials.find(sent)),
       use: (grant) => credentials.use(grant),
@@ -54,7 +54,6 @@ export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: C
   return {
     ...role,
     licensing: authorityLicensing(recent, writer),
-    credentials: memory.credentials(role.credentials),
     productName: async (productKey) => (await recent.products.get(productKey))?.name ?? null,
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../../domain/principal.ts';
 import type { Problem } from '../../domain/problem.ts';
-import type { App, ServerSettings } from '../app.ts';
+import type { App, HttpLimits } from '../app.ts';
 import { problemOf, refusalHeaders } from '../problem-answer.ts';
 import { departure } from '../request.ts';
 import { logRequest } from '../request-log.ts';
@@ -15,8 +15,8 @@ import { requestIdFrom } from './request-id.ts';
 
 /** In bytes: a change names a license key and little else. All of it fits into what the system reads at once. */
 const longestBody = 16 * 1024;
-/** What a request counts as whose caller left before the answer. */
-const callerLeft = 499;
+/** What a request counts as whose caller left before the answer, or got none. */
+const unanswered = 499;
 
 /** When a request began: for the metrics, and for the log. */
 type Times = { begunAt: number; startedAt: number };
@@ -41,25 +41,20 @@ type Parts = {
  */
 export class DirectRequests {
   readonly #app: App;
-  readonly #settings: ServerSettings;
+  readonly #limits: HttpLimits;
   readonly #parts: Parts;
   /** In bytes. */
   readonly #longestBody: number;
 
-  constructor(app: App, settings: ServerSettings, parts: Parts) {
+  constructor(app: App, limits: HttpLimits, parts: Parts) {
     this.#app = app;
-    this.#settings = settings;
+    this.#limits = limits;
     this.#parts = parts;
-    this.#longestBody = Math.min(settings.limits.bodyBytes, longestBody);
+    this.#longestBody = Math.min(limits.bodyBytes, longestBody);
   }
 
   /** Answers the request, or leaves it as it came to `otherwise`. */
   take(known: KnownRequest, request: IncomingMessage, response: ServerResponse, otherwise: () => void): void {
-    // Where a refusal cuts the connection off, the route does that.
-    if (this.#settings.unknown !== 'problem') {
-      otherwise();
-      return;
-    }
     const times = { begunAt: this.#app.metrics.begin(), startedAt: this.#app.now() };
     if (request.method !== 'GET') {
       this.#takeChange(known, request, response, { times, otherwise });
@@ -125,7 +120,7 @@ export class DirectRequests {
   #readTarget({ route }: KnownRequest, target: string): Sent | null {
     if (!target.startsWith(`${route.path}?`) || !isTarget(target)) return null;
     try {
-      const raw = queryOf(target, this.#settings.limits);
+      const raw = queryOf(target, this.#limits);
       const query = route.query?.read(raw);
       return query?.ok === true ? { raw, query: query.values, body: null } : null;
     } catch {
@@ -134,7 +129,7 @@ export class DirectRequests {
   }
 
   #readBody({ route, contentType }: KnownRequest, sent: Buffer): Sent | null {
-    const { parameters } = this.#settings.limits;
+    const { parameters } = this.#limits;
     try {
       const body = route.body?.read(readParameters(contentType, sent, parameters));
       return body?.ok === true ? { raw: noParameters, query: null, body: body.values } : null;
@@ -147,12 +142,18 @@ export class DirectRequests {
     const { known, id, begunAt } = asked;
     const written = await this.#carryOut(asked, response);
     const { status, body } = written;
-    const headers = [...written.headers];
-    headers[known.idAt] = id;
     this.#log(asked, written);
-    response.writeHead(status, headers);
-    response.end(body);
-    this.#app.metrics.countAnswer(known.route.path, response.destroyed ? callerLeft : status, begunAt);
+    const hangUp = status >= 500 ? known.hangUp : undefined;
+    if (hangUp === undefined) {
+      const headers = [...written.headers];
+      headers[known.idAt] = id;
+      response.writeHead(status, headers);
+      response.end(body);
+    } else {
+      hangUp(response);
+    }
+    const isUnanswered = hangUp !== undefined || response.destroyed;
+    this.#app.metrics.countAnswer(known.route.path, isUnanswered ? unanswered : status, begunAt);
   }
 
   /** The connection was lost before the body came: there is nobody to answer, and nothing that a route could read. */
@@ -160,7 +161,7 @@ export class DirectRequests {
     const id = requestIdFrom(rawHeaders[known.requestIdAt]);
     const problem = problemOf(this.#app, errored, { id, hasLeft: true });
     this.#log({ known, id, ...times }, refused(known, problem, id));
-    this.#app.metrics.countAnswer(known.route.path, callerLeft, times.begunAt);
+    this.#app.metrics.countAnswer(known.route.path, unanswered, times.begunAt);
   }
 
   #log({ known, id, startedAt }: Pick<Asked, 'known' | 'id' | 'startedAt'>, { status, code }: Written): void {

@@ -6,7 +6,7 @@ import { isSamePrincipal, type Principal } from '../../domain/principal.ts';
 import type { Grant, SentCredential } from '../../service/access/credential.ts';
 import type { App, Readiness, ServerSettings } from '../app.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
-import { refusalFormFor } from '../problem-answer.ts';
+import { hangUpFor, refusalFormFor } from '../problem-answer.ts';
 import type { Route } from '../route.ts';
 import { readWait } from './prefer.ts';
 import { stateOf } from './request-state.ts';
@@ -45,6 +45,8 @@ export type KnownRequest = {
   readonly contentType: string;
   readonly waitMs: number;
   readonly refusal: RefusalForm;
+  /** What is done instead where nothing can be said of a license key. */
+  readonly hangUp: ReturnType<typeof hangUpFor>;
   /** The headers that all its answers have, as names and values in turn, and where the id of the request is in them. */
   readonly headers: readonly string[];
   readonly idAt: number;
@@ -121,6 +123,7 @@ export class KnownRequests {
       contentType: head.contentType[0] ?? '',
       waitMs: readWait(head.prefer),
       refusal: refusalFormFor(this.#app, reply.request),
+      hangUp: hangUpFor(reply.request),
       headers,
       idAt: headers.indexOf(requestId) + 1,
     };

@@ -32,6 +32,8 @@ export interface Credentials {
 export interface KnownGrants {
   /** What `Credentials.find` would give; null: it has to be asked. */
   grantOf(sent: SentCredential): Grant | null;
+  /** The same credentials, found once. */
+  remembering(credentials: Credentials): Credentials;
 }
 
 /** What a process knows credentials by. */
