@@ -2,7 +2,6 @@ import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { dialectNames } from '../../src/domain/dialect.ts';
 import { CopyMemory } from '../../src/daemon/role/copy.ts';
-import { KeptClock } from '../../src/daemon/system/clock.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { postgresOfProject } from '../support/app-store.ts';
@@ -18,7 +17,8 @@ const remembering =
 
 const kinds = dialectNames.flatMap((dialect) => remembering.map((remembers) => ({ dialect, remembers })));
 
-const machineClock = (): KeptClock => new KeptClock(null);
+/** Nothing grows old by it. */
+const standingClock = { now: () => 0, steady: () => 0 };
 
 type Request = { line: string; headers: readonly string[]; body?: string };
 
@@ -146,17 +146,24 @@ function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
       headers: ['Host: localhost', carried, type, ...rest, `Content-Length: ${text.length}`],
       body: text,
     }));
+  const usual = fc.constant({
+    line: 'PUT /api/v2/license/disable HTTP/1.1',
+    headers: ['Host: localhost', secrets[0] ?? '', form, 'Content-Length: 17'],
+    body: 'license_key=KEY-1',
+  });
   // The head of one with the bodies of others: what was refused is so too after what was not.
-  return fc.tuple(one, fc.array(body, { minLength: 4, maxLength: 10 })).map(([first, bodies]) =>
-    bodies.flatMap(({ text }) => {
-      const next = {
-        ...first,
-        headers: first.headers.toSpliced(-1, 1, `Content-Length: ${text.length}`),
-        body: text,
-      };
-      return [first, next, next];
-    }),
-  );
+  return fc
+    .tuple(fc.oneof(one, usual), fc.array(body, { minLength: 4, maxLength: 10 }))
+    .map(([first, bodies]) =>
+      bodies.flatMap(({ text }) => {
+        const next = {
+          ...first,
+          headers: first.headers.toSpliced(-1, 1, `Content-Length: ${text.length}`),
+          body: text,
+        };
+        return [first, next, next];
+      }),
+    );
 }
 
 const bytesOf = ({ line, headers, body = '' }: Request): string => [line, ...headers, '', body].join('\r\n');
@@ -187,7 +194,7 @@ async function serve(
   const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
   const served = await serveApp(
     {
-      ...(remembers === 'answers' ? { memory: new Memory() } : { known: new CopyMemory(machineClock()) }),
+      ...(remembers === 'answers' ? { memory: new Memory() } : { known: new CopyMemory(standingClock) }),
       metrics,
       dialect: dialects[dialect],
     },
@@ -229,7 +236,7 @@ test.for(kinds)(
       }),
       { numRuns: 40 },
     );
-    expect(served.repeated()).toBeGreaterThan(40);
+    expect(served.repeated()).toBeGreaterThan(20);
   },
 );
 
@@ -263,7 +270,7 @@ test.for(kinds)(
       }),
       { numRuns: 40 },
     );
-    expect(served.repeated()).toBeGreaterThan(40);
+    expect(served.repeated()).toBeGreaterThan(20);
   },
 );
 
