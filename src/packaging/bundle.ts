@@ -21,7 +21,7 @@ export async function bundle(input: string | Record<string, string>, output: Out
     input,
     cwd: root,
     platform: 'node',
-    plugins: [builtinsOnUse, asciiOnly],
+    plugins: [usedParts, unusedModules, builtinsOnUse, asciiOnly],
     // A warning would be of something that is missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
@@ -29,6 +29,52 @@ export async function bundle(input: string | Record<string, string>, output: Out
     output: { format: 'esm', comments: false, ...output },
   });
 }
+
+/** The parts that are used of packages whose entry point loads far more: what each exports, and the file of it. */
+const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'prom-client': {
+    Counter: 'prom-client/lib/counter.js',
+    Gauge: 'prom-client/lib/gauge.js',
+    Histogram: 'prom-client/lib/histogram.js',
+    Registry: 'prom-client/lib/registry.js',
+  },
+  undici: {
+    EnvHttpProxyAgent: 'undici/lib/dispatcher/env-http-proxy-agent.js',
+    Pool: 'undici/lib/dispatcher/pool.js',
+    buildConnector: 'undici/lib/core/connect.js',
+  },
+};
+
+/** Takes the place of the entry points in `parts`; a name that is used and not in the list fails the build. */
+const usedParts: Plugin = {
+  name: 'used-parts',
+  resolveId: {
+    filter: { id: new RegExp(`^(?:${Object.keys(parts).join('|')})$`) },
+    handler: (id) => `\0parts:${id}`,
+  },
+  load: {
+    filter: { id: /^\0parts:/ },
+    handler: (id) =>
+      Object.entries(parts[id.slice('\0parts:'.length)] ?? {})
+        .map(([name, file]) => `export { default as ${name} } from '${file}';`)
+        .join('\n'),
+  },
+};
+
+/**
+ * What fastify asks for and nothing here makes it use: schemas (`http/server.ts` refuses them), requests without a
+ * network, HTTP/2, and which version of fastify a plugin wants.
+ */
+const unusedModules: Plugin = {
+  name: 'unused-modules',
+  resolveId: {
+    filter: {
+      id: /^(?:@fastify\/ajv-compiler|@fastify\/fast-json-stringify-compiler|light-my-request|node:http2|semver)$/,
+    },
+    handler: (id, importer) => (importer?.includes('/fastify/') === true ? `\0unused:${id}` : null),
+  },
+  load: { filter: { id: /^\0unused:/ }, handler: () => 'module.exports = {};' },
+};
 
 /**
  * An import statement reads every export of a module of Node, and so loads what lies behind each: behind `node:http`
