@@ -7,9 +7,10 @@ import { schema2 } from './schema-2.ts';
 import { schema3 } from './schema-3.ts';
 import { schema4 } from './schema-4.ts';
 import { schema5 } from './schema-5.ts';
+import { schema6 } from './schema-6.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
-export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5];
+export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5, schema6];
 
 /** Takes the steps that a database still lacks, all in one transaction. */
 export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {

@@ -6,10 +6,10 @@ import { prepareCount, prepareQuery } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 /** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */
-const unfinished = "state IN ('pending', 'in_flight', 'uncertain')";
+export const isUnfinished: string = "(state = 'pending' OR state = 'in_flight' OR state = 'uncertain')";
 
 /** The unfinished operations of a lane: subject, lane. */
-export const inLane: string = `${select} WHERE subject = ? AND lane = ? AND ${unfinished}`;
+export const inLane: string = `${select} WHERE subject = ? AND lane = ? AND ${isUnfinished}`;
 
 const nothing: Backlog = { usages: 0, decreases: 0, disables: 0, unfinished: 0 };
 
@@ -18,7 +18,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
   const head = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq LIMIT 1`, operationFrom);
   const isBusy = prepareCount(
     database,
-    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND lane = ? AND ${unfinished} AND held = 0) AS count`,
+    `SELECT EXISTS (SELECT 1 FROM outbox WHERE subject = ? AND lane = ? AND ${isUnfinished} AND held = 0) AS count`,
   );
   const tail = prepareQuery(database, `${inLane} ORDER BY seq DESC LIMIT 1`, operationFrom);
   const uncertain = prepareQuery(
@@ -39,7 +39,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
   );
   const shown = prepareQuery(
     database,
-    `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${unfinished}
+    `${select} WHERE subject = ?1 AND lane IN ('counter', 'state') AND ${isUnfinished}
      UNION ALL
      ${select} WHERE subject = ?1 AND kind = 'disable' AND state IN ('conflicted', 'dead')
      ORDER BY seq`,

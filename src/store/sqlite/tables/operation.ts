@@ -2,17 +2,19 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { OperationState } from '../../../domain/operation.ts';
 import type { LaneKey, OperationReads, OperationTable } from '../../../service/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
-import { inLane, laneReads } from './operation-lane.ts';
+import { inLane, isUnfinished, laneReads } from './operation-lane.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
+const openStates = ['pending', 'in_flight', 'uncertain', 'conflicted', 'dead'] as const;
 
 /** Prepares the reads of the outbox; each is a matter of an index, however long the outbox grows. */
 export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
   const open = prepareQuery(
     database,
-    `${select} WHERE finished_at IS NULL ORDER BY seq LIMIT ? OFFSET ?`,
+    `${openStates.map((state) => `${select} WHERE state = '${state}'`).join(' UNION ALL ')}
+     ORDER BY seq LIMIT ? OFFSET ?`,
     operationFrom,
   );
   const lastSeq = prepareQuery(
@@ -33,7 +35,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
   const ofProduct = prepareCount(
     database,
     `SELECT count(*) AS count FROM outbox
-     WHERE product_key = ? AND state IN ('pending', 'in_flight', 'uncertain')`,
+     WHERE product_key = ? AND ${isUnfinished}`,
   );
   return {
     get: (id) => get.first(id),
@@ -190,11 +192,7 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
     'UPDATE outbox SET product_key = :to WHERE product_key = :from',
   );
   // Each finds them by an index; what is finished and guards nothing stays under the old spelling.
-  const moves = [
-    "state IN ('pending', 'in_flight', 'uncertain')",
-    "state IN ('conflicted', 'dead')",
-    'fenced_until IS NOT NULL',
-  ].map((which) =>
+  const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'fenced_until IS NOT NULL'].map((which) =>
     prepareChange(
       database,
       `UPDATE outbox SET subject = :to, next_at = NULL, outage = 0 WHERE subject = :from AND ${which}`,
@@ -203,7 +201,7 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
   const stopWaiting = prepareChange(
     database,
     `UPDATE outbox SET next_at = NULL, outage = 0
-     WHERE subject = :to AND state IN ('pending', 'in_flight', 'uncertain')`,
+     WHERE subject = :to AND ${isUnfinished}`,
   );
   const prune = prepareChange(
     database,
