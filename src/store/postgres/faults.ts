@@ -23,9 +23,13 @@ export const sqlStates = {
   invalidAuthorization: '28000',
   invalidPassword: '28P01',
   noSuchDatabase: '3D000',
+  noSuchSchema: '3F000',
   serializationFailure: '40001',
   deadlock: '40P01',
   insufficientPrivilege: '42501',
+  undefinedColumn: '42703',
+  undefinedFunction: '42883',
+  undefinedTable: '42P01',
   diskFull: '53100',
   outOfMemory: '53200',
   lockNotAvailable: '55P03',
@@ -40,8 +44,11 @@ const repeatable: ReadonlySet<string> = new Set([
   sqlStates.uniqueViolation,
 ]);
 
-/** Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself. */
-const away = /^(?:08...|57P0[1-5]|53300)$/;
+/**
+ * Whoever stops, has crashed, or does not take connections now; whatever is of the connection itself; what is wrong
+ * with the machine of the database, or with what it keeps there.
+ */
+const away = /^(?:08...|57P0[1-5]|53300|55...|58...|XX...)$/;
 
 /**
  * What an error means for a transaction whose COMMIT was not sent: `repeat` is begun again at once, `away` once the
@@ -56,7 +63,7 @@ export function transactionFault(error: unknown): 'repeat' | 'away' | 'full' | '
   return 'error';
 }
 
-/** What passes by itself, or once somebody sees to the server. */
+/** What passes by itself, or once somebody sees to the server; that its tables are not those of this version. */
 const unusable: ReadonlySet<string> = new Set([
   sqlStates.readOnlyTransaction,
   sqlStates.queryCanceled,
@@ -66,6 +73,10 @@ const unusable: ReadonlySet<string> = new Set([
   sqlStates.invalidAuthorization,
   sqlStates.noSuchDatabase,
   sqlStates.insufficientPrivilege,
+  sqlStates.noSuchSchema,
+  sqlStates.undefinedTable,
+  sqlStates.undefinedColumn,
+  sqlStates.undefinedFunction,
 ]);
 
 /**
@@ -74,7 +85,7 @@ const unusable: ReadonlySet<string> = new Set([
  */
 export function isSurelyUndone(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && /^(?:23|25P02|40|53|25006)/.test(state);
+  return state !== null && /^(?:23|25P02|40|53|25006)/.test(state) && !mayHaveCrashed(error);
 }
 
 /** The driver's own errors carry no code, those of the system one of its own: all of them end the connection. */
@@ -91,7 +102,16 @@ function isOfTheConnection(error: unknown): boolean {
 /** Whether the server itself has refused a statement, and went on. */
 export function isAnswered(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && !state.startsWith('57P') && !state.startsWith('08');
+  return state !== null && !/^(?:57P|08)/.test(state) && !mayHaveCrashed(error);
+}
+
+/**
+ * Whether a server without room, or with a broken disk, may have ended with this error, perhaps after a commit had
+ * reached its log. It says so in its language, and in English what is no more than an error.
+ */
+function mayHaveCrashed(error: unknown): boolean {
+  if (!(error instanceof Error) || !('severity' in error) || error.severity === 'ERROR') return false;
+  return /^(?:53|58|XX)/.test(sqlState(error) ?? '');
 }
 
 /** Whether a deadline of this side has passed. */

@@ -39,3 +39,10 @@ test.each([
 test('an error of this program is not taken for a database that is away', () => {
   expect(transactionFault(new TypeError('x is not a function'))).toBe('error');
 });
+
+test.each(['53100', '58030', 'XX000'])('a server that ends with %s may have committed before', (code) => {
+  const panic = Object.assign(new Error('could not write to its log'), { code, severity: 'PANIC' });
+  expect([isAnswered(panic), isSurelyUndone(panic)]).toEqual([false, false]);
+  const error = Object.assign(new Error('could not extend a file'), { code, severity: 'ERROR' });
+  expect(isAnswered(error)).toBe(true);
+});

@@ -222,6 +222,23 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await expect(failing(outage)).rejects.toMatchObject({ fault: 'unavailable' });
   });
 
+  test.each([
+    ['a disk that cannot be read', '58030'],
+    ['a broken index', 'XX002'],
+    ['a table that is gone', '42P01'],
+  ])('refuses a write because of %s, and has no fault of its own', async (_, code) => {
+    await using databases = await copies(1);
+    const [database] = databases as Database[];
+    if (database === undefined) throw new Error('there is no copy');
+    const schema = database.names.schema;
+    await database.query(`CREATE FUNCTION ${schema}.broken() RETURNS trigger LANGUAGE plpgsql AS
+      $$BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = '${code}'; END$$`);
+    await database.query(`CREATE TRIGGER broken BEFORE INSERT ON ${database.names.of('setting')}
+      EXECUTE FUNCTION ${schema}.broken()`);
+    const marking = writerOn(database).write('markTime', { mark: { at: 1, isConfirmed: true } });
+    await expect(marking).rejects.toMatchObject({ name: 'StorageError', fault: 'unavailable' });
+  });
+
   test('lets half of its connections wait for keys, and goes on with what needs none', async () => {
     await using databases = await copies(2, undefined, 10_000);
     const [holder, asked] = databases;
