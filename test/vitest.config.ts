@@ -2,9 +2,9 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { postgresPrograms } from './support/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
-/** Those of them that measure time, in which nothing else may run. */
+/** Those of them with a time in which something must be done: nothing else may run. */
 const timed = [
-  'test/e2e/{bench,limits,prefer-wait,sync-verdict}.test.ts',
+  'test/e2e/{limits,prefer-wait,sync-verdict}.test.ts',
   'test/fault/postgres-rolling-restart.test.ts',
 ];
 /** Those of an authority, which are run with one on each engine. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
+import { eventually } from '../support/agent-stage.ts';
 import { urlByPort, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -19,9 +20,14 @@ const refused = [503, 'storage_unavailable'];
 
 /** Waits until a copy says that its database is so, then gives how it answers. */
 async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
-  const found = async (): Promise<unknown> =>
-    ((await (await copy.call('/statusz')).json()) as { storage: unknown }).storage;
-  await expect.poll(found, { timeout: 30_000 }).toBe(storage);
+  let found: unknown = null;
+  const look = async (): Promise<boolean> => {
+    ({ storage: found } = (await (await copy.call('/statusz')).json()) as { storage: unknown });
+    return found === storage;
+  };
+  await eventually(look).catch((error: unknown) => {
+    throw new Error(`it is ${String(found)}, and never came to be ${storage}`, { cause: error });
+  });
   return await copy.answers();
 }
 
@@ -69,7 +75,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     expect(JSON.stringify(copy.lines)).not.toContain('secret');
   });
 
-  test.each([
+  // Each waits out the deadlines of its requests.
+  test.concurrent.each([
     ['does not answer', { kind: 'blackhole' }],
     ['answers late', { kind: 'latency', delayMs: 1_300 }],
   ] as const)(
