@@ -110,7 +110,13 @@ test.for([3, 2_001])('the latest of %i purchases of a product are listed first',
 test('observations are counted by their age as they are, whatever was done to them', () => {
   const instant = fc.integer({ min: 0, max: 5 * hourMs });
   const put = fc
-    .record({ licenseKey: key, confirmedAt: instant, enabled: fc.boolean(), gone: fc.boolean() })
+    .record({
+      licenseKey: key,
+      productKey: fc.constantFrom(...products),
+      confirmedAt: instant,
+      enabled: fc.boolean(),
+      gone: fc.boolean(),
+    })
     .map(({ licenseKey, enabled, ...rest }) => ({ name: 'put', licenseKey, enabled, ...rest }) as const);
   const change = fc.record({
     name: fc.constant('setLocal' as const),
@@ -131,10 +137,10 @@ test('observations are counted by their age as they are, whatever was done to th
         else if (act.name === 'setLocal') {
           observations.setLocal(licenseKey, { uses: 0, enabled: act.enabled, pending: 0 });
         } else {
-          const { enabled, confirmedAt, gone } = act;
+          const { productKey, enabled, confirmedAt, gone } = act;
           const local = { uses: 0, enabled, pending: 0 };
           const license = givenLicense({ licenseKey });
-          observations.put(givenObservation({ license, local, confirmedAt, gone }));
+          observations.put(givenObservation({ license, local, productKey, confirmedAt, gone }));
         }
       }
       const rows = database

@@ -61,6 +61,7 @@ const walks: readonly RegExp[] = [
 const bounded: ReadonlySet<string> = new Set([
   'SCAN CONSTANT ROW',
   'SCAN waiting',
+  'SCAN asked',
   'SCAN outbox_depth',
   'SCAN preload_count',
   // Those that change every waiting lane, or every lane that an outage holds up.

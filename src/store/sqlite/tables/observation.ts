@@ -65,7 +65,10 @@ const hourMs = 3_600_000;
 /** So many of one hour are told apart one by one; more would hold others up. */
 const toldApart = 10_000;
 
-/** The schema keeps count of each hour: only the hour in which a class ends is looked at. */
+/**
+ * The schema keeps count of each hour: only the hour in which a class ends is looked at, product by product, each found
+ * by a jump through the index.
+ */
 function censusRead(database: DatabaseSync): ObservationReads['census'] {
   const inHours = prepareCount(
     database,
@@ -73,8 +76,14 @@ function censusRead(database: DatabaseSync): ObservationReads['census'] {
   );
   const inSpan = prepareCount(
     database,
-    `SELECT count(*) AS count FROM observation
-     WHERE gone = 0 AND local_enabled = 1 AND confirmed_at >= ? AND confirmed_at < ?`,
+    `WITH RECURSIVE asked (productKey) AS (
+       SELECT min(product_key) FROM observation
+       UNION ALL
+       SELECT (SELECT min(product_key) FROM observation WHERE product_key > productKey)
+       FROM asked WHERE productKey IS NOT NULL
+     )
+     SELECT count(*) AS count FROM asked CROSS JOIN observation ON product_key = productKey
+     WHERE confirmed_at >= ? AND confirmed_at < ? AND local_enabled = 1 AND gone = 0`,
   );
   const [first, last] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
   const enabledSince = (instant: number): number => {
@@ -162,7 +171,7 @@ export function observationTable(database: DatabaseSync): ObservationTable {
 }
 
 function localChange(database: DatabaseSync): ObservationTable['setLocal'] {
-  // Most changes leave `local_enabled` as it is, and with it the index that begins by it.
+  // Most changes leave `local_enabled` as it is, and with it the index that has it.
   const setCount = prepareChange(
     database,
     `UPDATE observation SET local_uses = :uses, local_pending = :pending
