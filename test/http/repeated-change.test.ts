@@ -65,6 +65,18 @@ test('a use like the one before it is counted once, and its answer says so', asy
   ).toEqual(new Set(['PUT /api/v2/license/usage 200']));
 });
 
+test('a use that another connection has sent before is counted on one that begins', async () => {
+  await using served = await serve();
+  await using first = new KeptConnection(served.listeners.tcp);
+  await first.send(use());
+  await using second = new KeptConnection(served.listeners.tcp);
+  expect(await second.send(use())).toContain('"uses":2,');
+  expect(served.repeated()).toBe(1);
+  await using third = new KeptConnection(served.listeners.tcp);
+  expect(await third.send(use().replace('usage', 'disable'))).toContain('"enabled":false');
+  expect(await served.uses()).toBe(2);
+});
+
 test('many that are sent without waiting are answered in their order', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
@@ -140,7 +152,9 @@ test('one under a token that has been revoked meanwhile is refused', async () =>
   await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
   // As the writer tells.
   served.app.memory?.forget(['credentials']);
-  expect(await kept.send(use(carrier))).toContain(' 401 Unauthorized');
+  await using other = new KeptConnection(served.listeners.tcp);
+  for (const connection of [kept, other])
+    expect(await connection.send(use(carrier))).toContain(' 401 Unauthorized');
   expect(await served.uses()).toBe(3);
 });
 

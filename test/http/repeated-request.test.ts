@@ -8,7 +8,7 @@ import { postgresOfProject } from '../support/app-store.ts';
 import { setDialectStage, secret as stageSecret, otherSecret } from '../support/dialect-stage.ts';
 import { adminToken, apiKey, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection, withoutInstant } from '../support/kept-connection.ts';
+import { KeptConnection, withNewHead, withoutInstant } from '../support/kept-connection.ts';
 import { httpClient, type Listener } from '../support/raw-http.ts';
 
 /** What an authority may remember; a copy on PostgreSQL never answers. */
@@ -168,20 +168,21 @@ function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
 
 const bytesOf = ({ line, headers, body = '' }: Request): string => [line, ...headers, '', body].join('\r\n');
 
-/** Compares what comes over a connection that is kept with what comes over new ones, which remember nothing. */
+/** Compares what comes over a connection that is kept, and over one that begins, with what comes to a new head. */
 async function compare(listener: Listener, requests: readonly Request[]): Promise<void> {
-  const anew = async (bytes: string): Promise<string> => {
+  const begin = async (bytes: string): Promise<string> => {
     await using fresh = new KeptConnection(listener);
     return withoutInstant(await fresh.send(bytes));
   };
   await using kept = new KeptConnection(listener);
   for (const request of requests) {
     const bytes = bytesOf(request);
-    const before = await anew(bytes);
-    const repeated = withoutInstant(await kept.send(bytes));
-    // A second may have begun in between, which `Age` tells.
-    const expected = repeated === before ? before : await anew(bytes);
-    expect(repeated, bytes).toBe(expected);
+    const before = await begin(withNewHead(bytes));
+    for (const again of [withoutInstant(await kept.send(bytes)), await begin(bytes)]) {
+      // A second may have begun in between, which `Age` tells.
+      const expected = again === before ? before : await begin(withNewHead(bytes));
+      expect(again, bytes).toBe(expected);
+    }
   }
 }
 
@@ -326,4 +327,26 @@ test('answers that leave together come whole and in order, before their connecti
   expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual([200, 200, 200, 400].map((status) => `HTTP/1.1 ${status}`));
   expect(all.match(/"license_key":"KEY-1"/g)).toHaveLength(3);
   expect(served.repeated()).toBe(before + 3);
+});
+
+test('a verify that another connection has sent before is answered on one that begins as on the other', async () => {
+  await using served = await serve('specification');
+  const { tcp, socket } = served.listeners;
+  await using first = new KeptConnection(tcp);
+  for (let time = 0; time < 3; time += 1) await first.send(verifyKey());
+  const before = served.repeated();
+  await using second = new KeptConnection(tcp);
+  expect(await second.send(verifyKey())).toContain('"license_key":"KEY-1"');
+  expect(served.repeated()).toBe(before + 1);
+  await using closing = new KeptConnection(tcp);
+  const last = verifyKey().replace('Host:', 'Connection: close\r\nHost:');
+  expect(await closing.send(last)).toContain('Connection: close');
+  expect(await closing.send(last)).toContain('Connection: close');
+  expect(served.repeated()).toBe(before + 2);
+  // Another listener, or another credential, is another matter.
+  await using elsewhere = new KeptConnection(socket);
+  await elsewhere.send(verifyKey());
+  await using stranger = new KeptConnection(tcp);
+  expect(await stranger.send(verifyKey().replace(stageSecret, 'wrong'))).toContain(' 401 ');
+  expect(served.repeated()).toBe(before + 2);
 });

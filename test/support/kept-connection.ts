@@ -71,3 +71,11 @@ export function withoutInstant(answer: string): string {
   const undated = answer.replace(/^Date: .*\r\n/im, '');
   return id === undefined ? undated : undated.replaceAll(id, 'ID');
 }
+
+let heads = 0;
+
+/** The same request with a head that nobody has sent before. */
+export function withNewHead(bytes: string): string {
+  heads += 1;
+  return bytes.replace('\r\n', `\r\nX-Head: ${heads}\r\n`);
+}

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { idempotencyKeyHeader, requestIdHeader } from '../../domain/header-names.ts';
 import { isSamePrincipal, type Principal } from '../../domain/principal.ts';
 import type { Grant, SentCredential } from '../../service/access/credential.ts';
@@ -23,10 +24,13 @@ const variable: readonly string[] = [requestId, 'traceparent', 'tracestate'];
 /** A change with one of these is not like the next, or its body is not read as it comes. */
 const unlike = [idempotencyKeyHeader.toLowerCase(), 'transfer-encoding', 'content-encoding', 'expect'];
 
+/** How many heads are remembered by their digests: those that were used last. */
+const mostHeads = 1_000;
+
 /** In these, a request is refused by its route, or its answer ends the connection. */
 const unrepeated: ReadonlySet<Readiness['state']> = new Set(['starting', 'leaving', 'draining']);
 
-/** A request that was answered on a connection, and what of its head decides how the next with the same is answered. */
+/** A request that was answered, and what of its head decides how another with the same is answered. */
 export type KnownRequest = {
   readonly rawHeaders: readonly string[];
   /** Where in `rawHeaders` the values are that may be others. */
@@ -53,15 +57,17 @@ export type KnownRequest = {
 };
 
 /**
- * The last verify and the last change of a license that were answered on each connection: in another with the same
- * head the gate and the hooks would find nothing else (src/http/README.md, The short way).
+ * Verifies and changes of licenses that were answered: in another with the same head the gate and the hooks would find
+ * nothing else (src/http/README.md, The short way).
  */
 export class KnownRequests {
   readonly #app: App;
   readonly #mayDiffer: { readonly read: ReadonlySet<string>; readonly change: ReadonlySet<string> };
-  // They go with the connection, and so do the secrets in them.
+  // The last of each connection. They go with it, and so do the secrets in them.
   readonly #reads = new WeakMap<Socket, KnownRequest>();
   readonly #changes = new WeakMap<Socket, KnownRequest>();
+  /** By the digests of their heads, for connections that begin. */
+  readonly #ofAll = new LRUCache<string, Omit<KnownRequest, 'rawHeaders'>>({ max: mostHeads });
 
   constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
     this.#app = app;
@@ -70,10 +76,43 @@ export class KnownRequests {
     this.#mayDiffer = { read, change: new Set([...read, contentLength]) };
   }
 
-  /** The one before on its connection that has the same head; null: there is none. */
+  /** One before that has the same head, on its connection or another; null: there is none. */
   find(request: IncomingMessage): KnownRequest | null {
-    const known = (request.method === 'GET' ? this.#reads : this.#changes).get(request.socket);
+    const ofConnection = this.#findOnConnection(request);
+    if (ofConnection !== null) return ofConnection;
+    const known = this.#ofAll.get(this.#digestOf(request));
+    if (known === undefined) return null;
+    const { rawHeaders } = request;
+    return this.#setOnConnection(request, { ...known, rawHeaders });
+  }
+
+  #findOnConnection(request: IncomingMessage): KnownRequest | null {
+    const known = this.#onConnections(request).get(request.socket);
     return known !== undefined && hasHead(known, request) ? known : null;
+  }
+
+  #setOnConnection(request: IncomingMessage, known: KnownRequest): KnownRequest {
+    this.#onConnections(request).set(request.socket, known);
+    return known;
+  }
+
+  #onConnections({ method }: IncomingMessage): WeakMap<Socket, KnownRequest> {
+    return method === 'GET' ? this.#reads : this.#changes;
+  }
+
+  /** Of all in a request that decides whether it is another one, but for the query of a verify. */
+  #digestOf({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage): string {
+    const mayDiffer = this.#namesThatMayDiffer(method);
+    const compared = rawHeaders.map((text, index) => {
+      const isVariable = index % 2 === 1 && mayDiffer.has(rawHeaders[index - 1]?.toLowerCase() ?? '');
+      return isVariable ? '' : text;
+    });
+    const target = method === 'GET' ? url.split('?', 1)[0] : url;
+    return this.#app.digest(JSON.stringify([method, target, httpVersion, compared]));
+  }
+
+  #namesThatMayDiffer(method: string): ReadonlySet<string> {
+    return this.#mayDiffer[method === 'GET' ? 'read' : 'change'];
   }
 
   /** Whom another such request comes from, where that is known and it need not be refused; null: ask its route. */
@@ -95,19 +134,19 @@ export class KnownRequests {
     const { raw } = reply.request;
     const { grant } = stateOf(reply.request);
     if (this.#app.known === null || grant === null || !isRepeatable(route, raw)) return null;
-    const before = this.find(raw);
+    const before = this.#findOnConnection(raw);
     if (before?.route === route && isSamePrincipal(before.grant.principal, grant.principal)) return before;
-    const known = this.#knownOf(route, reply, grant);
-    (raw.method === 'GET' ? this.#reads : this.#changes).set(raw.socket, known);
-    return known;
+    const { rawHeaders, ...known } = this.#knownOf(route, reply, grant);
+    this.#ofAll.set(this.#digestOf(raw), known);
+    return this.#setOnConnection(raw, { ...known, rawHeaders });
   }
 
   #knownOf(route: Route, reply: FastifyReply, grant: Grant): KnownRequest {
-    const { rawHeaders, method } = reply.request.raw;
+    const { rawHeaders, method = '' } = reply.request.raw;
     const { credential, head } = stateOf(reply.request);
     const { accountId, productKey } = grant.principal.reach;
     const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
-    const mayDiffer = this.#mayDiffer[method === 'GET' ? 'read' : 'change'];
+    const mayDiffer = this.#namesThatMayDiffer(method);
     const variableNames = [...names.keys()].filter((index) => mayDiffer.has(names[index] ?? ''));
     const valueOf = (name: string): number => (names.includes(name) ? names.indexOf(name) + 1 : -1);
     const headers = writtenOut(reply.getHeaders());
