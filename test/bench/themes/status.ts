@@ -1,5 +1,5 @@
 import type { Bench } from '../bench.ts';
-import { show } from '../compare.ts';
+import { exceed, show } from '../compare.ts';
 import type { Measured } from '../load/load.ts';
 import { oneKey, verify } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey } from '../server.ts';
@@ -31,9 +31,9 @@ export const statusTheme: Theme = {
       const reads = beside.flatMap((round) => round.reads ?? []);
       yield show(`${what}: duration`, { reads }, {}, { by: 'p50', goal: { atMost: 5 } });
       const verifies = (rounds: readonly Round[]) => rounds.map((round) => round.verifies);
-      const without = { 'without it': verifies(alone) };
       const goal = { atMost: 2 };
-      yield show(`${what}: slowest verify beside`, { beside: verifies(beside) }, without, {
+      const to = { 'without it': verifies(alone) };
+      yield exceed(`${what}: added to the slowest verify`, { beside: verifies(beside) }, to, {
         by: 'max',
         goal,
       });
