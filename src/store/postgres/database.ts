@@ -4,9 +4,9 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
-import { KeyedReads } from './keyed-reads.ts';
+import { KeyedReads, type AfterTurn } from './keyed-reads.ts';
 import { namesIn, type Names } from './names.ts';
-import { SharedReads, type AfterTurn } from './shared-reads.ts';
+import { SharedReads } from './shared-reads.ts';
 import { queryOf, type Row, type SqlValue } from './statements.ts';
 import { prepareReader } from './tables.ts';
 
@@ -48,7 +48,7 @@ export class Database implements AsyncDisposable {
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
     const { isBehindPooler = false } = connectionSettings;
-    const shared = new SharedReads(this.#pool, { afterTurn, isBehindPooler });
+    const shared = new SharedReads(this.#pool, isBehindPooler);
     const readShared: typeof shared.rows = (statement, values) =>
       this.#readTwice(() => shared.rows(statement, values));
     const keyed = new KeyedReads(readShared, afterTurn);

@@ -1,5 +1,7 @@
-import type { AfterTurn } from './shared-reads.ts';
 import type { KeyedStatement, Row, SqlValue, Statement } from './statements.ts';
+
+/** Calls at the end of this turn of the event loop. */
+export type AfterTurn = (work: () => void) => unknown;
 
 /** How many keys one statement asks for at most. */
 const most = 256;

@@ -9,9 +9,6 @@ const mostOfPool = 0.25;
 /** How many reads a connection is borrowed for: then whoever waits for one has it first. */
 const mostReads = 1_000;
 
-/** Calls at the end of this turn of the event loop. */
-export type AfterTurn = (work: () => void) => unknown;
-
 type Borrowed = {
   readonly client: Promise<PoolClient>;
   /** How many reads it was borrowed for, and how many of them wait for their answers. */
@@ -21,20 +18,17 @@ type Borrowed = {
 };
 
 /**
- * Short reads of many requests, sent together on a connection of the pool: it costs both sides less than to send each
- * on a connection of its own (src/store/postgres/README.md, Reads).
+ * Short reads of many requests, sent one after the other on a connection of the pool: it costs both sides less than to
+ * send each on a connection of its own (src/store/postgres/README.md, Reads).
  */
 export class SharedReads {
   readonly #pool: Pool;
   readonly #mostConnections: number;
   readonly #borrowed: Borrowed[] = [];
-  readonly #corked = new WeakSet<PoolClient>();
-  readonly #afterTurn: AfterTurn;
   readonly #isBehindPooler: boolean;
 
-  constructor(pool: Pool, { afterTurn, isBehindPooler }: { afterTurn: AfterTurn; isBehindPooler: boolean }) {
+  constructor(pool: Pool, isBehindPooler: boolean) {
     this.#pool = pool;
-    this.#afterTurn = afterTurn;
     this.#isBehindPooler = isBehindPooler;
     this.#mostConnections = Math.max(1, Math.floor(pool.options.max * mostOfPool));
   }
@@ -46,7 +40,6 @@ export class SharedReads {
     borrowed.waiting += 1;
     try {
       const client = await borrowed.client;
-      this.#sendTogether(client);
       const { rows } = await client.query<Row>(queryOf(statement, values, this.#isBehindPooler));
       return rows;
     } catch (error) {
@@ -74,17 +67,5 @@ export class SharedReads {
     this.#borrowed.splice(this.#borrowed.indexOf(borrowed), 1);
     const client = await borrowed.client.catch(() => null);
     client?.release(borrowed.isLost);
-  }
-
-  /** What is asked in one turn of the event loop leaves in one packet. */
-  #sendTogether(client: PoolClient): void {
-    if (this.#corked.has(client)) return;
-    const { stream } = client.connection;
-    this.#corked.add(client);
-    stream.cork();
-    this.#afterTurn(() => {
-      this.#corked.delete(client);
-      stream.uncork();
-    });
   }
 }
