@@ -6,16 +6,13 @@ import type { Kind } from './kind.ts';
 
 /** A key with one value. What is `null` or absent takes the fallback, written as in the file. */
 export function key<T>(kind: Kind<T>, fallback?: unknown): z.ZodType<T> {
-  return z
-    .unknown()
-    .optional()
-    .transform((input, context) => {
-      const given = input ?? fallback;
-      const value = given === undefined ? undefined : kind.parse(given);
-      if (value !== undefined) return value;
-      context.addIssue(given === undefined ? 'is missing' : `must be ${kind.expected}`);
-      return z.NEVER;
-    });
+  return z.transform((input: unknown, context) => {
+    const given = input ?? fallback;
+    const value = given === undefined ? undefined : kind.parse(given);
+    if (value !== undefined) return value;
+    context.addIssue(given === undefined ? 'is missing' : `must be ${kind.expected}`);
+    return z.NEVER;
+  });
 }
 
 /** A mapping of which every key is known. An unknown-keys issue has one line of text for each key. */

@@ -1,5 +1,5 @@
 import { version } from '../config/version.ts';
-import { statfs } from 'node:fs/promises';
+import { promises as files } from 'node:fs';
 import { defaultAccountId } from '../domain/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
@@ -99,7 +99,7 @@ function keepApiKey(stateDir: string, apiKey: string, log: Log): void {
 /** Null: the system does not tell. */
 async function freeBytesIn(directory: string): Promise<number | null> {
   try {
-    const { bavail, bsize } = await statfs(directory);
+    const { bavail, bsize } = await files.statfs(directory);
     return bavail * bsize;
   } catch {
     return null;

@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { createReadStream, promises as files } from 'node:fs';
 import { createRequire } from 'node:module';
 import { getRawAsset, isSea } from 'node:sea';
 import type { Readable } from 'node:stream';
@@ -23,6 +22,6 @@ export async function openViewerFile(
     return { sizeBytes: content.length, content };
   }
   const path = viewerPath(name);
-  const { size } = await stat(path);
+  const { size } = await files.stat(path);
   return { sizeBytes: size, content: createReadStream(path) };
 }

@@ -1,5 +1,4 @@
-import { rmSync, type ReadStream } from 'node:fs';
-import { constants, open } from 'node:fs/promises';
+import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../../domain/problem.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
@@ -73,7 +72,7 @@ export class Backups {
     try {
       await this.#copyTo(this.#draft, signal);
       signal.throwIfAborted();
-      const file = await open(this.#draft, constants.O_RDONLY | constants.O_NOFOLLOW);
+      const file = await files.open(this.#draft, constants.O_RDONLY | constants.O_NOFOLLOW);
       const { size } = await file.stat();
       // Told where it ends, it ends with its last byte: whoever has read that may ask for the next copy.
       return { sizeBytes: size, content: file.createReadStream({ signal, end: size - 1 }) };

@@ -19,7 +19,7 @@ const readers = new WeakMap<z.ZodType, Read<unknown, unknown>>();
 export function kind<Value>(schema: Schema, read: Read<unknown, Value>): z.ZodType<Value> {
   const readGiven: Read<unknown, Value> = (given, issues) =>
     given === undefined ? refuse(issues, 'required', 'is required') : read(given, issues);
-  const made = z.unknown().transform(readGiven).meta({ override: schema });
+  const made = z.unknown().transform(readGiven).register(z.globalRegistry, { override: schema });
   readers.set(made, readGiven);
   return made;
 }

@@ -16,7 +16,7 @@ export type ParsedParameters<Values> =
 
 /** The parameters of a request: `schema` for the documentation, `read` for the request. */
 export type ParameterSet<Values> = {
-  schema: z.ZodObject;
+  readonly schema: z.ZodObject;
   /** `within`: what stands before each name in a fault. */
   read(raw: Readable, within?: string): ParsedParameters<Values>;
 };
@@ -43,10 +43,15 @@ export function parameters<S extends Shape>(
     read: readerOf(kind),
   }));
   const known = new Set(Object.keys(shape));
+  let schema: z.ZodObject | null = null;
   return {
-    schema: (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
-      id === undefined ? {} : { id },
-    ),
+    // A process that is asked for no description makes none.
+    get schema() {
+      schema ??= (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
+        id === undefined ? {} : { id },
+      );
+      return schema;
+    },
     read(raw, within = '') {
       const values: Record<string, unknown> = {};
       const faults: ParameterFault[] = [];
