@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
+import { advisory } from '../../src/store/postgres/locks.ts';
 import { sellOne, startCopy, type Copy } from '../support/copies.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
 import { urlOf } from '../support/postgres-url.ts';
@@ -75,6 +76,25 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect(told.map(({ at }) => at)).toEqual(
       Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
     );
+  });
+
+  test('start also where another has been starting for longer than a lock is waited for', async () => {
+    const schema = newSchema();
+    await using database = new Database(server.settings({ schema }));
+    const waits = Promise.withResolvers<void>();
+    const log: Log = {
+      ...silent,
+      warn: (_, message) => message.includes('waiting for it') && waits.resolve(),
+    };
+    const starting = database.lend(async (connection) => {
+      await connection.begin(null, [{ statement: advisory(database.names, 'start'), values: [] }]);
+      const copy = startCopy(server, { schema, statement_timeout: '100ms' }, { log });
+      await Promise.race([waits.promise, copy]);
+      await connection.rollback();
+      return { copy };
+    });
+    await using copy = await (await starting).copy;
+    expect((await copy.call('/readyz')).status).toBe(200);
   });
 
   test('do once what the admin asks two of them for under one key, by the token of each', async () => {

@@ -3,6 +3,8 @@ import { chmodSync, chownSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DatabaseAddress } from '../../src/store/postgres/client.ts';
+import { Database } from '../../src/store/postgres/database.ts';
+import { eventually } from './agent-stage.ts';
 import { endWithThisProcess } from './ends-with-process.ts';
 import { freePort } from './free-port.ts';
 import { postgresProgram, userOfServer } from './postgres.ts';
@@ -37,6 +39,17 @@ export async function startStandby(primary: DatabaseAddress): Promise<Standby> {
   await call('pg_ctl', '-D', data, '-o', options, '-l', join(directory, 'log'), '-w', '-s', 'start');
   starting.defer(async () => {
     await call('pg_ctl', '-D', data, '-m', 'immediate', '-w', '-s', 'stop').catch(() => undefined);
+  });
+  await using primaryDatabase = new Database({
+    address: primary,
+    schema: 'none',
+    pool: 1,
+    statementTimeoutMs: 5_000,
+  });
+  // It takes reads before it follows.
+  await eventually(async () => {
+    const rows = await primaryDatabase.query(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`);
+    return rows.length > 0;
   });
   const owned = starting.move();
   return {

@@ -2,7 +2,6 @@ import type { Log } from '../../service/ports.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { storageErrorOf } from '../../store/postgres/faults.ts';
-import { migrate } from '../../store/postgres/migrations.ts';
 import { PostgresAway, PostgresRefused, reasonOf } from '../../store/postgres/refusal.ts';
 import type { TimeSource } from '../system/clock.ts';
 
@@ -11,31 +10,43 @@ const patienceMs = 60_000;
 /** How often it is tried, in ms. */
 const tryMs = 1_000;
 
-/**
- * Migrates a database as soon as it can be used: whoever starts a copy may have started the database beside it.
- * Rejects with `PostgresRefused` at once, with `PostgresAway` when it has waited long enough, and with the signal's
- * reason.
- */
-export async function migrateWhenUsable(
-  database: Database,
-  { time, log, signal }: { time: TimeSource; log: Log; signal: AbortSignal },
-): Promise<void> {
-  const endsAt = time.read().monotonic + patienceMs;
-  for (let count = 1; ; count += 1) {
-    try {
-      await migrate(database);
-      return;
-    } catch (error) {
-      const mayPass = !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
-      if (!mayPass) throw error;
-      if (time.read().monotonic >= endsAt) throw new PostgresAway(database.place, error);
-      if (count === 1) tell(log, database, error);
-    }
-    await time.sleep(tryMs, signal).catch(() => undefined);
-    signal.throwIfAborted();
-  }
-}
+/** A start that waits for its database: whoever starts a copy may have started the database beside it. */
+export class DatabaseWait {
+  readonly #database: Pick<Database, 'place'>;
+  readonly #parts: { time: TimeSource; log: Log; signal: AbortSignal };
+  readonly #endsAt: number;
+  #isTold = false;
 
-function tell(log: Log, { place }: Database, error: unknown): void {
-  log.warn({ database: place, error: reasonOf(error) }, 'the database cannot be used yet: waiting for it');
+  constructor(database: Pick<Database, 'place'>, parts: { time: TimeSource; log: Log; signal: AbortSignal }) {
+    this.#database = database;
+    this.#parts = parts;
+    this.#endsAt = parts.time.read().monotonic + patienceMs;
+  }
+
+  /**
+   * Does a step of the start as soon as the database can be used. Rejects with `PostgresRefused` at once, with
+   * `PostgresAway` when the start has waited long enough, and with the signal's reason.
+   */
+  async until<Value>(step: () => Promise<Value>): Promise<Value> {
+    const { time, signal } = this.#parts;
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        const mayPass = !(error instanceof PostgresRefused) && storageErrorOf(error) instanceof StorageError;
+        if (!mayPass) throw error;
+        if (time.read().monotonic >= this.#endsAt) throw new PostgresAway(this.#database.place, error);
+        this.#tell(error);
+      }
+      await time.sleep(tryMs, signal).catch(() => undefined);
+      signal.throwIfAborted();
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    const fields = { database: this.#database.place, error: reasonOf(error) };
+    this.#parts.log.warn(fields, 'the database cannot be used yet: waiting for it');
+  }
 }

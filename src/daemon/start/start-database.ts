@@ -3,13 +3,15 @@ import { isRefusal } from '../../service/access/idempotency.ts';
 import { rememberedTime } from '../../service/lifecycle/clock-mark.ts';
 import { logKey } from '../../service/lifecycle/log-key.ts';
 import type { Log } from '../../service/ports.ts';
+import type { AuthorityReader } from '../../service/tables.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { Database } from '../../store/postgres/database.ts';
+import { migrate } from '../../store/postgres/migrations.ts';
 import { Notices } from '../../store/postgres/notices.ts';
 import { PostgresWriter } from '../../store/postgres/writer.ts';
 import { Daemon } from '../daemon.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
-import { migrateWhenUsable } from './database-wait.ts';
+import { DatabaseWait } from './database-wait.ts';
 import { DatabaseWriter } from '../store/database-writer.ts';
 import type { DatabaseStanding } from '../gauges.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
@@ -43,8 +45,9 @@ export async function startOnDatabase(
   const { reader, names } = database;
   const { time = machineTime, signal = new AbortController().signal } = options;
   const storeLog = logOf(options.log, 'store');
-  await migrateWhenUsable(database, { time, log: storeLog, signal });
-  const clock = new KeptClock(await rememberedTime(reader), options.time);
+  const wait = new DatabaseWait(database, { time, log: storeLog, signal });
+  await wait.until(() => migrate(database));
+  const clock = new KeptClock(await wait.until(() => rememberedTime(reader)), options.time);
   const memory = new CopyMemory(clock);
   // A server that is changed is asked each time, or its changes would be passed by.
   const known = options.prepare === undefined ? memory : null;
@@ -76,9 +79,7 @@ export async function startOnDatabase(
   starting.use(
     new Notices({ address, names, clock, random: systemRandom, onNotice, onHearing: tellHearing(storeLog) }),
   );
-  const instance = await startCopy(configuration, writer);
-  await tellOfApiKey(configuration.stateDir, reader, logOf(options.log, 'daemon'));
-  const log = hashLicenseKeys(options.log, await logKey(reader));
+  const { instance, log } = await wait.until(() => join(configuration, { writer, reader, log: options.log }));
   // No answer is remembered: another copy may have changed the license.
   const remembered = { memory: null, known };
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, ...remembered };
@@ -89,6 +90,16 @@ export async function startOnDatabase(
   const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
+}
+
+/** Takes the store into use; gives the id of its instance, and the log in which license keys are hashed by its key. */
+async function join(
+  configuration: Configuration,
+  { writer, reader, log }: { writer: DatabaseWriter; reader: AuthorityReader; log: Log },
+): Promise<{ instance: string; log: Log }> {
+  const instance = await startCopy(configuration, writer);
+  await tellOfApiKey(configuration.stateDir, reader, logOf(log, 'daemon'));
+  return { instance, log: hashLicenseKeys(log, await logKey(reader)) };
 }
 
 function canBeRead({ storage }: DatabaseWriter): boolean {
