@@ -4,7 +4,7 @@ import { done, refuseParameters, type ParameterFault, type Result } from '../dom
 import type { Idempotency } from '../service/ports.ts';
 import type { App } from './app.ts';
 import { duplicate } from './entry/form.ts';
-import { readIdempotencyKey } from './entry/idempotent-request.ts';
+import { readIdempotencyKey, requestUnder } from './entry/idempotent-request.ts';
 import { readWait } from './entry/prefer.ts';
 import { pathOf } from './path.ts';
 import type { RouteRequest, Route } from './route.ts';
@@ -97,16 +97,12 @@ function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameter
 
 function idempotencyOf(
   { method }: Route,
-  { digest }: App,
+  app: App,
   request: FastifyRequest,
-  parsed: readonly unknown[],
+  parsed: readonly [path: string, query: unknown, body: unknown],
 ): Idempotency | null {
   const { head, principal } = stateOf(request);
   const key = method === 'GET' ? null : readIdempotencyKey(head.idempotencyKey);
   if (key === null || principal === null) return null;
-  return {
-    credential: principal.credential,
-    key,
-    fingerprint: digest(JSON.stringify([method, ...parsed])),
-  };
+  return requestUnder(key, { credential: principal.credential, asked: [method, ...parsed] }, app);
 }

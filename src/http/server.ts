@@ -14,7 +14,7 @@ import { DirectRequests } from './entry/direct-request.ts';
 import { jsonType, KnownRequests } from './entry/known-request.ts';
 import { RememberedAnswers } from './entry/remembered-answer.ts';
 import { requestIdOf } from './entry/request-id.ts';
-import { withoutConcurrentDuplicate } from './entry/idempotent-request.ts';
+import { handleOnce } from './entry/idempotent-request.ts';
 import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
@@ -221,11 +221,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
-    const { writeOptions } = parsed.value;
-    const stored = route.answersSecret === true ? null : writeOptions.idempotency;
-    const result = await withoutConcurrentDuplicate(app.inFlight, writeOptions.idempotency, async () =>
-      route.handle({ ...parsed.value, writeOptions: { ...writeOptions, idempotency: stored } }),
-    );
+    const result = await handleOnce(route, parsed.value);
     if (!result.ok) return sendProblem(app, reply, result.problem);
     const { status, headers, body, repeat } = result.value;
     const known = requests.keep(route, reply);

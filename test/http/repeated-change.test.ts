@@ -77,6 +77,57 @@ test('a use that another connection has sent before is counted on one that begin
   expect(await served.uses()).toBe(2);
 });
 
+test('one under an idempotency key of its own is counted once, whether it is like the one before it or not', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  await using other = new KeptConnection(served.listeners.tcp);
+  const under = (key: string, sent = body): string =>
+    headOf(`Idempotency-Key: ${key}\r\nproduct-secret-key: ${secret}`, sent.length) + sent;
+  const first = [];
+  for (const key of ['one', 'two', '"three"']) first.push(await kept.send(under(key)));
+  expect(first.map((answer) => /"uses":\d/.exec(answer)?.[0])).toEqual(['"uses":1', '"uses":2', '"uses":3']);
+  expect(served.repeated()).toBe(2);
+  const again = async (connection: KeptConnection): Promise<string[]> => {
+    const answers = [];
+    for (const key of ['one', 'two', 'three']) answers.push(await connection.send(under(key)));
+    return answers.map((answer) => answer.slice(answer.indexOf('\r\n\r\n')));
+  };
+  const bodies = first.map((answer) => answer.slice(answer.indexOf('\r\n\r\n')));
+  expect(await again(kept)).toEqual(bodies);
+  expect(await again(other)).toEqual(bodies);
+  expect(await kept.send(under('one', 'license_key=KEY-2'))).toContain('"code":"idempotency_key_reused"');
+  expect(await kept.send(under(''))).toContain('"code":"idempotency_key_malformed"');
+  // The first of all, and what is no key, is for its route.
+  expect(served.repeated()).toBe(9);
+  expect(await served.uses()).toBe(3);
+});
+
+test('one under the key of another that is still being answered is refused', async () => {
+  await using served = await serve();
+  await using first = new KeptConnection(served.listeners.tcp);
+  await using second = new KeptConnection(served.listeners.tcp);
+  const under = (key: string): string =>
+    headOf(`Idempotency-Key: ${key}\r\nproduct-secret-key: ${secret}`) + body;
+  await first.send(under('one'));
+  await second.send(under('two'));
+  const { licensing } = served.app;
+  const change = licensing.change.bind(licensing);
+  const isHeld = Promise.withResolvers<void>();
+  const isAsked = Promise.withResolvers<void>();
+  vi.spyOn(licensing, 'change').mockImplementationOnce(async (...asked) => {
+    isAsked.resolve();
+    await isHeld.promise;
+    return await change(...asked);
+  });
+  const held = first.send(under('three'));
+  await isAsked.promise;
+  expect(await second.send(under('three'))).toContain('"code":"idempotency_key_in_use"');
+  isHeld.resolve();
+  expect(await held).toContain('"uses":3');
+  expect(await second.send(under('three'))).toContain('"uses":3');
+  expect(served.counted).toEqual([200, 409, 200, 200]);
+});
+
 test('many that are sent without waiting are answered in their order', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);

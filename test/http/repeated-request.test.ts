@@ -94,6 +94,8 @@ function requestsWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
   );
 }
 
+const keyHeader = 'Idempotency-Key:';
+
 /** Changes of few kinds, good and bad, each of which is answered the same however often it is made. */
 function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
   const form = 'Content-Type: application/x-www-form-urlencoded';
@@ -127,6 +129,12 @@ function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
     'Prefer: wait=1',
     'Content-Encoding: gzip',
     'Connection: close',
+    `${keyHeader} one\r\n${keyHeader} two`,
+  );
+  const odd = fc.constantFrom('key-1', '"key-1"', '"a \\"b\\""', '', '"', 'x'.repeat(256));
+  const key = fc.oneof(
+    odd,
+    fc.nat(200).map((number) => `key-${number}`),
   );
   const target = fc.constantFrom(
     '/api/v2/license/disable',
@@ -151,19 +159,19 @@ function changesWith(secrets: readonly string[]): fc.Arbitrary<Request[]> {
     headers: ['Host: localhost', secrets[0] ?? '', form, 'Content-Length: 17'],
     body: 'license_key=KEY-1',
   });
+  const sent = fc.tuple(body, key);
   // The head of one with the bodies of others: what was refused is so too after what was not.
   return fc
-    .tuple(fc.oneof(one, usual), fc.array(body, { minLength: 4, maxLength: 10 }))
-    .map(([first, bodies]) =>
-      bodies.flatMap(({ text }) => {
-        const next = {
-          ...first,
-          headers: first.headers.toSpliced(-1, 1, `Content-Length: ${text.length}`),
-          body: text,
-        };
+    .tuple(fc.oneof(one, usual), fc.boolean(), fc.array(sent, { minLength: 4, maxLength: 10 }))
+    .map(([given, isKeyed, others]) => {
+      const first = isKeyed ? { ...given, headers: [`${keyHeader} key-1`, ...given.headers] } : given;
+      return others.flatMap(([{ text }, otherKey]) => {
+        const changed = first.headers.toSpliced(-1, 1, `Content-Length: ${text.length}`);
+        const headers = isKeyed ? changed.toSpliced(0, 1, `${keyHeader} ${otherKey}`) : changed;
+        const next = { ...first, headers, body: text };
         return [first, next, next];
-      }),
-    );
+      });
+    });
 }
 
 const bytesOf = ({ line, headers, body = '' }: Request): string => [line, ...headers, '', body].join('\r\n');

@@ -9,6 +9,7 @@ import type { Route } from '../route.ts';
 import { noParameters, type RawParameters } from '../wire/parameters.ts';
 import { readParameters } from './body.ts';
 import { isTarget, queryOf } from './gate.ts';
+import { handleOnce, readIdempotencyKey, requestUnder } from './idempotent-request.ts';
 import { jsonType, writeAnswer, type KnownRequest, type KnownRequests } from './known-request.ts';
 import type { RememberedAnswers } from './remembered-answer.ts';
 import { requestIdFrom } from './request-id.ts';
@@ -21,8 +22,11 @@ const unanswered = 499;
 /** When a request began: for the metrics, and for the log. */
 type Times = { begunAt: number; startedAt: number };
 
-/** The parameters of a request: a verify has them in its target (`raw`: as they were sent), a change in its body. */
-type Sent = { raw: RawParameters; query: unknown; body: unknown };
+/**
+ * What a request sends beside what is known: a verify its parameters in its target (`raw`: as they were sent), a change
+ * in its body, and perhaps an idempotency key.
+ */
+type Sent = { raw: RawParameters; query: unknown; body: unknown; key: string | null };
 
 /** A request that has passed every check. */
 type Asked = Times & Sent & { known: KnownRequest; principal: Principal; target: string; id: string };
@@ -111,7 +115,7 @@ export class DirectRequests {
   ): Asked | null {
     const principal = this.#parts.requests.callerOf(known);
     if (principal === null) return null;
-    const sent = body === null ? this.#readTarget(known, target) : this.#readBody(known, body);
+    const sent = body === null ? this.#readTarget(known, target) : this.#readChange(known, body, rawHeaders);
     // The last of the checks, since it counts: whoever is refused here is refused anew by the route.
     if (sent === null || this.#app.rates.requests.take(principal.credential) > 0) return null;
     return { ...times, ...sent, known, principal, target, id: requestIdFrom(rawHeaders[known.requestIdAt]) };
@@ -122,17 +126,22 @@ export class DirectRequests {
     try {
       const raw = queryOf(target, this.#limits);
       const query = route.query?.read(raw);
-      return query?.ok === true ? { raw, query: query.values, body: null } : null;
+      return query?.ok === true ? { raw, query: query.values, body: null, key: null } : null;
     } catch {
       return null;
     }
   }
 
-  #readBody({ route, contentType }: KnownRequest, sent: Buffer): Sent | null {
+  #readChange(
+    { route, contentType, idempotencyKeyAt }: KnownRequest,
+    sent: Buffer,
+    rawHeaders: readonly string[],
+  ): Sent | null {
     const { parameters } = this.#limits;
     try {
+      const key = readIdempotencyKey(idempotencyKeyAt === -1 ? [] : [rawHeaders[idempotencyKeyAt] ?? '']);
       const body = route.body?.read(readParameters(contentType, sent, parameters));
-      return body?.ok === true ? { raw: noParameters, query: null, body: body.values } : null;
+      return body?.ok === true ? { raw: noParameters, query: null, body: body.values, key } : null;
     } catch {
       return null;
     }
@@ -174,11 +183,14 @@ export class DirectRequests {
   async #carryOut(asked: Asked, response: ServerResponse): Promise<Written> {
     const app = this.#app;
     const { routes, remembered } = this.#parts;
-    const { known, principal, target, raw, query, body, id } = asked;
+    const { known, principal, target, raw, query, body, key, id } = asked;
     const { route, waitMs } = known;
+    const { credential } = principal;
+    const requested = [route.method, route.path, query, body] as const;
+    const idempotency = key === null ? null : requestUnder(key, { credential, asked: requested }, app);
     const moment = app.memory?.moment ?? 0;
     try {
-      const result = await route.handle({
+      const result = await handleOnce(route, {
         app,
         routes,
         principal,
@@ -186,7 +198,7 @@ export class DirectRequests {
         query,
         body,
         sentTo: { path: route.path, query: raw },
-        writeOptions: { actor: principal.credential, requestId: id, idempotency: null },
+        writeOptions: { actor: credential, requestId: id, idempotency },
         waitMs,
         signal: departure(response),
       });

@@ -1,5 +1,7 @@
+import type { Answer } from '../answer.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
+import type { Route } from '../route.ts';
 import { refuse, type Result } from '../../domain/problem.ts';
 import type { Idempotency } from '../../service/ports.ts';
 
@@ -25,23 +27,37 @@ export function readIdempotencyKey(values: readonly string[]): string | null {
   return key;
 }
 
-/** Runs a write; while it runs, refuses another one with the same key of the same credential. */
-export async function withoutConcurrentDuplicate<Value>(
-  inFlight: App['inFlight'],
-  idempotency: Idempotency | null,
-  run: () => Promise<Result<Value>>,
-): Promise<Result<Value>> {
-  if (idempotency === null) return await run();
+/** What a request asks for: method, path, and what was read of its query and its body. */
+type Asked = readonly [method: string, path: string, query: unknown, body: unknown];
+
+/** What a write is under an idempotency key: another that asks for the same, of the same credential, is the same. */
+export function requestUnder(
+  key: string,
+  { credential, asked }: { credential: string; asked: Asked },
+  { digest }: Pick<App, 'digest'>,
+): Idempotency {
+  return { credential, key, fingerprint: digest(JSON.stringify(asked)) };
+}
+
+/** Has a route handle a request; meanwhile refuses another with the same idempotency key of the same credential. */
+export async function handleOnce(
+  route: Route,
+  request: Parameters<Route['handle']>[0],
+): Promise<Result<Answer>> {
+  const { app, writeOptions } = request;
+  const { idempotency } = writeOptions;
+  if (idempotency === null) return await route.handle(request);
   const key = `${idempotency.credential} ${idempotency.key}`;
-  if (inFlight.has(key)) {
+  if (app.inFlight.has(key)) {
     return refuse('idempotency_key_in_use', 'A request with this key is still being answered.', {
       retryAfterS: 1,
     });
   }
-  inFlight.add(key);
+  app.inFlight.add(key);
   try {
-    return await run();
+    const stored = route.answersSecret === true ? null : idempotency;
+    return await route.handle({ ...request, writeOptions: { ...writeOptions, idempotency: stored } });
   } finally {
-    inFlight.delete(key);
+    app.inFlight.delete(key);
   }
 }

@@ -21,8 +21,10 @@ export const requestId: string = requestIdHeader.toLowerCase();
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
 const variable: readonly string[] = [requestId, 'traceparent', 'tracestate'];
 
-/** A change with one of these is not like the next, or its body is not read as it comes. */
-const unlike = [idempotencyKeyHeader.toLowerCase(), 'transfer-encoding', 'content-encoding', 'expect'];
+const idempotencyKey = idempotencyKeyHeader.toLowerCase();
+
+/** The body of a change with one of these is not read as it comes. */
+const unlike = ['transfer-encoding', 'content-encoding', 'expect'];
 
 /** How many heads are remembered by their digests: those that were used last. */
 const mostHeads = 1_000;
@@ -39,6 +41,8 @@ export type KnownRequest = {
   readonly requestIdAt: number;
   /** Where the length of the body is; -1: there is none. */
   readonly lengthAt: number;
+  /** Where the idempotency key of a change is; -1: it sends none. */
+  readonly idempotencyKeyAt: number;
   readonly route: Route;
   /** Null: its socket tells whom it comes from. */
   readonly credential: SentCredential | null;
@@ -71,9 +75,12 @@ export class KnownRequests {
 
   constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
     this.#app = app;
-    // None of them carries a credential.
-    const read = new Set(variable).difference(new Set([...apiKey, ...productSecret]));
-    this.#mayDiffer = { read, change: new Set([...read, contentLength]) };
+    const carriers = new Set([...apiKey, ...productSecret]);
+    const read = new Set(variable).difference(carriers);
+    this.#mayDiffer = {
+      read,
+      change: new Set([...variable, contentLength, idempotencyKey]).difference(carriers),
+    };
   }
 
   /** One before that has the same head, on its connection or another; null: there is none. */
@@ -155,6 +162,7 @@ export class KnownRequests {
       variableAt: variableNames.map((index) => index + 1),
       requestIdAt: valueOf(requestId),
       lengthAt: valueOf(contentLength),
+      idempotencyKeyAt: valueOf(idempotencyKey),
       route,
       credential,
       grant,
@@ -179,6 +187,7 @@ function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: In
     route.query === undefined &&
     url === route.path &&
     timesSent(rawHeaders, contentLength) === 1 &&
+    timesSent(rawHeaders, idempotencyKey) <= 1 &&
     unlike.every((name) => timesSent(rawHeaders, name) === 0)
   );
 }
