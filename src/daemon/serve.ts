@@ -16,7 +16,7 @@ import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, onEndingSignal } from './system/ending-signal.ts';
-import { keepHeapsSmall, releaseUnused } from './system/heap.ts';
+import { keepHeapsSmall } from './system/heap.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
@@ -25,8 +25,6 @@ const storageFailedExit = 74;
 const configurationExit = 78;
 /** A little longer than the daemon itself gives what is in flight, in ms. */
 const closeMs = 15_000;
-/** How long after the start its memory is given back, in ms: those who waited for it are answered first. */
-const releaseMs = 500;
 
 /**
  * Runs a daemon until a signal ends it, which ends the process with 0 once everything in flight is
@@ -64,7 +62,6 @@ export async function serve(
   void tellServiceManager('READY', log);
   // The launcher's cache would be written at the end, when what only a start runs is compiled no more.
   flushCompileCache();
-  setTimeout(releaseUnused, releaseMs).unref();
   return await daemon.failed.catch(async (error: unknown) => {
     handlers.uninstall();
     root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');

@@ -1,5 +1,4 @@
 import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 
 /** How much a heap grows after a collection until the next, in percent: by itself V8 lets it grow fourfold. */
 const growth = 30;
@@ -15,15 +14,4 @@ const young = 4;
 export function keepHeapsSmall(): void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
   setFlagsFromString(`--max-semi-space-size=${young}`);
-}
-
-/**
- * Gives memory back that the start needed and nothing needs any more, a tenth of all: by itself V8 would keep it for
- * later. Nothing else runs meanwhile, for tens of milliseconds.
- */
-export function releaseUnused(): void {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (how: Readonly<Record<string, string>>) => void;
-  setFlagsFromString('--no-expose-gc');
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
