@@ -115,6 +115,7 @@ export class GroupedChanges {
       const made = changesMade(group.length, await connection.rows(changeKeyed, values));
       const answers = await Promise.all(answersOf(group, made));
       const kept = answers.filter((answer) => answer !== null);
+      // One is refused, which leaves no answer: none is made, and each goes alone.
       if (kept.length < answers.length) {
         await connection.rollback();
         return [];

@@ -65,7 +65,7 @@ export class PostgresWriter implements Writer {
   readonly #how: PostgresRun;
   readonly #locksOf: LockPlan;
   readonly #group: GroupedChanges;
-  /** For use cases of which nothing else is used. */
+  /** What those of `grouped` are given without an idempotency key: they use nothing else. */
   readonly #unkeyed: AuthorityTransaction;
   readonly #housework: Statement;
   /** How many requests wait for their idempotency keys, or would wait. */
