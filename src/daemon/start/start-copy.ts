@@ -8,7 +8,7 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { PostgresRun } from '../../store/postgres/writer.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import { firstApiKey, placeOf } from './start-store.ts';
+import { firstApiKey, placeOfDirectory } from './start-store.ts';
 import { sha256 } from '../system/random.ts';
 import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
 
@@ -33,7 +33,7 @@ export function copyRun(stateDir: string): PostgresRun['run'] {
 
 /** Names a copy among those that share a database. Containers differ in nothing but the name of their host. */
 export function copyNameOf(stateDir: string, host: string = hostname()): string {
-  return sha256(`${host} ${placeOf(stateDir)}`).slice(0, copyNameLength);
+  return sha256(`${host} ${placeOfDirectory(stateDir)}`).slice(0, copyNameLength);
 }
 
 /**

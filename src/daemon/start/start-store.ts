@@ -22,7 +22,7 @@ export async function startStore(
   await refuseOtherRole({ role, stateDir }, reader);
   const store = {
     adminTokenDigest: sha256(keepSecretFile(stateDir, 'adminToken', 'lk_tok')),
-    place: placeOf(stateDir),
+    place: placeOfDirectory(stateDir),
   };
   const started =
     role === 'agent'
@@ -75,7 +75,7 @@ async function refuseOtherRole(
 }
 
 /** Tells a copied state directory: the machine, as far as it has an id of its own, and the real path. */
-export function placeOf(stateDir: string): string {
+export function placeOfDirectory(stateDir: string): string {
   return `${machineId()} ${realpathSync(stateDir)}`;
 }
 

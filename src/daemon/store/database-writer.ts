@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
-import { look, type Condition, type Finding } from '../../store/postgres/condition.ts';
+import { look, type Condition, type FoundCondition } from '../../store/postgres/condition.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/refusal.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
@@ -22,7 +22,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   readonly #log: Log;
   readonly #ended = new AbortController();
   readonly #watching: Promise<void>;
-  #found: Finding = { condition: 'ok', cause: null };
+  #found: FoundCondition = { condition: 'ok', cause: null };
 
   constructor(writer: PostgresWriter, database: Database, clock: Clock, log: Log) {
     this.#writer = writer;
@@ -73,7 +73,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     const answered = new AbortController();
     const { condition } = this.#found;
     const looking = look(this.#database, condition === 'full').finally(() => answered.abort());
-    const late = this.#sleep(slowMs, answered.signal).then((): Finding | null =>
+    const late = this.#sleep(slowMs, answered.signal).then((): FoundCondition | null =>
       answered.signal.aborted ? null : { condition: 'slow', cause: new Error(`no answer in ${slowMs} ms`) },
     );
     const early = await Promise.race([looking, late]);
@@ -88,7 +88,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
 
-  #take(found: Finding): void {
+  #take(found: FoundCondition): void {
     const before = this.#found.condition;
     this.#found = found;
     if (found.condition === before || this.#ended.signal.aborted) return;

@@ -11,14 +11,14 @@ import { refusalOf } from './refusal.ts';
 export type Condition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
 
 /** How a database was found, and the error by which that was told (null: it is `ok`). */
-export type Finding = { condition: Condition; cause: unknown };
+export type FoundCondition = { condition: Condition; cause: unknown };
 
 /** What is put on the disk, and away again, to see whether it is full: rows of nearly 2 kB, a MiB of them. */
 const roomRows = 520;
 const roomRow = 1_900;
 
 /** Looks whether a database can be used. `wasFull`: its disk was, so that it is tried whether it still is. */
-export async function look(database: Database, wasFull: boolean): Promise<Finding> {
+export async function look(database: Database, wasFull: boolean): Promise<FoundCondition> {
   try {
     // A connection to a database that only reads is given up: another may lead to the one that writes.
     await database.lend(async (connection) => {
@@ -27,7 +27,7 @@ export async function look(database: Database, wasFull: boolean): Promise<Findin
     });
     return { condition: 'ok', cause: null };
   } catch (error) {
-    return findingOf(error, database);
+    return foundBy(error, database);
   }
 }
 
@@ -47,7 +47,7 @@ async function takeRoom(connection: Connection): Promise<void> {
   await connection.rollback();
 }
 
-function findingOf(error: unknown, database: Database): Finding {
+function foundBy(error: unknown, database: Database): FoundCondition {
   const refusal = refusalOf(error, database);
   if (refusal !== null) return { condition: 'refused', cause: refusal };
   return { condition: conditionOf(error), cause: error };
