@@ -8,9 +8,9 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 import type { PostgresRun } from '../../store/postgres/writer.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import { firstApiKey, placeOfDirectory } from './start-store.ts';
+import { firstApiKey, isApiKeyKnown, placeOfDirectory } from './start-store.ts';
 import { sha256 } from '../system/random.ts';
-import { keepSecretFile, readSecretFile } from '../system/secret-files.ts';
+import { keepSecretFile } from '../system/secret-files.ts';
 
 /** The place of a store that all copies share: it is the same wherever a copy runs. */
 const sharedPlace = 'postgres';
@@ -54,13 +54,12 @@ export async function startCopy({ stateDir }: Configuration, writer: Writer): Pr
 
 /** Says where the first API key was written, if not here; warns where the key that is here is no account's. */
 export async function tellOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
-  const kept = readSecretFile(stateDir, 'apiKey') ?? '';
-  if (kept === '') {
+  const isKnown = await isApiKeyKnown(stateDir, reader);
+  if (isKnown === null) {
     const at = await apiKeyKeptAt(reader);
     if (at !== null && at !== keptAt(stateDir)) log.info({ at }, 'the first API key is at another copy');
-    return;
   }
-  if ((await reader.accounts.byKeyDigest(sha256(kept))) !== null) return;
+  if (isKnown !== false) return;
   const hint = 'it was rolled since, or another copy has made the first one: write the key in force into it';
   log.warn({ hint }, 'the key in api.key is of no account');
 }

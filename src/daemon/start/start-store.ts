@@ -39,13 +39,18 @@ export async function firstApiKey(stateDir: string, reader: AuthorityReader): Pr
     : null;
 }
 
+/** Whether the key in `api.key` is an account's; null: there is none. */
+export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): Promise<boolean | null> {
+  const kept = readSecretFile(stateDir, 'apiKey') ?? '';
+  return kept === '' ? null : (await reader.accounts.byKeyDigest(sha256(kept))) !== null;
+}
+
 /**
  * Warns where the key in `api.key` is no account's: a backup from before it was rolled has been restored, with
  * the key of that time.
  */
 export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
-  const kept = readSecretFile(stateDir, 'apiKey') ?? '';
-  if (kept === '' || (await reader.accounts.byKeyDigest(sha256(kept))) !== null) return;
+  if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
   const hint = `an older key is in force again: latchkey account roll ${defaultAccountId}`;
   log.warn({ hint }, 'the key in api.key is of no account: the store is one of before it was rolled');
 }
