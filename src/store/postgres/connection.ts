@@ -11,7 +11,7 @@ import {
   queryOf,
   statementOf,
   type BoundStatement,
-  type KeyedStatement,
+  type Lookup,
   type Row,
   type SqlValue,
   type Statement,
@@ -120,7 +120,7 @@ export class Connection implements WritingSource {
     return row;
   }
 
-  rowOf(statement: KeyedStatement, key: string): Promise<Row | undefined> {
+  lookUp(statement: Lookup, key: string): Promise<Row | undefined> {
     return this.row(statement, [[key]]);
   }
 

@@ -4,7 +4,7 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
 import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
-import { KeyedReads, type AfterTurn } from './keyed-reads.ts';
+import { Lookups, type AfterTurn } from './lookups.ts';
 import { namesIn, type Names } from './names.ts';
 import { SharedReads } from './shared-reads.ts';
 import { queryOf, type Row, type SqlValue } from './statements.ts';
@@ -51,7 +51,7 @@ export class Database implements AsyncDisposable {
     const shared = new SharedReads(this.#pool, isBehindPooler);
     const readShared: typeof shared.rows = (statement, values) =>
       this.#readTwice(() => shared.rows(statement, values));
-    const keyed = new KeyedReads(readShared, afterTurn);
+    const lookups = new Lookups(readShared, afterTurn);
     this.reader = prepareReader({
       names: this.names,
       rows: (statement, values) => {
@@ -59,7 +59,7 @@ export class Database implements AsyncDisposable {
         return this.#readTwice(async () => (await this.#pool.query<Row>(query)).rows);
       },
       row: async (statement, values) => (await readShared(statement, values))[0],
-      rowOf: (statement, key) => keyed.read(statement, key),
+      lookUp: (statement, key) => lookups.read(statement, key),
     });
   }
 

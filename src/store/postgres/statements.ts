@@ -8,7 +8,7 @@ export type SqlValue = string | number | boolean | null | readonly (string | nul
 export type Statement = { readonly name: string; readonly text: string };
 
 /** A statement that reads rows by their keys, its only value; `key`: under which name each row has its own. */
-export type KeyedStatement = Statement & { readonly key: string };
+export type Lookup = Statement & { readonly key: string };
 
 /** The time of the database, in epoch ms. */
 export const epochMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -27,7 +27,7 @@ export interface Source {
   /** Runs a statement that takes no time, such as a read by a key, and waits for its first row. */
   row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined>;
   /** Reads the row with a key, together with what others read by the same statement. */
-  rowOf(statement: KeyedStatement, key: string): Promise<Row | undefined>;
+  lookUp(statement: Lookup, key: string): Promise<Row | undefined>;
 }
 
 /** A source in a transaction. */
@@ -86,7 +86,7 @@ export function prepareLookup<Value>(
 ): (key: string) => Promise<Value | null> {
   const statement = { ...statementOf(text), key };
   return async (asked) => {
-    const row = await source.rowOf(statement, asked);
+    const row = await source.lookUp(statement, asked);
     return row === undefined ? null : from(row as never);
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeyedReads } from '../../../src/store/postgres/keyed-reads.ts';
+import { Lookups } from '../../../src/store/postgres/lookups.ts';
 import type { Row } from '../../../src/store/postgres/statements.ts';
 
 const statement = {
@@ -16,7 +16,7 @@ function givenReads() {
   ]);
   let works: (() => void)[] = [];
   const given = { asked, colours, isAway: false };
-  const reads = new KeyedReads(
+  const reads = new Lookups(
     async (_, [keys]) => {
       const sought = keys as readonly string[];
       asked.push(sought);

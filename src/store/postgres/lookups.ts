@@ -1,4 +1,4 @@
-import type { KeyedStatement, Row, SqlValue, Statement } from './statements.ts';
+import type { Lookup, Row, SqlValue, Statement } from './statements.ts';
 
 /** Calls at the end of this turn of the event loop. */
 export type AfterTurn = (work: () => void) => unknown;
@@ -18,10 +18,10 @@ type Group = Map<string, Waiting>;
  * Reads of single rows by their keys: those of one turn of the event loop are one statement, which costs both sides
  * much less than a statement each (src/store/postgres/README.md, Reads).
  */
-export class KeyedReads {
+export class Lookups {
   readonly #read: ReadRows;
   readonly #afterTurn: AfterTurn;
-  readonly #gathering = new Map<KeyedStatement, Group>();
+  readonly #gathering = new Map<Lookup, Group>();
 
   constructor(read: ReadRows, afterTurn: AfterTurn) {
     this.#read = read;
@@ -29,7 +29,7 @@ export class KeyedReads {
   }
 
   /** The row with a key; rejects as the read does. */
-  read(statement: KeyedStatement, key: string): Promise<Row | undefined> {
+  read(statement: Lookup, key: string): Promise<Row | undefined> {
     const group = this.#gathering.get(statement);
     if (group === undefined) return this.#begin(statement, key);
     const known = group.get(key);
@@ -40,7 +40,7 @@ export class KeyedReads {
     return waiting.promise;
   }
 
-  #begin(statement: KeyedStatement, key: string): Promise<Row | undefined> {
+  #begin(statement: Lookup, key: string): Promise<Row | undefined> {
     const waiting = Promise.withResolvers<Row | undefined>();
     const group: Group = new Map([[key, waiting]]);
     this.#gathering.set(statement, group);
@@ -51,7 +51,7 @@ export class KeyedReads {
     return waiting.promise;
   }
 
-  async #send(statement: KeyedStatement, group: Group): Promise<void> {
+  async #send(statement: Lookup, group: Group): Promise<void> {
     try {
       const rows = await this.#read(statement, [[...group.keys()]]);
       for (const row of rows) group.get(String(row[statement.key]))?.resolve(row);
