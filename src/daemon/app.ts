@@ -17,7 +17,7 @@ import type { LocalStore, StoreWriter } from './store/store-writer.ts';
 
 /** What the routes depend on, of a process that runs. */
 export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'> &
-  Pick<App, 'memory' | 'known' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
+  Pick<App, 'memory' | 'knownGrants' | 'backup' | 'status' | 'readiness' | 'liveness'> & {
     reader: AuthorityReader;
     local: LocalStore | null;
     writer: StoreWriter;
@@ -28,7 +28,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'>
 
 /** Gives the routes what they depend on. */
 export function appOf(parts: AppParts): App {
-  const { instance, current, reader, local, writer, clock, log, metrics, memory, known } = parts;
+  const { instance, current, reader, local, writer, clock, log, metrics, memory, knownGrants } = parts;
   const { licensing, couponing, checkout, credentials, productName, sync, upstream } = parts.role;
   const { role } = current.configuration;
   return {
@@ -40,8 +40,8 @@ export function appOf(parts: AppParts): App {
     couponing,
     checkout,
     memory,
-    known,
-    credentials: known?.remembering(credentials) ?? credentials,
+    knownGrants,
+    credentials: knownGrants?.remembering(credentials) ?? credentials,
     rates: new Rates(
       () => current.configuration.limits,
       () => clock.steady(),

@@ -44,7 +44,7 @@ export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & 
   local: LocalStore | null;
   metrics: Metrics;
   memory: App['memory'];
-  known: App['known'];
+  knownGrants: App['knownGrants'];
 };
 
 /** One running process: store, writer, listeners and, on an agent, the way up. */

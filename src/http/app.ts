@@ -52,8 +52,8 @@ export interface App {
   /** Null on an authority, which has no upstream. */
   readonly sync: SyncControl | null;
   readonly credentials: Credentials;
-  /** By which a request with the head of one before on its connection is known; null: none is. */
-  readonly known: KnownGrants | null;
+  /** Whom the credentials of requests stand for that pass their routes by; null: none does. */
+  readonly knownGrants: KnownGrants | null;
   /** What was answered before; null: every request is answered anew. */
   readonly memory: Memory | null;
   readonly rates: Rates;

@@ -1,5 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { Credentials, Grant, KnownGrants, SentCredential } from '../service/access/credential.ts';
+import {
+  nameOfCredential,
+  type Credentials,
+  type Grant,
+  type KnownGrants,
+  type SentCredential,
+} from '../service/access/credential.ts';
 import type { Change } from '../service/tables.ts';
 import type { RepeatedLicense } from './answer.ts';
 
@@ -52,7 +58,7 @@ export class Memory implements KnownGrants {
   }
 
   grantOf(sent: SentCredential): Grant | null {
-    return this.#grants.get(nameOf(sent)) ?? null;
+    return this.#grants.get(nameOfCredential(sent)) ?? null;
   }
 
   remembering(credentials: Credentials): Credentials {
@@ -60,7 +66,7 @@ export class Memory implements KnownGrants {
       const moment = this.#moment;
       const grant = await credentials.find(sent);
       // Whoever guesses fills no memory.
-      if (grant !== null && moment === this.#moment) this.#grants.set(nameOf(sent), grant);
+      if (grant !== null && moment === this.#moment) this.#grants.set(nameOfCredential(sent), grant);
       return grant;
     };
     return {
@@ -88,10 +94,6 @@ export class Memory implements KnownGrants {
     this.#licenses.set(licenseKey, license);
     this.#answers.set(question, { ready, license });
   }
-}
-
-function nameOf({ kind, digest }: SentCredential): string {
-  return `${kind} ${digest}`;
 }
 
 /** Which questions were asked lately, by their hashes alone: they are forgotten when there are as many as answers. */

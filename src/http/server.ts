@@ -189,7 +189,7 @@ function arrival(
       query,
       principal: null,
       grant: null,
-      credential: null,
+      sentCredential: null,
       moment,
       startedAt: app.now(),
     };
@@ -255,7 +255,7 @@ async function enter({ app, settings, broken }: Entrance, route: Route, reply: F
     reply.header('Connection', 'close');
   } else {
     const { sent, grant } = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.credential = sent;
+    requestState.sentCredential = sent;
     requestState.grant = grant;
     requestState.principal = grant.principal;
   }

@@ -203,7 +203,9 @@ async function serve(
   const metrics = { ...silentMetrics, countAnswer: () => void (count += 1) };
   const served = await serveApp(
     {
-      ...(remembers === 'answers' ? { memory: new Memory() } : { known: new CopyMemory(standingClock) }),
+      ...(remembers === 'answers'
+        ? { memory: new Memory() }
+        : { knownGrants: new CopyMemory(standingClock) }),
       metrics,
       dialect: dialects[dialect],
     },

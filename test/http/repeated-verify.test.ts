@@ -19,7 +19,7 @@ type Given = Served & {
   counted: number[];
   readiness: { now: Readiness['state'] };
   clock: { at: number };
-  known: CopyMemory;
+  knownGrants: CopyMemory;
 };
 
 /** An authority with one license key that remembers credentials, as a copy on PostgreSQL does, and no answers. */
@@ -28,9 +28,9 @@ async function serve(changes: Partial<App> = {}, settings: Partial<ServerSetting
   const metrics = { ...silentMetrics, countAnswer: (_: string, status: number) => void counted.push(status) };
   const readiness: Given['readiness'] = { now: 'ready' };
   const clock = { at: 0 };
-  const known = new CopyMemory({ now: () => clock.at, steady: () => clock.at });
+  const knownGrants = new CopyMemory({ now: () => clock.at, steady: () => clock.at });
   const served = await serveApp(
-    { known, metrics, readiness: () => ({ state: readiness.now, reasons: [] }), ...changes },
+    { knownGrants, metrics, readiness: () => ({ state: readiness.now, reasons: [] }), ...changes },
     { limits, ...settings },
   );
   await using http = httpClient(served.listeners.tcp);
@@ -38,7 +38,7 @@ async function serve(changes: Partial<App> = {}, settings: Partial<ServerSetting
   await http.post('/admin/v1/products', { headers: operator, json: product });
   const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
   await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
-  return Object.assign(served, { counted, readiness, clock, known });
+  return Object.assign(served, { counted, readiness, clock, knownGrants });
 }
 
 const verify = (licenseKey = 'KEY-1', carrier = `product-secret-key: ${secret}`): string =>
@@ -97,7 +97,7 @@ test('a credential is found anew after a second, and when it is forgotten', asyn
   await statuses();
   expect(served.counted).toHaveLength(6);
   await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
-  served.known.forget();
+  served.knownGrants.forget();
   expect(await statuses()).toEqual(['401', '401']);
   expect(served.counted).toHaveLength(6);
 });
@@ -106,7 +106,7 @@ test('what the secret of one product stood for is not what it stands for now', a
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 2; time += 1) expect(await kept.send(verify())).toContain(' 200 OK');
-  const find = vi.spyOn(served.known, 'grantOf').mockImplementation(() => ({
+  const find = vi.spyOn(served.knownGrants, 'grantOf').mockImplementation(() => ({
     principal: {
       credential: 'product:PLAYER',
       scopes: ['verify'],

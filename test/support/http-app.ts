@@ -44,7 +44,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
   await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
-  const { memory = null, known = memory } = changes;
+  const { memory = null, knownGrants = memory } = changes;
   const credentials = authorityCredentials({ reader, believedNow: () => Date.now(), uses: tokenUses });
   const app: App = {
     role,
@@ -60,10 +60,10 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
       readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),
     writer,
     memory,
-    known,
+    knownGrants,
     sync: null,
     backup,
-    credentials: known?.remembering(credentials) ?? credentials,
+    credentials: knownGrants?.remembering(credentials) ?? credentials,
     rates: new Rates(
       () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
       () => 0,

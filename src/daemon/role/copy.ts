@@ -1,5 +1,11 @@
 import type { Product } from '../../domain/product.ts';
-import type { Credentials, Grant, KnownGrants, SentCredential } from '../../service/access/credential.ts';
+import {
+  nameOfCredential,
+  type Credentials,
+  type Grant,
+  type KnownGrants,
+  type SentCredential,
+} from '../../service/access/credential.ts';
 import { RecentReads } from './recent-reads.ts';
 import { authorityLicensing } from '../../service/authority/answers.ts';
 import type { Clock } from '../../service/ports.ts';
@@ -24,13 +30,13 @@ export class CopyMemory implements KnownGrants {
 
   remembering(credentials: Credentials): Credentials {
     return {
-      find: (sent) => this.#grants.read(nameOf(sent), () => credentials.find(sent)),
+      find: (sent) => this.#grants.read(nameOfCredential(sent), () => credentials.find(sent)),
       use: (grant) => credentials.use(grant),
     };
   }
 
   grantOf(sent: SentCredential): Grant | null {
-    return this.#grants.recall(nameOf(sent));
+    return this.#grants.recall(nameOfCredential(sent));
   }
 
   /** A reader whose products may be remembered ones. */
@@ -40,10 +46,6 @@ export class CopyMemory implements KnownGrants {
       this.#products.read(productKey, () => products.get(productKey));
     return { ...reader, products: { ...products, get } };
   }
-}
-
-function nameOf({ kind, digest }: SentCredential): string {
-  return `${kind} ${digest}`;
 }
 
 /** Builds one of the copies of an authority on one database, which verifies by one read of it. */

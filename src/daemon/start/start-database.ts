@@ -50,7 +50,7 @@ export async function startOnDatabase(
   const clock = new KeptClock(await wait.until(() => rememberedTime(reader)), options.time);
   const memory = new CopyMemory(clock);
   // A server that is changed is asked each time, or its changes would be passed by.
-  const known = options.prepare === undefined ? memory : null;
+  const knownGrants = options.prepare === undefined ? memory : null;
   const current = new LiveConfiguration(configuration);
   const metrics = starting.use(metricsOf(configuration));
   const plain = new PostgresWriter(database, {
@@ -81,7 +81,7 @@ export async function startOnDatabase(
   );
   const { instance, log } = await wait.until(() => join(configuration, { writer, reader, log: options.log }));
   // No answer is remembered: another copy may have changed the license.
-  const remembered = { memory: null, known };
+  const remembered = { memory: null, knownGrants };
   const parts = { instance, current, reader, local: null, writer, clock, log, metrics, ...remembered };
   const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
   const token = keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');

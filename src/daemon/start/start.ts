@@ -103,7 +103,7 @@ async function startOn(
     log,
     metrics,
     memory,
-    known: memory,
+    knownGrants: memory,
     makeRole,
   };
   const daemon = new Daemon(parts);

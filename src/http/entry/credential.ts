@@ -15,7 +15,7 @@ import { rateLimited } from './request-rates.ts';
 /** Who may use a route: anyone, or a credential of this kind that carries the scope. */
 export type Access = 'anyone' | { credential: 'api_key' | 'product_secret' | 'any'; scope: Scope };
 
-type Sent = { kind: CredentialKind; secret: string };
+type SentSecret = { kind: CredentialKind; secret: string };
 
 /** Whom a request comes from; `sent` is null where its socket tells. */
 export type Caller = { sent: SentCredential | null; grant: Grant };
@@ -32,7 +32,7 @@ export async function authorize(
   { credentials, dialect, digest, rates }: Pick<App, 'credentials' | 'dialect' | 'digest' | 'rates'>,
   socketPrincipal: Principal | null,
 ): Promise<Caller> {
-  const [first, ...more] = sentCredentials(head, credential);
+  const [first, ...more] = sentSecrets(head, credential);
   if (more.length > 0) throw new ProblemError('malformed_request', 'Send one credential only.');
   const ofSocket = socketPrincipal === null ? null : lasting(socketPrincipal);
   const sent = first === undefined ? null : { kind: first.kind, digest: digest(first.secret) };
@@ -60,8 +60,8 @@ function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialec
 }
 
 /** The credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
-function sentCredentials(head: Head, credential: Rule['credential']): Sent[] {
-  const sent: Sent[] = [];
+function sentSecrets(head: Head, credential: Rule['credential']): SentSecret[] {
+  const sent: SentSecret[] = [];
   const add = (kind: CredentialKind, values: readonly string[]): void => {
     for (const secret of values) if (secret !== '') sent.push({ kind, secret });
   };

@@ -113,7 +113,7 @@ export class DirectRequests {
     times: Times,
     body: Buffer | null,
   ): Asked | null {
-    const principal = this.#parts.requests.callerOf(known);
+    const principal = this.#parts.requests.principalOf(known);
     if (principal === null) return null;
     const sent = body === null ? this.#readTarget(known, target) : this.#readChange(known, body, rawHeaders);
     // The last of the checks, since it counts: whoever is refused here is refused anew by the route.

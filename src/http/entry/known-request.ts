@@ -13,15 +13,15 @@ import { readWait } from './prefer.ts';
 import { stateOf } from './request-state.ts';
 
 export const jsonType = 'application/json; charset=utf-8';
-const contentLength = 'content-length';
+const contentLengthName = 'content-length';
 
 /** The header of a caller's own id of a request, as names are compared. */
-export const requestId: string = requestIdHeader.toLowerCase();
+export const requestIdName: string = requestIdHeader.toLowerCase();
 
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
-const variable: readonly string[] = [requestId, 'traceparent', 'tracestate'];
+const variable: readonly string[] = [requestIdName, 'traceparent', 'tracestate'];
 
-const idempotencyKey = idempotencyKeyHeader.toLowerCase();
+const idempotencyKeyName = idempotencyKeyHeader.toLowerCase();
 
 /** The body of a change with one of these is not read as it comes. */
 const unlike = ['transfer-encoding', 'content-encoding', 'expect'];
@@ -45,7 +45,7 @@ export type KnownRequest = {
   readonly idempotencyKeyAt: number;
   readonly route: Route;
   /** Null: its socket tells whom it comes from. */
-  readonly credential: SentCredential | null;
+  readonly sentCredential: SentCredential | null;
   /** As it was found last. */
   grant: Grant;
   /** Whose license keys are asked for, and the page that asks: all that what is said of one takes from the head. */
@@ -79,7 +79,7 @@ export class KnownRequests {
     const read = new Set(variable).difference(carriers);
     this.#mayDiffer = {
       read,
-      change: new Set([...variable, contentLength, idempotencyKey]).difference(carriers),
+      change: new Set([...variable, contentLengthName, idempotencyKeyName]).difference(carriers),
     };
   }
 
@@ -123,10 +123,11 @@ export class KnownRequests {
   }
 
   /** Whom another such request comes from, where that is known and it need not be refused; null: ask its route. */
-  callerOf(request: KnownRequest): Principal | null {
-    const { credentials, known } = this.#app;
-    if (known === null || unrepeated.has(this.#app.readiness().state)) return null;
-    const grant = request.credential === null ? request.grant : known.grantOf(request.credential);
+  principalOf(request: KnownRequest): Principal | null {
+    const { credentials, knownGrants } = this.#app;
+    if (knownGrants === null || unrepeated.has(this.#app.readiness().state)) return null;
+    const grant =
+      request.sentCredential === null ? request.grant : knownGrants.grantOf(request.sentCredential);
     if (grant === null) return null;
     if (grant !== request.grant) {
       if (!isSamePrincipal(grant.principal, request.grant.principal)) return null;
@@ -140,7 +141,7 @@ export class KnownRequests {
   keep(route: Route, reply: FastifyReply): KnownRequest | null {
     const { raw } = reply.request;
     const { grant } = stateOf(reply.request);
-    if (this.#app.known === null || grant === null || !isRepeatable(route, raw)) return null;
+    if (this.#app.knownGrants === null || grant === null || !isRepeatable(route, raw)) return null;
     const before = this.#findOnConnection(raw);
     if (before?.route === route && isSamePrincipal(before.grant.principal, grant.principal)) return before;
     const { rawHeaders, ...known } = this.#knownOf(route, reply, grant);
@@ -150,7 +151,7 @@ export class KnownRequests {
 
   #knownOf(route: Route, reply: FastifyReply, grant: Grant): KnownRequest {
     const { rawHeaders, method = '' } = reply.request.raw;
-    const { credential, head } = stateOf(reply.request);
+    const { sentCredential, head } = stateOf(reply.request);
     const { accountId, productKey } = grant.principal.reach;
     const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
     const mayDiffer = this.#namesThatMayDiffer(method);
@@ -160,11 +161,11 @@ export class KnownRequests {
     return {
       rawHeaders,
       variableAt: variableNames.map((index) => index + 1),
-      requestIdAt: valueOf(requestId),
-      lengthAt: valueOf(contentLength),
-      idempotencyKeyAt: valueOf(idempotencyKey),
+      requestIdAt: valueOf(requestIdName),
+      lengthAt: valueOf(contentLengthName),
+      idempotencyKeyAt: valueOf(idempotencyKeyName),
       route,
-      credential,
+      sentCredential,
       grant,
       asker: JSON.stringify([route.path, accountId, productKey, head.origin]),
       contentType: head.contentType[0] ?? '',
@@ -172,7 +173,7 @@ export class KnownRequests {
       refusal: refusalFormFor(this.#app, reply.request),
       hangUp: hangUpFor(reply.request),
       headers,
-      idAt: headers.indexOf(requestId) + 1,
+      idAt: headers.indexOf(requestIdName) + 1,
     };
   }
 }
@@ -180,14 +181,14 @@ export class KnownRequests {
 /** Whether another request with the same head, and a change with the same target, is the same request. */
 function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: IncomingMessage): boolean {
   if (route.isVerdict !== true || method !== route.method || httpVersion !== '1.1') return false;
-  if (timesSent(rawHeaders, requestId) > 1) return false;
+  if (timesSent(rawHeaders, requestIdName) > 1) return false;
   if (method === 'GET') return true;
   return (
     route.body !== undefined &&
     route.query === undefined &&
     url === route.path &&
-    timesSent(rawHeaders, contentLength) === 1 &&
-    timesSent(rawHeaders, idempotencyKey) <= 1 &&
+    timesSent(rawHeaders, contentLengthName) === 1 &&
+    timesSent(rawHeaders, idempotencyKeyName) <= 1 &&
     unlike.every((name) => timesSent(rawHeaders, name) === 0)
   );
 }
@@ -216,7 +217,7 @@ export function writeAnswer(
   { headers, type, body }: { headers: Readonly<Record<string, string>>; type: string; body: unknown },
 ): { headers: string[]; body: string } {
   const text = JSON.stringify(body);
-  const content = ['content-type', type, contentLength, String(Buffer.byteLength(text))];
+  const content = ['content-type', type, contentLengthName, String(Buffer.byteLength(text))];
   return { headers: [...common, ...writtenOut(headers), ...content], body: text };
 }
 

@@ -5,7 +5,13 @@ import type { App } from '../app.ts';
 import type { Memory, ReadyAnswer } from '../memory.ts';
 import { presentAge } from '../provenance.ts';
 import type { AnswersOfTurn } from './answers-of-turn.ts';
-import { jsonType, requestId, writeAnswer, type KnownRequest, type KnownRequests } from './known-request.ts';
+import {
+  jsonType,
+  requestIdName,
+  writeAnswer,
+  type KnownRequest,
+  type KnownRequests,
+} from './known-request.ts';
 import { requestIdFrom } from './request-id.ts';
 
 /**
@@ -30,7 +36,7 @@ export class RememberedAnswers {
     if (memory === null || request.method !== 'GET') return false;
     const begunAt = app.metrics.begin();
     const at = app.now();
-    const principal = this.#requests.callerOf(known);
+    const principal = this.#requests.principalOf(known);
     if (principal === null) return false;
     const { url = '' } = request;
     const ready =
@@ -74,7 +80,7 @@ function questionOf({ asker }: KnownRequest, target: string): string {
 function headersAt({ headers, repeat }: ReadyAnswer, id: string, now: number): string[] {
   const sent = [...headers];
   for (let index = 0; index < sent.length; index += 2) {
-    if (sent[index] === requestId) sent[index + 1] = id;
+    if (sent[index] === requestIdName) sent[index + 1] = id;
     else if (sent[index] === 'age' && repeat.confirmedAt !== null)
       sent[index + 1] = presentAge(now - repeat.confirmedAt);
   }

@@ -12,7 +12,7 @@ export type RequestState = {
   /** What the principal was found by; null where anyone may call. */
   grant: Grant | null;
   /** Null where none was sent. */
-  credential: SentCredential | null;
+  sentCredential: SentCredential | null;
   /** Of the memory, before anything was read for the request. */
   moment: number;
   startedAt: number;

@@ -36,6 +36,11 @@ export interface KnownGrants {
   remembering(credentials: Credentials): Credentials;
 }
 
+/** What a credential is remembered under: a secret that is accepted as one kind may not be as another. */
+export function nameOfCredential({ kind, digest }: SentCredential): string {
+  return `${kind} ${digest}`;
+}
+
 /** What a process knows credentials by. */
 export type CredentialParts = {
   reader: AuthorityReader;
