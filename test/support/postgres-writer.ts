@@ -1,7 +1,9 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { KeptClock } from '../../src/daemon/system/clock.ts';
+import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
+import type { CommandResult } from '../../src/service/writer.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { PostgresWriter, type PostgresRun } from '../../src/store/postgres/writer.ts';
@@ -59,4 +61,25 @@ export function writerOn(database: Database, changes: Partial<PostgresRun> = {})
     timer: () => performance.now(),
     ...changes,
   });
+}
+
+type Use = {
+  under?: string | null;
+  of?: string;
+  fingerprint?: string;
+  trigger?: Exclude<LicenseTrigger, 'refund'>;
+};
+
+/** A use, or another change, of a license at a copy; `under`: its idempotency key, if it has one. */
+export function use(
+  writer: PostgresWriter,
+  { under = null, of = 'KEY-1', fingerprint = 'f', trigger = 'usage' }: Use = {},
+): Promise<CommandResult<'changeLicense'>> {
+  const idempotency = under === null ? null : { credential: 'account:default', key: under, fingerprint };
+  const reach = { accountId: account.accountId, productKey: null };
+  return writer.write('changeLicense', { reach, licenseKey: of, trigger }, { idempotency });
+}
+
+export async function usesIn(database: Database, licenseKey = 'KEY-1'): Promise<number | undefined> {
+  return (await database.reader.licenses.get(licenseKey))?.uses;
 }

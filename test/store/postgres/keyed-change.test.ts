@@ -3,21 +3,13 @@ import type { Database } from '../../../src/store/postgres/database.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { openCopies, writerOn } from '../../support/postgres-writer.ts';
+import { openCopies, use, usesIn, writerOn } from '../../support/postgres-writer.ts';
 import { account, givenLicense } from '../../support/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const soldKey = 'KEY-1';
 const numbers = Array.from({ length: 20 }, (_, index) => index);
 const notDone = { ok: false, problem: { code: 'license_not_found' } };
-
-type Use = { under?: string | null; of?: string; fingerprint?: string };
-
-/** A use under an idempotency key, or without one. */
-function use(writer: PostgresWriter, { under = null, of = soldKey, fingerprint = 'f' }: Use = {}) {
-  const idempotency = under === null ? null : { credential: 'account:default', key: under, fingerprint };
-  return writer.write('changeLicense', { reach, licenseKey: of, trigger: 'usage' }, { idempotency });
-}
 
 const counted = (uses: number) => ({ ok: true, value: { uses } });
 
@@ -51,10 +43,6 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
     await database.lend(async ({ transaction }) => {
       for (const licenseKey of licenseKeys) await transaction.licenses.add(givenLicense({ licenseKey }));
     });
-  }
-
-  async function usesIn(database: Database, licenseKey = soldKey): Promise<number | undefined> {
-    return (await database.reader.licenses.get(licenseKey))?.uses;
   }
 
   /** How many answers each transaction has kept. */

@@ -1,28 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LicenseTrigger } from '../../../src/domain/license.ts';
 import { done } from '../../../src/domain/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
-import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { givenCart } from '../../support/coupon-given.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { openCopies, writerOn } from '../../support/postgres-writer.ts';
+import { openCopies, use, usesIn, writerOn } from '../../support/postgres-writer.ts';
 import { account, givenLicense, page } from '../../support/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';
 const idempotency = { credential: 'account:default', key: 'once', fingerprint: 'f' };
-
-function use(writer: PostgresWriter, isNamed = false, trigger: Exclude<LicenseTrigger, 'refund'> = 'usage') {
-  const options = isNamed ? { idempotency } : {};
-  return writer.write('changeLicense', { reach, licenseKey: key, trigger }, options);
-}
-
-async function usesIn(database: Database): Promise<number | undefined> {
-  return (await database.reader.licenses.get(key))?.uses;
-}
 
 describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
   let server: PostgresServer;
@@ -42,7 +31,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const triggers = Array.from({ length: 30 }, () => ['usage', 'usage', 'decrease'] as const).flat();
     await Promise.all(
       triggers.map((trigger, index) =>
-        use(writers[index % 3] ?? writerOn(databases[0] as Database), false, trigger),
+        use(writers[index % 3] ?? writerOn(databases[0] as Database), { trigger }),
       ),
     );
     const [database] = databases;
@@ -84,8 +73,6 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await database.lend(async ({ transaction }) => {
       await transaction.licenses.add(givenLicense({ licenseKey: 'KEY-2' }));
     });
-    const useOf = (licenseKey: string) =>
-      writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
     const held = await database.lend(async (connection) => {
       await connection.begin(null, []);
       await connection.transaction.licenses.change({
@@ -94,7 +81,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         trigger: 'usage',
         remembered: null,
       });
-      const waiting = [useOf('KEY-2'), useOf(key), useOf('KEY-2'), useOf('nobody has it')] as const;
+      const waiting = [
+        use(writer, { of: 'KEY-2' }),
+        use(writer),
+        use(writer, { of: 'KEY-2' }),
+        use(writer, { of: 'nobody has it' }),
+      ] as const;
       const others = await Promise.all([waiting[0], waiting[2], waiting[3]]);
       await connection.commit();
       return { others, one: await waiting[1] };
@@ -115,9 +107,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     });
     const { license } = database.names;
     await database.query(`UPDATE ${license} SET uses = 9223372036854775807 WHERE license_key = 'FULL'`);
-    const useOf = (licenseKey: string) =>
-      writer.write('changeLicense', { reach, licenseKey, trigger: 'usage' });
-    const outcomes = await Promise.allSettled([useOf(key), useOf(key), useOf('FULL'), useOf(key)]);
+    const outcomes = await Promise.allSettled([
+      use(writer),
+      use(writer),
+      use(writer, { of: 'FULL' }),
+      use(writer),
+    ]);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
     expect(await usesIn(database)).toBe(3);
   });
@@ -186,7 +181,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('answers a request that comes twice under its idempotency key twice the same, and does it once', async () => {
     await using databases = await copies(2);
-    const results = await Promise.all(databases.map((database) => use(writerOn(database), true)));
+    const results = await Promise.all(
+      databases.map((database) => use(writerOn(database), { under: 'once' })),
+    );
     expect(results).toEqual([expect.objectContaining({ ok: true }), results[0]]);
     expect(await usesIn(databases[0] as Database)).toBe(1);
   });
@@ -196,12 +193,12 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const [first, second] = databases;
     const held = await first?.lend(async (connection) => {
       await connection.begin({ ...idempotency, waits: true }, []);
-      const answered = await use(writerOn(second as Database), true);
+      const answered = await use(writerOn(second as Database), { under: 'once' });
       await connection.rollback();
       return answered;
     });
     expect(held).toMatchObject({ ok: false, problem: { code: 'idempotency_key_in_use' } });
-    expect(await use(writerOn(second as Database), true)).toMatchObject({ ok: true });
+    expect(await use(writerOn(second as Database), { under: 'once' })).toMatchObject({ ok: true });
   });
 
   test('takes a constraint for a fault of its own only where nothing else has failed, whatever was tried', async () => {
@@ -215,7 +212,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
         const [error = taken] = left.length > 1 ? left.splice(0, 1) : left;
         throw error;
       };
-      return await use(writerOn(database as Database, { run }), true);
+      return await use(writerOn(database as Database, { run }), { under: 'once' });
     };
     await expect(failing([taken])).rejects.toBe(taken);
     const outage = [lost, lost, lost, lost, lost, taken];
@@ -245,10 +242,8 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const writer = writerOn(asked as Database);
     const answered: string[] = [];
     const note = (name: string) => (result: { ok: boolean }) => answered.push(`${name} ${result.ok}`);
-    const keyOf = (index: number) => ({ ...idempotency, key: `key-${index}` });
-    const command = { reach, licenseKey: key, trigger: 'usage' } as const;
     const waiting = await holder?.lend(async (connection) => {
-      await connection.begin({ ...keyOf(0), waits: true }, []);
+      await connection.begin({ ...idempotency, key: 'key-0', waits: true }, []);
       for (let index = 1; index < 6; index += 1) {
         await connection.transaction.idempotency.put('account:default', `key-${index}`, {
           fingerprint: 'f',
@@ -259,7 +254,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
       }
       await connection.query('SELECT 1');
       const keyed = Array.from({ length: 6 }, (_, index) =>
-        writer.write('changeLicense', command, { idempotency: keyOf(index) }).then(note('keyed')),
+        use(writer, { under: `key-${index}` }).then(note('keyed')),
       );
       await use(writer).then(note('unkeyed'));
       await expect.poll(() => answered, { timeout: 1_500 }).toHaveLength(5);
@@ -327,7 +322,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
       onRepeat: (reason) => reasons.push(reason),
       clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) },
     });
-    expect(await use(writer, true)).toMatchObject({ ok: true, value: { uses: 1 } });
+    expect(await use(writer, { under: 'once' })).toMatchObject({ ok: true, value: { uses: 1 } });
     expect(reasons).toEqual(['doubt']);
     expect(await usesIn(near as Database)).toBe(1);
   });
@@ -370,7 +365,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     expect(await use(writer)).toMatchObject({ ok: true });
     await server.stop('immediate');
     try {
-      await expect(use(writer, true)).rejects.toMatchObject({ fault: 'unavailable' });
+      await expect(use(writer, { under: 'once' })).rejects.toMatchObject({ fault: 'unavailable' });
       await expect(database.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unavailable' });
     } finally {
       await server.start();
