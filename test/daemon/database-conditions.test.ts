@@ -1,10 +1,8 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
-import { eventually } from '../support/agent-stage.ts';
 import { urlByPort, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
@@ -18,17 +16,14 @@ const well = {
   sale: 201,
 };
 const refused = [503, 'storage_unavailable'];
+/** `expect.poll` does not know its test where several run at once. */
+const patience = { timeout: 30_000, interval: 20 };
 
 /** Waits until a copy says that its database is so, then gives how it answers. */
 async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
-  let found: unknown = null;
-  const look = async (): Promise<boolean> => {
-    ({ storage: found } = (await (await copy.call('/statusz')).json()) as { storage: unknown });
-    return found === storage;
-  };
-  await eventually(look).catch((error: unknown) => {
-    throw new Error(`it is ${String(found)}, and never came to be ${storage}`, { cause: error });
-  });
+  const look = async (): Promise<void> =>
+    expect(await (await copy.call('/statusz')).json()).toMatchObject({ storage });
+  await vi.waitFor(look, patience);
   return await copy.answers();
 }
 
@@ -87,7 +82,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       const url = urlByPort(server.address, proxy.port);
       await using copy = await watchCopy(server.address, { url, schema: newSchema() });
       // By deadlines of seconds, which a slow machine may exceed by itself.
-      await eventually(async () => isDeepStrictEqual(await copy.answers(), well));
+      await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
       await proxy.become(fault);
       expect(await onceIt(copy, 'slow')).toEqual({
         ready: [503, 'storage_slow'],

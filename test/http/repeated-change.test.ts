@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import type { Readiness } from '../../src/http/app.ts';
 import { Memory } from '../../src/http/memory.ts';
@@ -7,16 +6,15 @@ import { StorageError } from '../../src/service/ports.ts';
 import { secret } from '../support/dialect-stage.ts';
 import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection } from '../support/kept-connection.ts';
+import { KeptConnection, openSocket } from '../support/kept-connection.ts';
 import { httpClient } from '../support/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
-/** An authority with one license key, and how often its memory answered. */
+/** An authority with one license key that remembers, and what it answered past its routes. */
 async function serve(): Promise<
   Served & {
     counted: number[];
-    repeated: () => number;
     uses: () => Promise<number>;
     readiness: { now: Readiness['state'] };
   }
@@ -35,7 +33,7 @@ async function serve(): Promise<
   const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
   await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
   const uses = async (): Promise<number> => (await served.app.reader.licenses.get('KEY-1'))?.uses ?? -1;
-  return Object.assign(served, { counted, repeated: () => counted.length, uses, readiness });
+  return Object.assign(served, { counted, uses, readiness });
 }
 
 const body = 'license_key=KEY-1';
@@ -54,7 +52,7 @@ test('a use like the one before it is counted once, and its answer says so', asy
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let count = 1; count <= 5; count += 1) expect(await kept.send(use())).toContain(`"uses":${count},`);
-  expect(served.repeated()).toBe(4);
+  expect(served.counted).toHaveLength(4);
   expect(await served.uses()).toBe(5);
   const logged = served.lines.filter(({ message }) => message === 'changed').slice(-5);
   expect(logged).toHaveLength(5);
@@ -71,7 +69,7 @@ test('a use that another connection has sent before is counted on one that begin
   await first.send(use());
   await using second = new KeptConnection(served.listeners.tcp);
   expect(await second.send(use())).toContain('"uses":2,');
-  expect(served.repeated()).toBe(1);
+  expect(served.counted).toHaveLength(1);
   await using third = new KeptConnection(served.listeners.tcp);
   expect(await third.send(use().replace('usage', 'disable'))).toContain('"enabled":false');
   expect(await served.uses()).toBe(2);
@@ -86,7 +84,7 @@ test('one under an idempotency key of its own is counted once, whether it is lik
   const first = [];
   for (const key of ['one', 'two', '"three"']) first.push(await kept.send(under(key)));
   expect(first.map((answer) => /"uses":\d/.exec(answer)?.[0])).toEqual(['"uses":1', '"uses":2', '"uses":3']);
-  expect(served.repeated()).toBe(2);
+  expect(served.counted).toHaveLength(2);
   const again = async (connection: KeptConnection): Promise<string[]> => {
     const answers = [];
     for (const key of ['one', 'two', 'three']) answers.push(await connection.send(under(key)));
@@ -98,7 +96,7 @@ test('one under an idempotency key of its own is counted once, whether it is lik
   expect(await kept.send(under('one', 'license_key=KEY-2'))).toContain('"code":"idempotency_key_reused"');
   expect(await kept.send(under(''))).toContain('"code":"idempotency_key_malformed"');
   // The first of all, and what is no key, is for its route.
-  expect(served.repeated()).toBe(9);
+  expect(served.counted).toHaveLength(9);
   expect(await served.uses()).toBe(3);
 });
 
@@ -132,8 +130,7 @@ test('many that are sent without waiting are answered in their order', async () 
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   await kept.send(use());
-  const { tcp } = served.listeners.tcp as { tcp: string };
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  const socket = openSocket(served.listeners.tcp);
   let received = '';
   socket.on('data', (text: string) => (received += text));
   socket.write(use().repeat(20));
@@ -145,8 +142,7 @@ test('many that are sent without waiting are answered in their order', async () 
 
 test('one whose body comes later, or in pieces, is counted like any other', async () => {
   await using served = await serve();
-  const { tcp } = served.listeners.tcp as { tcp: string };
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  const socket = openSocket(served.listeners.tcp);
   let received = '';
   socket.setNoDelay(true).on('data', (text: string) => (received += text));
   const pieces = [[use()], [headOf(), body], [headOf() + body.slice(0, 5), body.slice(5)], [use()]];
@@ -164,8 +160,7 @@ test('one whose body comes later, or in pieces, is counted like any other', asyn
 
 test('one whose body breaks off is not done', async () => {
   await using served = await serve();
-  const { tcp } = served.listeners.tcp as { tcp: string };
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  const socket = openSocket(served.listeners.tcp);
   socket.write(use());
   await once(socket, 'data');
   socket.end(headOf() + body.slice(0, 12));
@@ -175,8 +170,7 @@ test('one whose body breaks off is not done', async () => {
 
 test('one whose connection is lost before its body came is logged and counted like any other', async () => {
   await using served = await serve();
-  const { tcp } = served.listeners.tcp as { tcp: string };
-  const socket = connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
+  const socket = openSocket(served.listeners.tcp);
   socket.write(use());
   await once(socket, 'data');
   socket.write(headOf());
@@ -199,7 +193,7 @@ test('one under a token that has been revoked meanwhile is refused', async () =>
   const carrier = `authorization: Bearer ${String(token)}`;
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 3; time += 1) expect(await kept.send(use(carrier))).toContain(' 200 OK');
-  expect(served.repeated()).toBe(2);
+  expect(served.counted).toHaveLength(2);
   await http.delete(`/admin/v1/tokens/${String(id)}`, { headers: operator });
   // As the writer tells.
   served.app.memory?.forget(['credentials']);

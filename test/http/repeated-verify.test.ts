@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { CopyMemory } from '../../src/daemon/role/copy.ts';
 import { done } from '../../src/domain/problem.ts';
@@ -9,7 +8,7 @@ import { StorageError } from '../../src/service/ports.ts';
 import { secret } from '../support/dialect-stage.ts';
 import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection, withNewHead, withoutInstant } from '../support/kept-connection.ts';
+import { KeptConnection, openSocket, withNewHead, withoutInstant } from '../support/kept-connection.ts';
 import { httpClient } from '../support/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
@@ -48,11 +47,6 @@ const verify = (licenseKey = 'KEY-1', carrier = `product-secret-key: ${secret}`)
 async function answerAnew({ listeners }: Given): Promise<string> {
   await using fresh = new KeptConnection(listeners.tcp);
   return withoutInstant(await fresh.send(withNewHead(verify())));
-}
-
-function open({ listeners }: Given): Socket {
-  const { tcp } = listeners.tcp as { tcp: string };
-  return connect({ host: '127.0.0.1', port: Number(new URL(tcp).port) }).setEncoding('latin1');
 }
 
 test('a license is read for every verify', async () => {
@@ -102,11 +96,11 @@ test('a credential is found anew after a second, and when it is forgotten', asyn
   expect(served.counted).toHaveLength(6);
 });
 
-test('what the secret of one product stood for is not what it stands for now', async () => {
+test('a verify whose credential has come to stand for something else goes by its route', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);
   for (let time = 0; time < 2; time += 1) expect(await kept.send(verify())).toContain(' 200 OK');
-  const find = vi.spyOn(served.knownGrants, 'grantOf').mockImplementation(() => ({
+  const grantOf = vi.spyOn(served.knownGrants, 'grantOf').mockImplementation(() => ({
     principal: {
       credential: 'product:PLAYER',
       scopes: ['verify'],
@@ -118,7 +112,7 @@ test('what the secret of one product stood for is not what it stands for now', a
   }));
   // Its route knows better.
   expect(await kept.send(verify())).toContain(' 200 OK');
-  expect(find).toHaveBeenCalled();
+  expect(grantOf).toHaveBeenCalled();
   expect(served.counted).toEqual([200]);
 });
 
@@ -142,7 +136,7 @@ test.for(['unavailable', 'full', 'failed'] as const)(
 
 test('where nothing can be said of a key, the connection is closed upon a verify as on its route', async () => {
   await using served = await serve({}, { unknown: 'reset' });
-  const socket = open(served);
+  const socket = openSocket(served.listeners.tcp);
   let received = '';
   socket.on('data', (text: string) => (received += text));
   socket.write(verify());
@@ -191,7 +185,7 @@ test('a verify that comes while the process starts, leaves or drains goes its lo
 test('verifies that are sent without waiting are answered in their order', async () => {
   await using served = await serve();
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const socket = open(served);
+  const socket = openSocket(served.listeners.tcp);
   let received = '';
   socket.on('data', (text: string) => (received += text));
   socket.write(verify());
@@ -226,7 +220,7 @@ test('verifies that are sent without waiting are answered in their order', async
 
 test('a verify whose caller leaves before the answer is told so, and counts as left', async () => {
   await using served = await serve();
-  const socket = open(served);
+  const socket = openSocket(served.listeners.tcp);
   socket.write(verify());
   await once(socket, 'data');
   const { promise, reject } = Promise.withResolvers<never>();

@@ -1,6 +1,15 @@
 import { connect, type Socket } from 'node:net';
 import type { Listener } from './raw-http.ts';
 
+/** A connection on which requests are sent in any way. */
+export function openSocket(listener: Listener): Socket {
+  const socket =
+    'socket' in listener
+      ? connect(listener.socket)
+      : connect({ host: '127.0.0.1', port: Number(new URL(listener.tcp).port) });
+  return socket.setEncoding('latin1');
+}
+
 /** One connection on which requests are sent one after the other, each as the bytes that it is given as. */
 export class KeptConnection implements AsyncDisposable {
   readonly #listener: Listener;
@@ -13,7 +22,7 @@ export class KeptConnection implements AsyncDisposable {
   /** Gives the answer as it came; opens another connection when the one before was closed. */
   async send(bytes: string): Promise<string> {
     if (this.#socket === null || this.#socket.destroyed || this.#socket.readableEnded)
-      this.#socket = this.#open();
+      this.#socket = openSocket(this.#listener);
     const socket = this.#socket;
     const hasBody = !bytes.startsWith('HEAD ');
     const { promise, resolve, reject } = Promise.withResolvers<string>();
@@ -35,20 +44,11 @@ export class KeptConnection implements AsyncDisposable {
 
   /** Gives all that comes until the connection is closed. */
   async sendLast(bytes: string): Promise<string> {
-    const socket = this.#socket ?? this.#open();
+    const socket = this.#socket ?? openSocket(this.#listener);
     socket.write(bytes);
     let received = '';
     for await (const chunk of socket) received += String(chunk);
     return received;
-  }
-
-  #open(): Socket {
-    const listener = this.#listener;
-    const socket =
-      'socket' in listener
-        ? connect(listener.socket)
-        : connect({ host: '127.0.0.1', port: Number(new URL(listener.tcp).port) });
-    return socket.setEncoding('latin1');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
