@@ -57,11 +57,12 @@ export async function runTogether<Result>(
         answer.resolve({ ...idempotency, value: JSON.stringify(value), unchanged }),
     },
   };
+  let result: Result;
   try {
-    const result = await run(tables as AuthorityTransaction);
-    answer.resolve(null);
-    return (await isDone.promise) ? { result } : null;
+    result = await run(tables as AuthorityTransaction);
   } finally {
+    // One that has kept no answer until now was refused, or has failed: the others need not wait for it.
     answer.resolve(null);
   }
+  return (await isDone.promise) ? { result } : null;
 }
