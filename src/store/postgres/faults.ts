@@ -107,7 +107,7 @@ export function isAnswered(error: unknown): boolean {
 
 /**
  * Whether a server without room, or with a broken disk, may have ended with this error, perhaps after a commit had
- * reached its log. It says so in its language, and in English what is no more than an error.
+ * reached its log. Severities come in the language of the server: any but the English ERROR may be of its end.
  */
 function mayHaveCrashed(error: unknown): boolean {
   if (!(error instanceof Error) || !('severity' in error) || error.severity === 'ERROR') return false;

@@ -26,7 +26,7 @@ export interface Source {
   rows(statement: Statement, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** Runs a statement that takes no time, such as a read by a key, and waits for its first row. */
   row(statement: Statement, values: readonly SqlValue[]): Promise<Row | undefined>;
-  /** Reads the row with a key, together with what others read by the same statement. */
+  /** Reads the row with a key; what many ask for at once may be read together. */
   lookUp(statement: Lookup, key: string): Promise<Row | undefined>;
 }
 
