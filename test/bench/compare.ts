@@ -25,14 +25,14 @@ export function exceed(what: string, of: Named, to: Named, { by, goal }: How): R
   return { what, unit: units[by], figure: more, goal, from: sourcesOf({ ...of, ...to }, by), note: null };
 }
 
-/** What one contestant had, beside what others had. */
-export function show(what: string, of: Named, beside: Named, { by, goal }: How): Row {
+/** What one contestant had. */
+export function show(what: string, of: Named, { by, goal }: How): Row {
   return {
     what,
     unit: units[by],
     figure: figure(valuesOf(of, by)),
     goal,
-    from: sourcesOf(beside, by),
+    from: {},
     note: null,
   };
 }

@@ -29,7 +29,7 @@ export const statusTheme: Theme = {
       const { alone, beside } = await bench.alternate(contestants);
       const what = `${path}, ${licenses.toLocaleString('en')} records`;
       const reads = beside.flatMap((round) => round.reads ?? []);
-      yield show(`${what}: duration`, { reads }, {}, { by: 'p50', goal: { atMost: 5 } });
+      yield show(`${what}: duration`, { reads }, { by: 'p50', goal: { atMost: 5 } });
       const verifies = (rounds: readonly Round[]) => rounds.map((round) => round.verifies);
       const goal = { atMost: 2 };
       const to = { 'without it': verifies(alone) };
