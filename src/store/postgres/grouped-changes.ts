@@ -21,7 +21,7 @@ const most = 128;
 type Lend = <Value>(work: (connection: Connection) => Promise<Value>) => Promise<Value>;
 
 /** A change that waits to be committed with others: in the end it is done, has failed, or leaves them. */
-export type GroupedChange = {
+type GroupedChange = {
   readonly change: LicenseChange;
   /** Null: it has no idempotency key. */
   readonly idempotency: Idempotency | null;
