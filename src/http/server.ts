@@ -127,6 +127,15 @@ function follow(
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   listener.on('checkExpectation', take);
+  listener.on('checkContinue', (request, response) => {
+    // Behind an answer that is not sent yet, Node would write it between the head and the body of its own.
+    const goOn = (): void => {
+      if (!response.headersSent) response.writeContinue();
+    };
+    if (response.socket === null) response.once('socket', goOn);
+    else goOn();
+    listener.emit('request', request, response);
+  });
   // Each of these may close a connection.
   for (const event of ['connection', 'clientError', 'connect']) {
     listener.prependListener(event, () => answers.sendAll());

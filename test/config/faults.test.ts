@@ -77,6 +77,12 @@ test.each([
     'listen: { header_aliases: { api_key: [x], product_secret: [X] } }',
     'listen.header_aliases.api_key: names a header that already has a meaning',
   ],
+  ...['X-Request-Id', 'Idempotency-Key', 'Latchkey-Instance', 'Host', 'Origin', 'Content-Type', 'Prefer'].map(
+    (name): [string, string] => [
+      `listen: { header_aliases: { product_secret: [${name}] } }`,
+      'listen.header_aliases.api_key: names a header that already has a meaning',
+    ],
+  ),
   [
     'listen: { dialect: payhip, header_aliases: { product_secret: [Payhip-Api-Key] } }',
     'listen.header_aliases: gives the secret of a product the header that carries the API key in this dialect',

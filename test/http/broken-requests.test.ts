@@ -50,6 +50,25 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(counted).toEqual([status]);
   });
 
+  test('one that expects to be told to go on, sent before the one before it is answered, is answered whole', async () => {
+    const verify = 'GET /api/v2/license/verify HTTP/1.1\r\nHost: localhost\r\n';
+    const expecting = `${verify}Expect: 100-continue\r\nConnection: close\r\n\r\n`;
+    const { raw } = await sendRaw(served.listeners[listener], `${verify}\r\n${expecting}`);
+    const answers = raw.split(/(?=HTTP\/1\.1 \d)/).map((answer) => answer.split('\r\n\r\n')[1] ?? '');
+    const codes = answers.map((body) => (JSON.parse(body) as { code: string }).code);
+    expect(codes).toEqual(['credentials_missing', 'credentials_missing']);
+  });
+
+  test('one that waits to be told to go on is told once the one before it is answered', async () => {
+    const body = '{}';
+    const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const { raw } = await sendRaw(
+      served.listeners[listener],
+      `GET /statusz HTTP/1.1\r\nHost: localhost\r\n\r\n${head}`,
+    );
+    expect(raw).toMatch(/"code":"credentials_missing"[^]*HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 408/);
+  });
+
   test.each<[string, string, number, string]>([
     ['a body that never ends', `${post}Content-Length: 9\r\n\r\n{`, 408, 'request_timeout'],
     ['a broken chunk', `${post}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`, 400, 'malformed_request'],

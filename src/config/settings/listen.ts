@@ -1,5 +1,11 @@
 import { dialectNames } from '../../domain/dialect.ts';
-import { apiKeyHeaders, credentialHeaders } from '../../domain/header-names.ts';
+import {
+  apiKeyHeaders,
+  credentialHeaders,
+  idempotencyKeyHeader,
+  instanceHeader,
+  requestIdHeader,
+} from '../../domain/header-names.ts';
 import { isLoopback } from '../address.ts';
 import type { Rule, SectionOf, Written } from '../description.ts';
 import { isDistinct } from '../tree.ts';
@@ -57,6 +63,26 @@ const headerAliasKeys = {
   },
 } as const;
 
+/** What else is read of a request's head: as a name of a credential, it would be told in answers and logs, or not read. */
+const otherHeaders = [
+  'accept',
+  'authorization',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'origin',
+  'prefer',
+  'referer',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'upgrade',
+  ...[idempotencyKeyHeader, instanceHeader, requestIdHeader].map((name) => name.toLowerCase()),
+];
+
 const headerAliases: SectionOf<typeof headerAliasKeys> = {
   kind: 'section',
   purpose: 'Further names of the headers that carry credentials, for software that sends others.',
@@ -68,7 +94,7 @@ const headerAliases: SectionOf<typeof headerAliasKeys> = {
       holds: (names) =>
         isDistinct([
           ...Object.values(credentialHeaders),
-          'authorization',
+          ...otherHeaders,
           ...names.api_key,
           ...names.product_secret,
         ]),
