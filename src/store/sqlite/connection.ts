@@ -1,9 +1,9 @@
 import type { RoleName } from '../../domain/role.ts';
-import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
 import { StateDirectoryUnusable } from './faults.ts';
 import { prepareReader, prepareTransaction } from './tables.ts';
+import { keepTemporaryFilesBeside } from './temporary-files.ts';
 
 /** The one connection that writes. */
 export interface WritingConnection extends Disposable {
@@ -61,20 +61,10 @@ export function openWriting(databasePath: string, role: RoleName = 'authority'):
     PRAGMA cache_size = -${keptPagesKib[role]};
     PRAGMA cache_spill = ${changedPages};
   `);
-  keepTemporaryFilesBeside(databasePath, database);
+  keepTemporaryFilesBeside(database);
   const transaction = prepareTransaction(database);
   const open = opening.move();
   return { database, transaction, [Symbol.dispose]: () => open.dispose() };
-}
-
-/**
- * What a savepoint must be able to undo goes into a file as soon as it is more than 64 KiB: in memory, each
- * statement walks through all that there is. The file lies in the state directory and not in /tmp, which may
- * be full when the store is not. The pragma is deprecated, but the only way that a thread of Node has.
- */
-function keepTemporaryFilesBeside(databasePath: string, database: DatabaseSync): void {
-  const directory = dirname(databasePath).replaceAll("'", "''");
-  database.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${directory}'`);
 }
 
 /** Brings the write-ahead log into the database, where it can, so that one file is all of it. */

@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
+import { keepTemporaryFilesBeside } from '../temporary-files.ts';
 import { createFile } from './private-file.ts';
 import { schema1 } from './schema-1.ts';
 import { schema2 } from './schema-2.ts';
@@ -14,6 +15,7 @@ export const migrations: readonly string[] = [schema1, schema2, schema3, schema4
 
 /** Takes the steps that a database still lacks, all in one transaction. */
 export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {
+  keepTemporaryFilesBeside(database);
   database.exec('BEGIN IMMEDIATE');
   for (const step of steps.slice(taken)) database.exec(step);
   database.exec(`PRAGMA user_version = ${steps.length}`);

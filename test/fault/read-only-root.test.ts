@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { expect, test } from 'vitest';
+import { migrations, takeSteps } from '../../src/store/sqlite/files/migrations.ts';
+import { secret } from '../support/agent-stage.ts';
+import { fromSource, runProcess, type Program } from '../support/command-line.ts';
+import { serveBy } from '../support/daemon-process.ts';
+import { canMount } from '../support/small-disk.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** The program on a machine where nothing can be written but in this directory, as in a container. */
+function writingOnlyTo(directory: string): Program {
+  const mounts = 'mount --bind "$0" "$0" && mount -o remount,bind,ro / && cd / && exec "$@"';
+  return ['unshare', '--mount', 'sh', '-c', mounts, directory, ...fromSource];
+}
+
+/** A backup of the first schema that an agent has, with more in it than is changed in memory. */
+function backUpOfFirstSchema(path: string): void {
+  using database = new DatabaseSync(path);
+  database.exec('PRAGMA application_id = 0x4c4b4559');
+  takeSteps(database, 0, migrations.slice(0, 1));
+  database.exec(`
+    WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers LIMIT 20000)
+    INSERT INTO outbox (id, kind, subject, lane, product_key, state, doubtful, held, attempts, failures, next_at,
+        outage, created_at)
+      SELECT 'operation-' || number, 'usage', 'KEY-' || number, 'counter', 'press', 'pending', 0, 0, 0, 0, 0, 0, 5
+        FROM numbers`);
+}
+
+test.runIf(canMount)(
+  'where only the state directory can be written, an agent starts, is backed up, and takes over an older store',
+  async () => {
+    await using directory = temporaryDirectory();
+    const config = join(directory.path, 'config.yaml');
+    const upstream = { base_url: 'http://127.0.0.1:9' };
+    const products = [{ key: 'press', secret }];
+    const listen = { tcp: '127.0.0.1:0' };
+    const state_dir = join(directory.path, 'state');
+    writeFileSync(config, JSON.stringify({ state_dir, listen, upstream, products }), { mode: 0o600 });
+    const program = writingOnlyTo(directory.path);
+    {
+      await using daemon = await serveBy([...program, 'serve', '--config', config]);
+      const backup = join(directory.path, 'backup.db');
+      expect(await runProcess(['backup', backup, '--config', config], {}, program)).toMatchObject({
+        code: 0,
+      });
+      daemon.signal('SIGTERM');
+      expect([await daemon.ended, daemon.complaints]).toEqual([0, '']);
+    }
+    const older = join(directory.path, 'older.db');
+    backUpOfFirstSchema(older);
+    expect(await runProcess(['restore', older, '--config', config], {}, program)).toMatchObject({
+      code: 0,
+      err: '',
+    });
+    await using _daemon = await serveBy([...program, 'serve', '--config', config]);
+    const { out } = await runProcess(['status', '--json', '--config', config], {}, program);
+    expect(JSON.parse(out)).toMatchObject({ outbox: { uncertain: 20_000 } });
+  },
+);
