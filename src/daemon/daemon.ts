@@ -200,7 +200,7 @@ export class Daemon {
     const cut = setTimeout(() => {
       this.#lifetime.abort();
     }, drainMs);
-    await this.#listeners?.underWay.answered(drainMs + lastAnswerMs);
+    await this.#listeners?.answered(drainMs + lastAnswerMs);
     await this.#listeners?.[Symbol.asyncDispose]();
     this.#loops.abort();
     await this.#running.catch(() => undefined);

@@ -1,16 +1,17 @@
 import { unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import type { Principal } from '../domain/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
+import { Connections } from '../http/entry/connections.ts';
 import { listenSocket, listenTcp } from '../http/listen.ts';
 import { buildServer } from '../http/server.ts';
 import { socketPrincipal } from '../service/access/credential.ts';
 import type { TlsSettings } from '../config/tls-files.ts';
 import { Certificate } from './certificate.ts';
 import { groupNumber } from './system/unix-group.ts';
-import { RequestsInFlight } from './requests-in-flight.ts';
 import { replaceFile } from '../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 
@@ -23,11 +24,12 @@ export type Addresses = { tcp: string | null; socket: string | null };
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
-  readonly underWay: RequestsInFlight;
   /** When the certificate in force ends, in epoch ms; null: TCP speaks plain HTTP, or is switched off. */
   certificateEnd(): number | null;
   /** Puts the certificate in force that is now in the files. */
   renewCertificate(tls: TlsSettings | null): void;
+  /** Resolves when all requests that are under way now have been answered, or after `limitMs`. */
+  answered(limitMs: number): Promise<void>;
 }
 
 /** Opens what is configured and writes where, and which instance this is, to `listen.json`; opens nothing if one of them fails. */
@@ -37,14 +39,15 @@ export async function openListeners(
   prepare: (server: FastifyInstance) => void,
 ): Promise<Listeners> {
   await using opening = new AsyncDisposableStack();
-  const underWay = new RequestsInFlight();
+  const connections: Connections[] = [];
   const certificate = listen.tls === null ? null : new Certificate(listen.tls, app.log);
   const open = (listener: 'tcp' | 'socket', principal: Principal | null = null): FastifyInstance => {
     const tls = listener === 'tcp' ? (certificate?.identity ?? null) : null;
     const settings: ServerSettings = { ...listen, listener, limits, tls, principal };
-    const server = buildServer(app, settings);
+    const ofListener = new Connections(limits.connections);
+    connections.push(ofListener);
+    const server = buildServer(app, settings, ofListener);
     prepare(server);
-    underWay.watch(server.server);
     opening.defer(() => close(server));
     return server;
   };
@@ -71,13 +74,13 @@ export async function openListeners(
   const opened = opening.move();
   return {
     addresses,
-    underWay,
     certificateEnd: () => certificate?.notAfter ?? null,
     renewCertificate: (tls) => {
       if (certificate === null || tcpServer === null || tls === null) return;
       certificate.renew(tls, tcpServer);
       announce();
     },
+    answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -89,4 +92,12 @@ async function close(server: FastifyInstance): Promise<void> {
   }, lingerMs);
   await server.close();
   clearTimeout(cut);
+}
+
+/** Waits for something, but not for longer. */
+async function soon(awaited: Promise<unknown>, limitMs: number): Promise<void> {
+  const limit = new AbortController();
+  const late = sleep(limitMs, undefined, { signal: limit.signal }).catch(() => undefined);
+  await Promise.race([awaited, late]);
+  limit.abort();
 }

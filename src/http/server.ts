@@ -26,31 +26,25 @@ import { routesOf } from './routes/all.ts';
 import { stateOf } from './entry/request-state.ts';
 
 /** Builds the server of one listener; it does not listen yet. */
-export function buildServer(app: App, settings: ServerSettings): FastifyInstance {
+export function buildServer(
+  app: App,
+  settings: ServerSettings,
+  connections: Connections = new Connections(settings.limits.connections),
+): FastifyInstance {
   const routes = routesOf(app.dialect);
   const refuse: RefuseRoute = (request, reply) => unknownRoute(routes, request, reply);
   const names = credentialNames(app, settings);
   const origins = new Origins(settings.allowedOrigins);
   const arrive = arrival(app, settings, { names, origins });
-  const connections = new Connections(settings.limits.connections);
   const broken = new BrokenRequests(app, connections);
   const answers = new AnswersOfTurn(connections);
   const requests = new KnownRequests(app, names);
   const remembered = new RememberedAnswers(app, requests, answers);
-  const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered });
+  const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered, answers });
   const server = fastify({
     ...serverOptions(settings),
     genReqId: requestIdOf,
     schemaController: { compilersFactory: noSchemas },
-    // While draining, `enter` answers with a problem instead.
-    return503OnClosing: false,
-    // The gate parses the query, more strictly than the router would.
-    routerOptions: {
-      querystringParser: () => ({}),
-      maxParamLength: 1_000,
-      ignoreTrailingSlash: true,
-      ignoreDuplicateSlashes: true,
-    },
     frameworkErrors: (error, request, reply) => {
       // No hook has run for such a request, and its decorators are not set.
       request.state = null;
@@ -163,6 +157,15 @@ function serverOptions({ limits, tls }: ServerSettings): object {
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     ...(https === null ? { http } : { https }),
+    // While draining, `enter` answers with a problem instead.
+    return503OnClosing: false,
+    // The gate parses the query, more strictly than the router would.
+    routerOptions: {
+      querystringParser: () => ({}),
+      maxParamLength: 1_000,
+      ignoreTrailingSlash: true,
+      ignoreDuplicateSlashes: true,
+    },
   };
 }
 

@@ -48,6 +48,19 @@ const headOf = (carrier = `product-secret-key: ${secret}`, length = body.length)
   ].join('\r\n');
 const use = (carrier?: string): string => headOf(carrier) + body;
 
+test('uses that many callers send at once are counted once each, and each is told another count', async () => {
+  await using served = await serve();
+  await using callers = new AsyncDisposableStack();
+  const all = Array.from({ length: 40 }, () => callers.use(new KeptConnection(served.listeners.tcp)));
+  const told: string[] = [];
+  for (const _ of Array(3)) {
+    const answers = await Promise.all(all.map((each) => each.send(use())));
+    told.push(...answers.map((answer) => /"uses":(\d+),/.exec(answer)?.[1] ?? answer));
+  }
+  expect(new Set(told).size).toBe(120);
+  expect(await served.uses()).toBe(120);
+});
+
 test('a use like the one before it is counted once, and its answer says so', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);

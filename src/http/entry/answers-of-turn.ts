@@ -47,9 +47,3 @@ export class AnswersOfTurn {
     this.#connections.use(response.req.socket, response);
   }
 }
-
-/** Whether an answer waits for the end of this turn. */
-export function isOfTurn({ headersSent, writableEnded }: ServerResponse): boolean {
-  // Whatever else writes a head writes it later, or ends the answer with it.
-  return headersSent && !writableEnded;
-}

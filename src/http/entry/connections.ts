@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
-export function isHandedOver(response: ServerResponse): boolean {
+function isHandedOver(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0;
 }
 
@@ -17,10 +17,13 @@ export class Connections {
   readonly #maximum: number;
   /** Connections over TLS whose handshake is not done, the oldest first. */
   readonly #handshakes = new Set<Socket>();
+  /**
+   * The unanswered requests of each connection, in order. An entry for each request would cost more: the tables that a
+   * `Map` outgrows keep what was in them until the whole heap is collected.
+   */
+  readonly #unanswered = new Map<Duplex, ServerResponse[]>();
   /** Those idle for longest come first. */
   readonly #idle = new Set<Duplex>();
-  /** The unanswered requests of each connection that is not idle, in order. */
-  readonly #busy = new Map<Duplex, Set<ServerResponse>>();
 
   constructor(maximum: number) {
     this.#maximum = maximum;
@@ -38,32 +41,39 @@ export class Connections {
 
   /** Whether there is more than one. */
   get areMany(): boolean {
-    return this.#idle.size + this.#busy.size > 1;
+    return this.#unanswered.size > 1;
   }
 
   /** A request on a connection is to be answered; gives whether it is the only one there. */
   begin(socket: Duplex, response: ServerResponse): boolean {
-    const unanswered = this.#busy.get(socket) ?? new Set();
-    this.#busy.set(socket, unanswered.add(response));
+    const unanswered = this.#unanswered.get(socket) ?? [];
+    unanswered.push(response);
     this.#idle.delete(socket);
     response.once('close', () => {
-      unanswered.delete(response);
-      if (unanswered.size > 0) return;
-      this.#busy.delete(socket);
-      if (!socket.destroyed) this.#idle.add(socket);
+      unanswered.splice(unanswered.indexOf(response), 1);
+      if (unanswered.length === 0 && !socket.destroyed) this.#idle.add(socket);
     });
-    return unanswered.size === 1;
+    return unanswered.length === 1;
   }
 
-  /** A request was answered in the moment in which it came. */
+  /** A request was answered, perhaps in the moment in which it came. */
   use(socket: Duplex, response: ServerResponse): void {
+    if (this.unanswered(socket).includes(response)) return;
     if (!isHandedOver(response)) this.begin(socket, response);
     else if (this.#idle.delete(socket)) this.#idle.add(socket);
   }
 
   /** The requests of a connection that are not answered yet, in order. */
   unanswered(socket: Duplex): readonly ServerResponse[] {
-    return [...(this.#busy.get(socket) ?? [])];
+    return this.#unanswered.get(socket) ?? [];
+  }
+
+  /** Resolves when all that are unanswered now have been answered, or their callers have left. */
+  async answered(): Promise<void> {
+    const unanswered = [...this.#unanswered.values()].flat();
+    await Promise.all(
+      unanswered.map((response) => new Promise((resolve) => response.once('close', resolve))),
+    );
   }
 
   /** Ends the connections whose handshake is not done: nothing was asked on them yet. */
@@ -102,21 +112,24 @@ export class Connections {
 
   /** Whether there is a place for a new connection, which is closed otherwise. */
   #makeRoom(socket: Duplex): boolean {
-    if (this.#handshakes.size + this.#idle.size + this.#busy.size < this.#maximum) return true;
+    if (this.#handshakes.size + this.#unanswered.size < this.#maximum) return true;
     const [handshake] = this.#handshakes;
     const [longestIdle] = this.#idle;
     if (handshake !== undefined) this.#handshakes.delete(handshake);
-    else if (longestIdle !== undefined) this.#idle.delete(longestIdle);
+    else if (longestIdle !== undefined) this.#forget(longestIdle);
     const replaced = handshake ?? longestIdle ?? socket;
     replaced.destroy();
     return replaced !== socket;
   }
 
   #keep(socket: Duplex): void {
+    this.#unanswered.set(socket, []);
     this.#idle.add(socket);
-    socket.once('close', () => {
-      this.#idle.delete(socket);
-      this.#busy.delete(socket);
-    });
+    socket.once('close', () => this.#forget(socket));
+  }
+
+  #forget(socket: Duplex): void {
+    this.#idle.delete(socket);
+    this.#unanswered.delete(socket);
   }
 }

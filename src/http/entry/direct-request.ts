@@ -7,6 +7,7 @@ import { departure } from '../request.ts';
 import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
 import { noParameters, type RawParameters } from '../wire/parameters.ts';
+import type { AnswersOfTurn } from './answers-of-turn.ts';
 import { readParameters } from './body.ts';
 import { isTarget, queryOf } from './gate.ts';
 import { handleOnce, readIdempotencyKey, requestUnder } from './idempotent-request.ts';
@@ -37,6 +38,7 @@ type Parts = {
   routes: readonly Route[];
   requests: KnownRequests;
   remembered: RememberedAnswers;
+  answers: AnswersOfTurn;
 };
 
 /**
@@ -157,7 +159,7 @@ export class DirectRequests {
       const headers = [...written.headers];
       headers[known.idAt] = id;
       response.writeHead(status, headers);
-      response.end(body);
+      this.#parts.answers.send({ response, body });
     } else {
       hangUp(response);
     }
