@@ -35,7 +35,7 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  thread.emit('message', { outcomes: [{ id: 1, result: null }], commit: null, isBroken: false });
+  thread.emit('message', { outcomes: [{ result: null }], commit: null, isBroken: false });
   await write;
   expect(writer.isStuck).toBe(false);
 });
@@ -57,7 +57,7 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });
 
-test('writes that were asked for just before the end are committed together, however many, and answered', async () => {
+test('writes that were asked for just before the end are committed, however many, and answered', async () => {
   await using store = givenStore();
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };
   const sizes: number[] = [];
@@ -77,7 +77,7 @@ test('writes that were asked for just before the end are committed together, how
   await end;
   expect(outcomes.every(({ ok }) => ok)).toBe(true);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(600);
-  expect(sizes[0]).toBeGreaterThanOrEqual(512);
+  expect(Math.max(...sizes)).toBeLessThan(600);
 });
 
 test('writes that keep coming while others are committed are each done once, many to a commit', async () => {

@@ -7,9 +7,9 @@ import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
 function carryOut({ databasePath, path }: BackupOrder): OutcomeMessage {
   try {
     backUp(databasePath, path);
-    return outcomeMessage(0, { result: null });
+    return outcomeMessage({ result: null });
   } catch (error) {
-    return outcomeMessage(0, { error });
+    return outcomeMessage({ error });
   }
 }
 

@@ -8,11 +8,8 @@ import type { CommandOutcome } from '../../store/sqlite/commit.ts';
 /** What the writer's thread is started with. */
 export type WriterData = { databasePath: string; role: RoleName };
 
-/** A write on its way to the writer's thread. */
-export type PostedWrite = { id: number; request: WriteRequest };
-
-/** The writes of one turn of the event loop; times and `keepsHistory` are as they were when they were posted. */
-export type WritesMessage = { writes: readonly PostedWrite[] } & Pick<
+/** Some writes of one turn of the event loop; times and `keepsHistory` are as they were when they were posted. */
+export type WritesMessage = { writes: readonly WriteRequest[] } & Pick<
   WriterContext,
   'now' | 'steady' | 'keepsHistory'
 >;
@@ -22,14 +19,9 @@ export type WriterMessage = WritesMessage | 'close';
 
 /** The outcome of a write, sent back. The class of an error is lost between threads, so its fields are sent. */
 export type OutcomeMessage =
-  | {
-      id: number;
-      result: unknown;
-      traced: readonly Traced[] | undefined;
-      changes: readonly Change[] | undefined;
-    }
-  | { id: number; storageFault: StorageFault; detail: string }
-  | { id: number; error: unknown };
+  | { result: unknown; traced: readonly Traced[] | undefined; changes: readonly Change[] | undefined }
+  | { storageFault: StorageFault; detail: string }
+  | { error: unknown };
 
 /** Whether the disk is full; sent when the thread is ready, and at every change. */
 export type DiskSpaceMessage = { isFull: boolean };
@@ -37,7 +29,7 @@ export type DiskSpaceMessage = { isFull: boolean };
 /** The duration of a commit, in ms, and its number of writes. */
 export type CommitMeasure = { durationMs: number; size: number };
 
-/** The outcomes of a batch, sent after its commit. */
+/** The outcomes of a batch in the order of its writes, sent after its commit. */
 export type BatchMessage = {
   outcomes: readonly OutcomeMessage[];
   commit: CommitMeasure;
@@ -46,18 +38,18 @@ export type BatchMessage = {
 };
 
 /** Makes the message of an outcome. */
-export function outcomeMessage(id: number, outcome: CommandOutcome): OutcomeMessage {
+export function outcomeMessage(outcome: CommandOutcome): OutcomeMessage {
   if ('result' in outcome) {
     const { result, traced, changes } = outcome;
-    return { id, result, traced, changes };
+    return { result, traced, changes };
   }
   const { error } = outcome;
   if (error instanceof StorageError) {
     const { cause } = error;
     const detail = cause instanceof Error ? cause.message : String(cause);
-    return { id, storageFault: error.fault, detail };
+    return { storageFault: error.fault, detail };
   }
-  return { id, error };
+  return { error };
 }
 
 /** The error in a message; null when it is a result. */

@@ -5,21 +5,25 @@ import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
 import type { StoreWriter } from '../store/store-writer.ts';
-import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
+import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../../service/writer.ts';
 import {
   errorOf,
   type BatchMessage,
   type CommitMeasure,
   type DiskSpaceMessage,
-  type PostedWrite,
   type WriterData,
   type WriterMessage,
 } from './writer-message.ts';
-import { largestBatch } from '../../store/sqlite/commit.ts';
 import { workerFile } from './worker-file.ts';
 
 /** A write that takes longer than this, in ms, means that the disk hangs. */
 const stuckMs = 60_000;
+
+/** So many writes are posted before the turn ends: the writer's thread works while the server's reads on. */
+const enoughToPost = 16;
+
+/** `since`: when it was asked for (`Clock.steady`). */
+type WaitingWrite = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number };
 
 /** What the writer's thread is asked and tells. */
 export type WriterOptions = {
@@ -56,19 +60,15 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   readonly #worker: Worker;
   readonly #clock: Clock;
   readonly #options: WriterOptions;
-  /** Each unanswered write by its id, oldest first; `since`: when it was asked for (`Clock.steady`). */
-  readonly #waiting = new Map<
-    number,
-    Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'> & { since: number }
-  >();
-  /** The writes of this turn of the event loop, which are posted together at its end. */
-  #gathered: PostedWrite[] = [];
+  /** The unanswered writes in their order, in which they are answered. */
+  readonly #waiting: WaitingWrite[] = [];
+  /** The writes of this turn of the event loop that are to be posted together. */
+  #gathered: WriteRequest[] = [];
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;
   #isFull = false;
   #isClosing = false;
-  #lastId = 0;
 
   /** Use `startWriter`. */
   constructor(worker: Worker, clock: Clock, options: WriterOptions) {
@@ -99,7 +99,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
 
   /** Whether the oldest write has waited so long that the disk must hang. */
   get isStuck(): boolean {
-    const [first] = this.#waiting.values();
+    const [first] = this.#waiting;
     return first !== undefined && this.#clock.steady() - first.since > stuckMs;
   }
 
@@ -119,11 +119,11 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     writeOptions: Partial<WriteOptions> = {},
   ): Promise<CommandResult<Name>> {
     if (this.#failure !== null) throw this.#failure;
-    this.#lastId += 1;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.#waiting.set(this.#lastId, { resolve, reject, since: this.#clock.steady() });
+    this.#waiting.push({ resolve, reject, since: this.#clock.steady() });
     if (this.#gathered.length === 0) setImmediate(() => this.#post());
-    this.#gathered.push({ id: this.#lastId, request: { name, command, writeOptions } });
+    this.#gathered.push({ name, command, writeOptions });
+    if (this.#gathered.length === enoughToPost) this.#post();
     // The compiler cannot see that a name and its result belong together.
     return (await promise) as CommandResult<Name>;
   }
@@ -138,20 +138,20 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
 
   /** One message for many writes: to copy each by itself takes several times as long. */
   #post(): void {
-    const [now, steady] = [this.#clock.now(), this.#clock.steady()];
-    const keepsHistory = this.#options.keepsHistory();
-    while (this.#gathered.length > 0) {
-      const writes = this.#gathered.splice(0, largestBatch);
-      const message: WriterMessage = { writes, now, steady, keepsHistory };
-      this.#worker.postMessage(message);
-    }
+    if (this.#gathered.length === 0) return;
+    const message: WriterMessage = {
+      writes: this.#gathered.splice(0),
+      now: this.#clock.now(),
+      steady: this.#clock.steady(),
+      keepsHistory: this.#options.keepsHistory(),
+    };
+    this.#worker.postMessage(message);
   }
 
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
     this.#options.onCommit(commit);
     for (const outcome of outcomes) {
-      const waiting = this.#waiting.get(outcome.id);
-      this.#waiting.delete(outcome.id);
+      const waiting = this.#waiting.shift();
       if ('result' in outcome) {
         if (outcome.changes !== undefined) this.#options.onChanged(outcome.changes);
         if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);
@@ -169,8 +169,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   #lose(cause: unknown): void {
     this.#failure ??= new StorageError('failed', cause);
     this.#options.onChanged(['anything']);
-    for (const waiting of this.#waiting.values()) waiting.reject(this.#failure);
-    this.#waiting.clear();
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(this.#failure);
     this.#lost.reject(this.#failure);
   }
 }

@@ -4,6 +4,7 @@ import { isEssential } from '../../service/lifecycle/full-disk.ts';
 import { isRefusal } from '../../service/access/idempotency.ts';
 import type { WriterContext } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
+import type { WriteRequest } from '../../service/writer.ts';
 import { Ballast } from '../../store/sqlite/ballast.ts';
 import { largestBatch, prepareCommitter, type Committer } from '../../store/sqlite/commit.ts';
 import { checkpoint, openWriting } from '../../store/sqlite/connection.ts';
@@ -13,14 +14,13 @@ import { DiskSpaceWatch } from './disk-space.ts';
 import {
   outcomeMessage,
   type BatchMessage,
-  type PostedWrite,
   type WriterData,
   type WriterMessage,
   type WritesMessage,
 } from './writer-message.ts';
 
 type Port = NonNullable<typeof parentPort>;
-type Write = PostedWrite & { context: WriterContext };
+type Write = { request: WriteRequest; context: WriterContext };
 
 /** Bytes of random data that the ballast repeats: more than the window of a compressing file system. */
 const fillingBytes = 1024 * 1024;
@@ -72,7 +72,7 @@ function gather(port: Port, first: WritesMessage): { batch: Write[]; isClosed: b
 
 function writesOf({ writes, ...times }: WritesMessage): Write[] {
   const context: WriterContext = { ...times, random: systemRandom, digest: sha256 };
-  return writes.map(({ id, request }) => ({ id, request, context }));
+  return writes.map((request) => ({ request, context }));
 }
 
 async function commit(committer: Committer<Write>, batch: readonly Write[]): Promise<BatchMessage> {
@@ -80,9 +80,7 @@ async function commit(committer: Committer<Write>, batch: readonly Write[]): Pro
   const outcomes = await committer.commitBatch(batch);
   const measure = { durationMs: performance.now() - startedAt, size: batch.length };
   return {
-    outcomes: batch.map(({ id }, index) =>
-      outcomeMessage(id, outcomes[index] ?? { error: new Error('the committer gave no outcome') }),
-    ),
+    outcomes: outcomes.map((outcome) => outcomeMessage(outcome)),
     commit: measure,
     isBroken: committer.broken !== null,
   };
