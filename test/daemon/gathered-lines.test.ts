@@ -1,16 +1,18 @@
-import { setImmediate as turn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { GatheredLines } from '../../src/daemon/log/gathered-lines.ts';
 
-test('the lines of one turn are written at once, in order, and none twice', async () => {
+test('the lines of a moment are written at once, in order, and none twice', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
   const lines = new GatheredLines({ write: (text) => written.push(text) });
   lines.write('a\n');
   lines.write('b\n');
   expect(written).toEqual([]);
-  await turn();
+  vi.advanceTimersByTime(5);
+  expect(written).toEqual(['a\nb\n']);
   lines.write('c\n');
   lines.flushSync();
-  await turn();
+  vi.advanceTimersByTime(5);
   expect(written).toEqual(['a\nb\n', 'c\n']);
 });

@@ -50,13 +50,13 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. */
 export function allowedFields(fields: Fields): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([given, value]) => {
-      const name = writtenAs[given] ?? given;
-      if (name === 'err') return [name, describeError(value)];
-      return [name, allowed.has(name) ? value : '(withheld)'];
-    }),
-  );
+  const kept: Record<string, unknown> = {};
+  for (const [given, value] of Object.entries(fields)) {
+    const name = writtenAs[given] ?? given;
+    if (name === 'err') kept[name] = describeError(value);
+    else kept[name] = allowed.has(name) ? value : '(withheld)';
+  }
+  return kept;
 }
 
 const deepestCause = 3;

@@ -1,9 +1,12 @@
 /** Where gathered lines go; written before it returns. */
 export type LineSink = { write(lines: string): unknown };
 
+/** For how long lines are gathered, in ms: a process that is killed loses those of no longer. */
+const gatheredMs = 5;
+
 /**
- * Gathers the lines of one turn of the event loop and writes them at once: a batch of changes, each with its
- * lines, then costs one system call. What is gathered is written when the process exits, too.
+ * Gathers lines for a moment and writes them at once: many changes, each with its lines, then cost one system call.
+ * What is gathered is written when the process exits, too.
  */
 export class GatheredLines {
   readonly #sink: LineSink;
@@ -15,7 +18,7 @@ export class GatheredLines {
   }
 
   write(line: string): void {
-    if (this.#lines === '') setImmediate(() => this.flushSync());
+    if (this.#lines === '') setTimeout(() => this.flushSync(), gatheredMs).unref();
     this.#lines += line;
   }
 
