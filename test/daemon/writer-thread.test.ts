@@ -57,6 +57,17 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
 });
 
+test('what cannot be sent to the thread is refused, and so is all that follows', async () => {
+  const { writer, thread } = startSilentWriter();
+  Object.assign(thread, { postMessage: structuredClone });
+  const command = { believedNow: 0, limit: 10, unsent: () => undefined };
+  await expect(writer.write('pruneIdempotency', command)).rejects.toBeInstanceOf(StorageError);
+  await expect(writer.write('pruneIdempotency', { believedNow: 0, limit: 10 })).rejects.toBeInstanceOf(
+    StorageError,
+  );
+  await expect(writer.lost).rejects.toBeInstanceOf(StorageError);
+});
+
 test('writes that were asked for just before the end are committed, however many, and answered', async () => {
   await using store = givenStore();
   const clock = { now: () => 1, steady: () => 1, sleep: () => Promise.resolve() };

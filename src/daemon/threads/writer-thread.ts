@@ -145,7 +145,12 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
       steady: this.#clock.steady(),
       keepsHistory: this.#options.keepsHistory(),
     };
-    this.#worker.postMessage(message);
+    try {
+      this.#worker.postMessage(message);
+    } catch (error) {
+      // What follows would be taken for the answers to these.
+      this.#lose(error);
+    }
   }
 
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
