@@ -2,9 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Agent, productKey, secret } from '../support/agent-stage.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
+import { fromSource } from '../support/command-line.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
+import { freePort } from '../support/free-port.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { httpClient } from '../support/raw-http.ts';
 import { canMount, smallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 const patience = { timeout: 10_000, interval: 50 };
 
@@ -116,6 +120,35 @@ test.runIf(canMount)(
     expect((await agent.change('usage', 'KEY')).status).toBe(507);
     disk.clear();
     await takesUsesAgain(agent, 'KEY');
+  },
+  60_000,
+);
+
+test.runIf(canMount)(
+  'a log on a full disk holds nobody up, and is written again once there is room (skipped where nothing may be mounted)',
+  async () => {
+    await using directory = temporaryDirectory();
+    await using disk = smallDisk(256);
+    const log = join(disk.path, 'log');
+    const address = `127.0.0.1:${await freePort()}`;
+    const intoFile = ['sh', '-c', `exec "$@" >>'${log}'`, 'sh', ...fromSource] as const;
+    await using daemon = spawnDaemon(directory.path, { listen: { tcp: address } }, {}, intoFile);
+    await using client = httpClient({ tcp: `http://${address}` });
+    const statusOf = async (path: string): Promise<number> => (await client.get(path)).status;
+    await vi.waitFor(async () => expect(await statusOf('/readyz')).toBe(200), patience);
+
+    disk.fill(0);
+    for (let time = 0; time < 100; time += 1) expect(await statusOf('/statusz')).toBe(401);
+    const before = readFileSync(log).length;
+    disk.clear();
+    expect(await statusOf('/statusz')).toBe(401);
+    await vi.waitFor(() => expect(readFileSync(log).length).toBeGreaterThan(before + 1000), patience);
+    daemon.signal('SIGTERM');
+    expect(await daemon.ended).toBe(0);
+    const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
+    const told = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(told.filter((message) => message === 'refused')).toHaveLength(101);
+    expect(told.at(-1)).toBe('stopped');
   },
   60_000,
 );

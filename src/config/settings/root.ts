@@ -51,7 +51,8 @@ const keys = {
   },
   log: {
     kind: 'section',
-    purpose: 'The log on standard output, a line for each event.',
+    purpose:
+      'The log on standard output, a line for each event. Where it cannot be written, as on a full disk, the process goes on, and keeps 4 MiB of it until it can.',
     keys: {
       level: {
         kind: 'word',

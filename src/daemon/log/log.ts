@@ -1,7 +1,7 @@
 import { pino, type Logger } from 'pino';
-import pretty from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import { allowedFields } from './fields.ts';
-import { GatheredLines } from './gathered-lines.ts';
+import { GatheredLines, type LineSink } from './gathered-lines.ts';
 
 export type LogSettings = { level: string; format: 'json' | 'pretty' };
 
@@ -15,6 +15,16 @@ function timeMember(): string {
   return written.member;
 }
 
+/** How much of what cannot be written is kept until it can be, in bytes; what comes then is lost. */
+const keptBytes = 4 * 1024 * 1024;
+
+/** Standard output. That nothing can be written there, as on a full disk, must not end the process. */
+function openOutput(): LineSink {
+  const output = pino.destination({ dest: 1, sync: true, maxLength: keptBytes });
+  output.on('error', () => undefined);
+  return output;
+}
+
 /** Makes the log: JSON lines on standard output, or readable ones for a terminal. */
 export function makeLog({ level, format }: LogSettings): Logger {
   const options = {
@@ -25,8 +35,16 @@ export function makeLog({ level, format }: LogSettings): Logger {
     // An error is described by then: pino's own serializer would take the description for one.
     serializers: { err: (described: unknown) => described },
   };
+  const output = openOutput();
   // In this thread: pino's transports hang in bundles.
-  return format === 'pretty'
-    ? pino(options, pretty({ sync: true, colorize: process.stdout.isTTY }))
-    : pino(options, new GatheredLines(pino.destination({ dest: 1, sync: true })));
+  return pino(options, format === 'pretty' ? readable(output) : new GatheredLines(output));
+}
+
+function readable(output: LineSink): { write: (line: string) => void } {
+  const prettify = prettyFactory({ colorize: process.stdout.isTTY });
+  return {
+    write: (line) => {
+      output.write(prettify(line));
+    },
+  };
 }
