@@ -85,8 +85,9 @@ export function departure(response: ServerResponse): AbortSignal {
   return leaving.signal;
 }
 
-/** The parameters of the body; those of the query among them where the route takes them there too. */
+/** The parameters of the body, or throws why it cannot be read; those of the query among them where the route takes them there too. */
 function bodyOf({ isBodyInQuery }: Route, request: FastifyRequest): RawParameters {
+  if (request.body instanceof Error) throw request.body;
   const body: RawParameters = request.body instanceof Map ? request.body : noParameters;
   if (isBodyInQuery !== true) return body;
   const { query } = stateOf(request);

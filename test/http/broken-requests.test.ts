@@ -59,6 +59,16 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(codes).toEqual(['credentials_missing', 'credentials_missing']);
   });
 
+  test('a body that cannot be read is refused, and what was sent behind it is answered', async () => {
+    const bodies = ['{', '{"name":"a","name":"b"}', '{"name":"A"}'];
+    const changes = bodies.map((body) => `${post}Content-Length: ${body.length}\r\n\r\n${body}`);
+    const csv = `${post.replace('application/json', 'text/csv')}Content-Length: 1\r\n\r\na`;
+    const last = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const { raw } = await sendRaw(served.listeners[listener], [...changes, csv, last].join(''));
+    const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    expect(statuses).toEqual([400, 400, 201, 415, 200]);
+  });
+
   test('one that waits to be told to go on is told once the one before it is answered', async () => {
     const body = '{}';
     const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;

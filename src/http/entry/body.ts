@@ -13,19 +13,22 @@ const csv = 'text/csv';
 const isJson = /^\s*application\/json\s*(?:;|$)/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md, Bodies and answers). */
+/**
+ * Makes a server accept forms and JSON objects, CSV where a route takes it, and nothing else (src/http/README.md,
+ * Bodies and answers). The body of one that cannot be read is the reason, for its route to throw: after what a parser
+ * throws, the framework closes the connection, also to those who have sent more on it.
+ */
 export function readBodies(server: FastifyInstance, { parameters: maximum }: HttpLimits): void {
   server.removeAllContentTypeParsers();
   for (const type of [form, json]) {
     server.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body: Buffer, done) => {
-      let parameters: RawParameters;
+      let read: RawParameters | Error;
       try {
-        parameters = readParameters(request.headers['content-type'] ?? '', body, maximum);
+        read = readParameters(request.headers['content-type'] ?? '', body, maximum);
       } catch (error) {
-        done(error as Error);
-        return;
+        read = error as Error;
       }
-      done(null, parameters);
+      done(null, read);
     });
   }
   acceptCsv(server);
@@ -45,16 +48,16 @@ export function readParameters(contentType: string, body: Buffer, maximum: numbe
 function acceptCsv(server: FastifyInstance): void {
   server.addContentTypeParser(csv, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     const { csvMember } = request.routeOptions.config;
-    if (csvMember === undefined) throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
-    refuseForeignCharset(request.headers['content-type'] ?? '');
     try {
+      if (csvMember === undefined) throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
+      refuseForeignCharset(request.headers['content-type'] ?? '');
       const rows: CsvRow[] = [];
       for await (const more of readCsv(Readable.from([body]))) {
         for (const row of more) rows.push(row);
       }
       return new Map([[csvMember, new CsvRows(rows)]]);
     } catch (error) {
-      throw error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
+      return error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
     }
   });
 }
