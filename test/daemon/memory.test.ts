@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { eventually } from '../support/agent-stage.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { AdvancingTime } from '../../src/daemon/testing/advancing-time.ts';
-import { Remembering, secret, type Tree } from '../support/remembering.ts';
+import { Remembering, secret, type Tree, type Verified } from '../support/remembering.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -56,6 +56,31 @@ test('while 16 callers count uses, none is answered from before its own use', as
   }
   await counting;
   expect(await asked.verify('KEY')).toMatchObject({ uses: 320 });
+});
+
+test('each of 64 callers who change licenses at once is answered about its own key and request', async () => {
+  await using asked = await givenAuthority();
+  const sale = { product_key: 'EDITOR', buyer_email: 'a@example.com' };
+  const callers = Array.from({ length: 64 }, (_, index) => ({ key: `OF-${index}`, kept: asked.connect() }));
+  for (const { key } of callers)
+    await asked.admin('post', '/admin/v1/purchases', { ...sale, license_key: key });
+  for (let uses = 1; uses <= 8; uses += 1) {
+    const told = await Promise.all(
+      callers.map(async ({ key, kept }) => {
+        const body = `license_key=${key}`;
+        const head = [
+          'PUT /api/v2/license/usage HTTP/1.1',
+          `Host: localhost\r\nproduct-secret-key: ${secret}\r\nX-Request-Id: ${uses}-${key}`,
+          `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}`,
+        ];
+        const answer = await kept.send(`${head.join('\r\n')}\r\n\r\n${body}`);
+        const id = /^x-request-id: (.*)\r$/im.exec(answer)?.[1];
+        const { data } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { data: Verified };
+        return [id, data['license_key'], data['uses']];
+      }),
+    );
+    expect(told).toEqual(callers.map(({ key }) => [`${uses}-${key}`, key, uses]));
+  }
 });
 
 test('a token stops at once when it is revoked, and in time when it expires', async () => {

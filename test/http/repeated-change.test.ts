@@ -12,7 +12,7 @@ import { httpClient } from '../support/raw-http.ts';
 const operator = { authorization: `Bearer ${adminToken}` };
 
 /** An authority with one license key that remembers, and what it answered past its routes. */
-async function serve(): Promise<
+async function serve(connections = limits.connections): Promise<
   Served & {
     counted: number[];
     uses: () => Promise<number>;
@@ -25,7 +25,7 @@ async function serve(): Promise<
   const readiness: { now: Readiness['state'] } = { now: 'ready' };
   const served = await serveApp(
     { memory: new Memory(), metrics, readiness: () => ({ state: readiness.now, reasons: [] }) },
-    { limits },
+    { limits: { ...limits, connections } },
   );
   await using http = httpClient(served.listeners.tcp);
   const product = { name: 'Editor', product_key: 'EDITOR', secret };
@@ -59,6 +59,17 @@ test('uses that many callers send at once are counted once each, and each is tol
   }
   expect(new Set(told).size).toBe(120);
   expect(await served.uses()).toBe(120);
+});
+
+test('on a full listener a connection whose uses are answered gives its place to a new caller', async () => {
+  await using served = await serve(2);
+  await using callers = new AsyncDisposableStack();
+  const [first, second, third] = Array.from({ length: 3 }, () =>
+    callers.use(new KeptConnection(served.listeners.tcp)),
+  ) as [KeptConnection, KeptConnection, KeptConnection];
+  for (const _ of Array(3)) await Promise.all([first.send(use()), second.send(use())]);
+  expect(served.counted.length).toBeGreaterThan(3);
+  expect(await third.send(use())).toContain('"uses":7,');
 });
 
 test('a use like the one before it is counted once, and its answer says so', async () => {

@@ -38,10 +38,14 @@ export class Remembering implements AsyncDisposable {
   async start(tree: Tree): Promise<this> {
     this.#daemon = await startDaemon(this.#configuration(tree), { log: silent, time: this.time });
     const daemon = this.#opened.adopt(this.#daemon, (started) => started.stop());
-    const listener = { tcp: daemon.addresses.tcp ?? '' };
-    this.#http = this.#opened.use(httpClient(listener));
-    this.#kept = this.#opened.use(new KeptConnection(listener));
+    this.#http = this.#opened.use(httpClient({ tcp: daemon.addresses.tcp ?? '' }));
+    this.#kept = this.connect();
     return this;
+  }
+
+  /** Another connection, open as long as the daemon. */
+  connect(): KeptConnection {
+    return this.#opened.use(new KeptConnection({ tcp: this.#daemon?.addresses.tcp ?? '' }));
   }
 
   reload(tree: Tree): void {
