@@ -86,7 +86,8 @@ function openLoop(
   const dueAt = (number: number): number => start + (number * 1000) / rate;
   const sendAllDue = (): void => {
     while (sent < total && dueAt(sent) <= performance.now()) {
-      const connection = idle.pop();
+      // In turn: one that is never used would be closed.
+      const connection = idle.shift();
       if (connection === undefined) break;
       const due = dueAt(sent);
       connection.onAnswer = (status) => {
