@@ -86,3 +86,18 @@ test('a store of the fifth schema goes on numbering and counting its operations'
   expect(operations.backlog('KEY-1')).toMatchObject({ unfinished: 0 });
   expect(operations.backlog('KEY-9')).toEqual({ usages: 2, decreases: 1, disables: 0, unfinished: 3 });
 });
+
+test.each([
+  ['as it was released', ''],
+  ['of a version between two releases, which had the index of the seventh', migrations[6] ?? ''],
+])('a store of the sixth schema %s comes to the present one', (_, more) => {
+  const indexesOf = (database: DatabaseSync): unknown =>
+    database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name").all();
+  using anew = new DatabaseSync(':memory:');
+  takeSteps(anew, 0, migrations);
+  using sixth = new DatabaseSync(':memory:');
+  takeSteps(sixth, 0, migrations.slice(0, 6));
+  sixth.exec(more);
+  takeSteps(sixth, 6, migrations);
+  expect(indexesOf(sixth)).toEqual(indexesOf(anew));
+});

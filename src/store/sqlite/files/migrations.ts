@@ -9,9 +9,10 @@ import { schema3 } from './schema-3.ts';
 import { schema4 } from './schema-4.ts';
 import { schema5 } from './schema-5.ts';
 import { schema6 } from './schema-6.ts';
+import { schema7 } from './schema-7.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
-export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5, schema6];
+export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5, schema6, schema7];
 
 /** Takes the steps that a database still lacks, all in one transaction. */
 export function takeSteps(database: DatabaseSync, taken: number, steps: readonly string[]): void {

@@ -1,7 +1,6 @@
 /*
  * The sixth schema: the outbox and the history say in their checks and indexes what they said before, with words joined
- * by OR: for each `IN` of more than two words, SQLite fills a table of its own whenever a row is written. What another
- * index tells as well has none of its own.
+ * by OR: for each `IN` of more than two words, SQLite fills a table of its own whenever a row is written.
  */
 const oneOf = (column: string, words: readonly string[]): string =>
   `(${words.map((word) => `${column} = '${word}'`).join(' OR ')})`;
@@ -138,9 +137,4 @@ INSERT INTO license_history_6 (${historyColumns})
 DROP TABLE license_history;
 ALTER TABLE license_history_6 RENAME TO license_history;
 CREATE INDEX license_history_at ON license_history (at);
-
--- One index tells which license keys of a product were confirmed last, and how many were in a span of time.
-DROP INDEX observation_age;
-DROP INDEX observation_latest;
-CREATE INDEX observation_latest ON observation (product_key, confirmed_at, local_enabled, gone);
 `;
