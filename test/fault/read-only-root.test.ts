@@ -29,7 +29,7 @@ function backUpOfFirstSchema(path: string): void {
 }
 
 test.runIf(canMount)(
-  'where only the state directory can be written, an agent starts, is backed up, and takes over an older store',
+  'where only the state directory can be written, an agent starts, is backed up, and takes over an older store (skipped where nothing may be mounted)',
   async () => {
     await using directory = temporaryDirectory();
     const config = join(directory.path, 'config.yaml');

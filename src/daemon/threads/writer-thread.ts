@@ -63,7 +63,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   /** The unanswered writes in their order, in which they are answered. */
   readonly #waiting: WaitingWrite[] = [];
   /** The writes of this turn of the event loop that are to be posted together. */
-  #gathered: WriteRequest[] = [];
+  readonly #gathered: WriteRequest[] = [];
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;

@@ -5,9 +5,9 @@ import type { Connections } from './connections.ts';
 type Waiting = { response: ServerResponse; body: string };
 
 /**
- * The answers that are known in the moment in which they are asked for. Those of one turn of the event loop leave
- * together at its end, all but the first: to wake a caller takes longer than to make its answer, and one that is
- * woken for each falls asleep between them.
+ * The answers of the short way (src/http/README.md). Those of one turn of the event loop leave together at its end, all
+ * but the first: to wake a caller takes longer than to make its answer, and one that is woken for each falls asleep
+ * between them.
  */
 export class AnswersOfTurn {
   readonly #connections: Connections;

@@ -24,8 +24,8 @@ export const statusTheme: Theme = {
       const request = { method: 'GET', path, headers: agent.admin, body: '' } as const;
       const { without, beside } = await bench.alternate({
         // Of another server, since the reader itself takes processors away.
-        without: () => besideReads(bench, agent, reads(bench, bare, verify)),
-        beside: () => besideReads(bench, agent, reads(bench, agent, request)),
+        without: () => besideReads(bench, agent, readRepeatedly(bench, bare, verify)),
+        beside: () => besideReads(bench, agent, readRepeatedly(bench, agent, request)),
       });
       const what = `${path}, ${licenses.toLocaleString('en')} records`;
       yield show(
@@ -47,11 +47,11 @@ export const statusTheme: Theme = {
 /** Verifies at a rate that leaves the server room, so that a pause is seen as latency, while something is read. */
 async function besideReads(bench: Bench, agent: Latchkey, reading: Promise<Measured>): Promise<Round> {
   const job = { target: agent.tcp, request: verify, keys: oneKey, connections: 8, rate: 1000 } as const;
-  const [verifies, read] = await Promise.all([bench.load(agent, job), reading]);
-  return { verifies, reads: read };
+  const [verifies, reads] = await Promise.all([bench.load(agent, job), reading]);
+  return { verifies, reads };
 }
 
 /** Reads ten times a second. */
-async function reads(bench: Bench, server: Server, request: LoadRequest): Promise<Measured> {
+async function readRepeatedly(bench: Bench, server: Server, request: LoadRequest): Promise<Measured> {
   return await bench.load(server, { target: server.tcp, request, keys: oneKey, connections: 1, rate: 10 });
 }
