@@ -30,6 +30,21 @@ test('rows that have nothing in common are imported together, as many as may be'
   expect(most).toBe(500);
 });
 
+test('rows go in the order of their keys, and what is wrong with them is told in the order of the file', async () => {
+  const stored = new Map([
+    ['A', 0],
+    ['C', 0],
+  ]);
+  const { report } = await importInto(stored, [
+    { key: 'D', value: 1 },
+    { key: 'C', value: 2 },
+    { key: 'B', value: 3 },
+    { key: 'A', value: 4 },
+  ]);
+  expect([...stored.keys()]).toEqual(['A', 'C', 'B', 'D']);
+  expect(report).toMatchObject({ ok: true, value: { imported: 2, rejected: [{ row: 2 }, { row: 4 }] } });
+});
+
 test('a row that repeats an earlier one finds what that has made', async () => {
   const stored = new Map<string, number>();
   const { report } = await importInto(stored, [

@@ -76,8 +76,8 @@ export const importCoupons: Command = importCommand({
 
 /** Small enough that the daemon goes on answering others while it reads one. */
 const rowsOfRequest = 2000;
-/** While the daemon commits some together, which writes less than one by one, it reads the next. */
-const requestsAtOnce = 4;
+/** While the daemon commits half of them together, which writes less than one by one, it reads the other half. */
+const requestsAtOnce = 8;
 const charactersOfRequest = 1_000_000;
 /** With so many rejected it is the wrong file, or a column is mapped wrongly. */
 const maximumRejected = 10_000;

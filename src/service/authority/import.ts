@@ -31,18 +31,21 @@ export type RowImport<Row> = {
 
 /**
  * Imports the rows as if one after the other, and refuses all of them where one of an atomic import is rejected. Those
- * that have nothing in common are under way together: an engine on another machine is then asked for all at once.
+ * that have nothing in common are under way together: an engine on another machine is then asked for all at once. They
+ * go in the order of their identities, whatever the file's: so an index is written page by page.
  */
 export async function importEach<Row extends { row: number }>(
   { rows, rejected, isAtomic }: ImportRows<Row>,
   { importOne, identitiesOf }: RowImport<Row>,
 ): Promise<Result<ImportReport>> {
   const report: ImportReport = { imported: 0, unchanged: 0, rejected: [...rejected] };
-  for (const together of independentRows(rows, identitiesOf)) {
-    const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
-    for (const [{ row }, outcome] of outcomes) {
-      if (typeof outcome === 'string') report[outcome] += 1;
-      else report.rejected.push({ row, ...outcome });
+  for (const independent of independentRows(rows, identitiesOf)) {
+    for (const together of chunks(independent, rowsTogether)) {
+      const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
+      for (const [{ row }, outcome] of outcomes) {
+        if (typeof outcome === 'string') report[outcome] += 1;
+        else report.rejected.push({ row, ...outcome });
+      }
     }
   }
   report.rejected.sort((one, other) => one.row - other.row);
@@ -50,24 +53,33 @@ export async function importEach<Row extends { row: number }>(
   return done(report);
 }
 
-/** Divides rows, in their order, where one has something in common with another since the last division. */
+/** Divides rows where one has something in common with another since the last division; sorts them in between. */
 function* independentRows<Row>(
   rows: readonly Row[],
   identitiesOf: (row: Row) => readonly string[],
 ): Generator<readonly Row[]> {
-  let together: Row[] = [];
+  let together: { row: Row; identities: readonly string[] }[] = [];
   let taken = new Set<string>();
   for (const row of rows) {
     const identities = identitiesOf(row);
-    if (together.length === rowsTogether || identities.some((identity) => taken.has(identity))) {
-      yield together;
+    if (identities.some((identity) => taken.has(identity))) {
+      yield inOrder(together);
       together = [];
       taken = new Set();
     }
-    together.push(row);
+    together.push({ row, identities });
     for (const identity of identities) taken.add(identity);
   }
-  if (together.length > 0) yield together;
+  yield inOrder(together);
+}
+
+function inOrder<Row>(rows: { row: Row; identities: readonly string[] }[]): readonly Row[] {
+  const first = ({ identities }: { identities: readonly string[] }): string => identities[0] ?? '';
+  return rows.sort((one, other) => (first(one) < first(other) ? -1 : 1)).map(({ row }) => row);
+}
+
+function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }
 
 function refuseAll(rejected: readonly RejectedRow[]): Result<never> {
