@@ -16,7 +16,7 @@ import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
 import { endingSignals, onEndingSignal } from './system/ending-signal.ts';
-import { keepHeapsSmall } from './system/heap.ts';
+import { collectSooner, limitYoungObjects } from './system/heap.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
 /** The exit code after the storage failed: its supervisor starts it anew (sysexits EX_IOERR). */
@@ -35,7 +35,7 @@ export async function serve(
   { configuration, file, warnings }: LoadedConfiguration,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
-  keepHeapsSmall();
+  limitYoungObjects();
   const root = makeLog(configuration.log);
   const log = logOf(root, 'daemon');
   const started = Promise.withResolvers<Daemon>();
@@ -60,8 +60,9 @@ export async function serve(
     return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
   }
   void tellServiceManager('READY', log);
-  // The launcher's cache would be written at the end, when what only a start runs is compiled no more.
+  // Not at the end: a process that is killed would leave nothing for the next start.
   flushCompileCache();
+  collectSooner();
   return await daemon.failed.catch(async (error: unknown) => {
     handlers.uninstall();
     root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
+import { cachedDataVersionTag } from 'node:v8';
 import { expect, test } from 'vitest';
+import { limitYoungObjects } from '../../src/daemon/system/heap.ts';
 
 const heapModule = pathToFileURL(join(import.meta.dirname, '../../src/daemon/system/heap.ts')).href;
 
@@ -28,7 +30,13 @@ function youngMib(before: string): number {
 
 test('a thread that begins after it keeps few young objects', () => {
   const usual = youngMib('');
-  const limited = youngMib(`import { keepHeapsSmall } from '${heapModule}'; keepHeapsSmall();`);
+  const limited = youngMib(`import { limitYoungObjects } from '${heapModule}'; limitYoungObjects();`);
   expect(limited).toBeGreaterThan(0);
   expect(limited).toBeLessThan(usual / 2);
+});
+
+test('the limit that is set before the start leaves compiled code usable', () => {
+  const before = cachedDataVersionTag();
+  limitYoungObjects();
+  expect(cachedDataVersionTag()).toBe(before);
 });

@@ -7,11 +7,18 @@ const growth = 30;
 const young = 4;
 
 /**
- * Collects what requests leave behind sooner than V8 would, for less memory. For the whole process, and so not for
- * programs that embed a daemon. The limit of young objects holds for threads that begin after it; for the first it
- * must be given to Node itself (the service's `NODE_OPTIONS`, `packaging/executable.ts`).
+ * Leaves threads that begin after it room for few young objects. For the first thread the limit must be given to
+ * Node itself (the service's `NODE_OPTIONS`, `packaging/executable.ts`).
  */
-export function keepHeapsSmall(): void {
-  setFlagsFromString(`--heap-growing-percent=${growth}`);
+export function limitYoungObjects(): void {
   setFlagsFromString(`--max-semi-space-size=${young}`);
+}
+
+/**
+ * Collects what requests leave behind sooner than V8 would, for less memory. For the whole process, and so not for
+ * programs that embed a daemon. Not before it is ready: code that was compiled without this flag, as all of Node's own
+ * was, would be compiled anew from then on (`v8.cachedDataVersionTag`).
+ */
+export function collectSooner(): void {
+  setFlagsFromString(`--heap-growing-percent=${growth}`);
 }
