@@ -11,6 +11,8 @@ import type { RepeatedLicense } from './answer.ts';
 
 /** How many credentials, and how many answers, are remembered: those that were used last. */
 const most = 10_000;
+/** By `max` there would be room for all of them from the start. */
+const limit = { maxSize: most, sizeCalculation: () => 1 };
 
 /** In characters. A question is a license key and little else; what a caller adds to it shall fill no memory. */
 const longestQuestion = 1_000;
@@ -27,11 +29,11 @@ type Unchanged = { holds: boolean };
  * a write (src/http/README.md, Answers from memory).
  */
 export class Memory implements KnownGrants {
-  readonly #grants = new LRUCache<string, Grant>({ max: most });
-  readonly #answers = new LRUCache<string, { ready: ReadyAnswer; license: Unchanged }>({ max: most });
+  readonly #grants = new LRUCache<string, Grant>(limit);
+  readonly #answers = new LRUCache<string, { ready: ReadyAnswer; license: Unchanged }>(limit);
   /** By the license's own spelling: answers to other spellings refer to the same. */
   readonly #licenses = new LRUCache<string, Unchanged>({
-    max: most,
+    ...limit,
     dispose: (license) => {
       license.holds = false;
     },

@@ -14,8 +14,8 @@ import type { Uplink } from './uplink.ts';
 const disbeliefMs = 60_000;
 /** How many of the last confirmed keys are considered as a witness. */
 const witnesses = 10;
-/** How many unknown keys are remembered at most. */
-const unknownKeys = 10_000;
+/** How many unknown keys are remembered at most. By `max` there would be room for all of them from the start. */
+const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 export type LicensePullParts = {
   reader: Reader;
@@ -46,7 +46,7 @@ export class LicensePull implements Pull {
   readonly #parts: LicensePullParts;
   readonly #underWay = new Map<string, Promise<Outcome<License>>>();
   #disbelievedUntil = 0;
-  readonly #unknown = new LRUCache<string, number>({ max: unknownKeys });
+  readonly #unknown = new LRUCache<string, number>(unknownKeys);
 
   constructor(parts: LicensePullParts) {
     this.#parts = parts;

@@ -2,13 +2,14 @@ import { LRUCache } from 'lru-cache';
 import { bucketAt, giveBack, spend, waitOf, type Bucket, type Rate } from '../../domain/token-bucket.ts';
 import { ProblemError } from '../problem-error.ts';
 
-const mostNames = 10_000;
+/** How many names are remembered. By `max` there would be room for all of them from the start. */
+const limit = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** For so many seconds' worth a credential can look up unknown keys at once. */
 const missesBurstS = 10;
 
 /** A token bucket for each of many names, in bounded memory: the least recently used name is forgotten. */
 export class NamedRate {
-  readonly #buckets = new LRUCache<string, Bucket>({ max: mostNames });
+  readonly #buckets = new LRUCache<string, Bucket>(limit);
   readonly #perSecond: () => number;
   readonly #steady: () => number;
   readonly #burstS: number;
