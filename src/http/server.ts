@@ -245,12 +245,14 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
     reply.code(status).headers(headers);
     return ready ? reply.type(jsonType).send(ready.body) : body;
   };
-  const { method, path: url, csvMember } = route;
+  const { path: url, csvMember } = route;
+  // Not by a route of its own for HEAD, as fastify makes it: that takes a quarter of the time to make a server.
+  const method = route.method === 'GET' ? ['GET', 'HEAD'] : route.method;
   const bodyLimit = Math.max(settings.limits.bodyBytes, route.bodyBytes ?? 0);
   const isCutOff = route.isVerdict === true && settings.unknown === 'reset';
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, ...(isCutOff && { hangUp }) };
-  server.route({ method, url, bodyLimit, config, onRequest, handler });
+  server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
 }
 
 /** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
