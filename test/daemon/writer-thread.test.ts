@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
+import { outcomeMessage } from '../../src/daemon/threads/writer-message.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { StorageError } from '../../src/service/ports.ts';
+import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
 import { account, givenLicense, givenStore, product } from '../support/store-given.ts';
 
 /** A writer whose thread answers only what the test lets it. */
@@ -35,7 +37,7 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  thread.emit('message', { outcomes: [{ result: null }], commit: null, isBroken: false });
+  thread.emit('message', { outcomes: '[{"result":null}]', commit: null, isBroken: false });
   await write;
   expect(writer.isStuck).toBe(false);
 });
@@ -58,14 +60,44 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
 });
 
 test('what cannot be sent to the thread is refused, and so is all that follows', async () => {
-  const { writer, thread } = startSilentWriter();
-  Object.assign(thread, { postMessage: structuredClone });
-  const command = { believedNow: 0, limit: 10, unsent: () => undefined };
+  const { writer } = startSilentWriter();
+  const command = { believedNow: 0, limit: 10, unsent: 1n };
   await expect(writer.write('pruneIdempotency', command)).rejects.toBeInstanceOf(StorageError);
   await expect(writer.write('pruneIdempotency', { believedNow: 0, limit: 10 })).rejects.toBeInstanceOf(
     StorageError,
   );
   await expect(writer.lost).rejects.toBeInstanceOf(StorageError);
+});
+
+test('an error of a write tells its caller what went wrong, and where', async () => {
+  const { writer, thread } = startSilentWriter();
+  const write = writer.write('pruneIdempotency', { believedNow: 0, limit: 10 });
+  const error = new TypeError('not an operation');
+  const outcomes = JSON.stringify([outcomeMessage({ error })]);
+  thread.emit('message', { outcomes, commit: null, isBroken: false });
+  await expect(write).rejects.toMatchObject({ message: 'not an operation', stack: error.stack });
+});
+
+/** What JSON gives back as it was; what another program sent, as `unknown`, came as JSON. */
+type Json<Value> = unknown extends Value
+  ? Value
+  : Value extends string | number | boolean | null | undefined
+    ? Value
+    : Value extends bigint | symbol | ((...args: never) => unknown) | ReadonlyMap<never, unknown>
+      ? never
+      : Value extends ReadonlySet<unknown> | Date | Error | ArrayBufferView
+        ? never
+        : { [Key in keyof Value]: Json<Value[Key]> };
+
+test('every command and result goes to the thread and back as JSON, which the compiler checks', () => {
+  type Lossy = {
+    [Name in UseCaseName]: [CommandOf<Name>, CommandResult<Name>] extends Json<
+      [CommandOf<Name>, CommandResult<Name>]
+    >
+      ? never
+      : Name;
+  }[UseCaseName];
+  expectTypeOf<Lossy>().toBeNever();
 });
 
 test('writes that were asked for just before the end are committed, however many, and answered', async () => {

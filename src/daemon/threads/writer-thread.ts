@@ -11,6 +11,7 @@ import {
   type BatchMessage,
   type CommitMeasure,
   type DiskSpaceMessage,
+  type OutcomeMessage,
   type WriterData,
   type WriterMessage,
 } from './writer-message.ts';
@@ -136,16 +137,16 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     await this.#exited.promise;
   }
 
-  /** One message for many writes: to copy each by itself takes several times as long. */
+  /** One message for many writes: to send each by itself takes several times as long. */
   #post(): void {
     if (this.#gathered.length === 0) return;
-    const message: WriterMessage = {
-      writes: this.#gathered.splice(0),
-      now: this.#clock.now(),
-      steady: this.#clock.steady(),
-      keepsHistory: this.#options.keepsHistory(),
-    };
     try {
+      const message: WriterMessage = {
+        writes: JSON.stringify(this.#gathered.splice(0)),
+        now: this.#clock.now(),
+        steady: this.#clock.steady(),
+        keepsHistory: this.#options.keepsHistory(),
+      };
       this.#worker.postMessage(message);
     } catch (error) {
       // What follows would be taken for the answers to these.
@@ -155,7 +156,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
 
   #settle({ outcomes, commit, isBroken }: BatchMessage): void {
     this.#options.onCommit(commit);
-    for (const outcome of outcomes) {
+    for (const outcome of JSON.parse(outcomes) as OutcomeMessage[]) {
       const waiting = this.#waiting.shift();
       if ('result' in outcome) {
         if (outcome.changes !== undefined) this.#options.onChanged(outcome.changes);

@@ -72,7 +72,7 @@ function gather(port: Port, first: WritesMessage): { batch: Write[]; isClosed: b
 
 function writesOf({ writes, ...times }: WritesMessage): Write[] {
   const context: WriterContext = { ...times, random: systemRandom, digest: sha256 };
-  return writes.map((request) => ({ request, context }));
+  return (JSON.parse(writes) as WriteRequest[]).map((request) => ({ request, context }));
 }
 
 async function commit(committer: Committer<Write>, batch: readonly Write[]): Promise<BatchMessage> {
@@ -80,7 +80,7 @@ async function commit(committer: Committer<Write>, batch: readonly Write[]): Pro
   const outcomes = await committer.commitBatch(batch);
   const measure = { durationMs: performance.now() - startedAt, size: batch.length };
   return {
-    outcomes: outcomes.map((outcome) => outcomeMessage(outcome)),
+    outcomes: JSON.stringify(outcomes.map((outcome) => outcomeMessage(outcome))),
     commit: measure,
     isBroken: committer.broken !== null,
   };
