@@ -117,3 +117,20 @@ export function nextRefreshAt(
   };
   return at.steady + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
 }
+
+/**
+ * `Observation.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
+ * late, since to plan anew costs more than all else that is kept of such an answer.
+ */
+export function refreshAtAfterChange(
+  observation: Pick<Observation, 'askedAt' | 'refreshAt'>,
+  policy: RefreshPolicy & { goneMs: number },
+  at: { now: number; steady: number; draw: number },
+): number | null {
+  const atDraw = (draw: number): number | null =>
+    nextRefreshAt(observation, policy, { ...at, draw, readAs: 'known' });
+  const [earliest, latest] = [atDraw(0), atDraw(1)];
+  if (earliest === null || latest === null) return null;
+  const { refreshAt } = observation;
+  return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest ? refreshAt : atDraw(at.draw);
+}

@@ -4,6 +4,7 @@ import {
   localLicense,
   localState,
   nextRefreshAt,
+  refreshAtAfterChange,
   observeMissing,
   type LocalState,
   type Observation,
@@ -167,5 +168,16 @@ describe('the refresh of a key', () => {
   it('comes no more when nobody has asked for it within grace', () => {
     expect(nextRefreshAt({ askedAt: 5000 }, policy, at)).toBe(1500);
     expect(nextRefreshAt({ askedAt: 4999 }, policy, at)).toBeNull();
+  });
+
+  it('stays as it was planned after a change, where that is neither too soon nor too late', () => {
+    const planned = (refreshAt: number | null) => ({ askedAt: 10_000, refreshAt });
+    for (const refreshAt of [1300, 1650, 1700]) {
+      expect(refreshAtAfterChange(planned(refreshAt), policy, at)).toBe(refreshAt);
+    }
+    for (const refreshAt of [1299, 1701, null]) {
+      expect(refreshAtAfterChange(planned(refreshAt), policy, at)).toBe(1500);
+    }
+    expect(refreshAtAfterChange({ askedAt: 4999, refreshAt: 1500 }, policy, at)).toBeNull();
   });
 });

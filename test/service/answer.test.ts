@@ -42,11 +42,20 @@ async function sendEnable(agent: AgentStage) {
 describe('a delivered change', () => {
   it('confirms the key as of its answer, and puts off the next refresh', async () => {
     await using agent = await givenAgent({ uses: 5 });
-    agent.pass(hour);
+    agent.pass(2 * hour);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.observation.confirmedAt).toBe(agent.now);
     expect(Number(agent.observation.refreshAt) - agent.steady).toBe(6 * hour);
+  });
+
+  it('leaves the next refresh where it is, where that is a refresh time away and a fifth less at most', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    agent.pass(hour);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    expect(agent.observation.confirmedAt).toBe(agent.now);
+    expect(Number(agent.observation.refreshAt) - agent.steady).toBe(5 * hour);
   });
 
   it('confirms the key no later than the answer itself was confirmed, where an upstream agent gave it', async () => {

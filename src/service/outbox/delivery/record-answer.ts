@@ -1,5 +1,5 @@
 import { countAfter, type License } from '../../../domain/license.ts';
-import { nextRefreshAt, type Observation } from '../../../domain/observation.ts';
+import { refreshAtAfterChange, type Observation } from '../../../domain/observation.ts';
 import type { Operation } from '../../../domain/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
@@ -83,7 +83,7 @@ function recordApplied(
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
   const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
-  const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
+  const at = { ...context, draw: context.random.draw() };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
     overlapped && lane === 'counter' && outcome.value.enabled !== observation.license.enabled;
@@ -103,7 +103,7 @@ function recordApplied(
     missingSince: null,
     readFirst: false,
     gone: false,
-    refreshAt: isStateUnsure ? steady : nextRefreshAt(observation, policy, at),
+    refreshAt: isStateUnsure ? steady : refreshAtAfterChange(observation, policy, at),
   });
   return { operation: delivered, unexpected };
 }

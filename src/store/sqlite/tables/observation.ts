@@ -112,22 +112,6 @@ function censusRead(database: DatabaseSync): ObservationReads['census'] {
 
 /** Prepares the table of what the upstream last said. */
 export function observationTable(database: DatabaseSync): ObservationTable {
-  const put = prepareChange(
-    database,
-    `INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
-       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
-       missing_since, gone, read_first, asked_at, refresh_at)
-     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
-       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
-       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
-     ON CONFLICT (license_key) DO UPDATE SET product_link = excluded.product_link,
-       buyer_email = excluded.buyer_email, uses = excluded.uses, enabled = excluded.enabled,
-       created_at = excluded.created_at, extra = excluded.extra, local_uses = excluded.local_uses,
-       local_enabled = excluded.local_enabled, local_pending = excluded.local_pending,
-       product_key = excluded.product_key, confirmed_at = excluded.confirmed_at, boot = excluded.boot,
-       many_writers = excluded.many_writers, missing_since = excluded.missing_since, gone = excluded.gone,
-       read_first = excluded.read_first, asked_at = excluded.asked_at, refresh_at = excluded.refresh_at`,
-  );
   const touch = prepareChange(
     database,
     `UPDATE observation SET asked_at = :askedAt, refresh_at = coalesce(refresh_at, :refreshAt)
@@ -148,9 +132,7 @@ export function observationTable(database: DatabaseSync): ObservationTable {
   );
   return {
     ...observationReads(database),
-    put(observation) {
-      put(toRow(observation));
-    },
+    put: observationPut(database),
     setLocal: localChange(database),
     touch(licenseKey, askedAt, refreshAt) {
       touch({ licenseKey, askedAt, refreshAt });
@@ -167,6 +149,33 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     shiftRefreshes(byMs) {
       shiftRefreshes({ byMs });
     },
+  };
+}
+
+function observationPut(database: DatabaseSync): ObservationTable['put'] {
+  const columns = `product_link = :productLink, buyer_email = :buyerEmail, uses = :uses, enabled = :enabled,
+    created_at = :createdAt, extra = :extra, local_uses = :localUses, local_enabled = :localEnabled,
+    local_pending = :localPending, product_key = :productKey, confirmed_at = :confirmedAt, boot = :boot,
+    many_writers = :manyWriters, missing_since = :missingSince, gone = :gone, read_first = :readFirst,
+    asked_at = :askedAt`;
+  // Most answers leave `refresh_at` as it is, and with it the index that has it.
+  const confirm = prepareChange(
+    database,
+    `UPDATE observation SET ${columns} WHERE license_key = :licenseKey AND refresh_at IS :refreshAt`,
+  );
+  const put = prepareChange(
+    database,
+    `INSERT INTO observation (license_key, product_link, buyer_email, uses, enabled, created_at,
+       extra, local_uses, local_enabled, local_pending, product_key, confirmed_at, boot, many_writers,
+       missing_since, gone, read_first, asked_at, refresh_at)
+     VALUES (:licenseKey, :productLink, :buyerEmail, :uses, :enabled, :createdAt,
+       :extra, :localUses, :localEnabled, :localPending, :productKey, :confirmedAt, :boot, :manyWriters,
+       :missingSince, :gone, :readFirst, :askedAt, :refreshAt)
+     ON CONFLICT (license_key) DO UPDATE SET ${columns}, refresh_at = :refreshAt`,
+  );
+  return (observation) => {
+    const row = toRow(observation);
+    if (confirm(row).changes === 0) put(row);
   };
 }
 
