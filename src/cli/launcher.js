@@ -34,7 +34,10 @@ function cacheCompiledCode() {
   try {
     const { CACHE_DIRECTORY: ofService = '', XDG_CACHE_HOME: ofUser = '' } = process.env;
     const ofUsers = () => join(isAbsolute(ofUser) ? ofUser : join(homedir(), '.cache'), 'latchkey');
-    module.enableCompileCache(isAbsolute(ofService) ? ofService : ofUsers());
+    const directory = isAbsolute(ofService) ? ofService : ofUsers();
+    module.enableCompileCache(directory);
+    // Threads find it by this alone.
+    process.env.NODE_COMPILE_CACHE ??= directory;
   } catch {
     // Without a home directory it starts a little slower.
   }

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProcess, type Outcome } from '../support/command-line.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { machineNode, npm, packPackage } from '../support/npm.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
@@ -104,4 +104,23 @@ describe('the npm package, installed from its tarball on a Node that is too old'
       expect(await daemon.ended).toBe(0);
     }
   });
+});
+
+test('a second start takes all that the first has compiled, in every thread', async () => {
+  await using folder = temporaryDirectory();
+  const start = (): Promise<DaemonProcess> =>
+    startDaemonProcess(
+      folder.path,
+      { listen: { tcp: '127.0.0.1:0' } },
+      { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+      [process.execPath, program],
+    );
+  const first = await start();
+  first.signal('SIGTERM');
+  expect(await first.ended).toBe(0);
+  await using second = await start();
+  const told = second.complaints.matchAll(/code cache for ESM \S+\/(\S+)\.js was ([^,]+),/g);
+  const compiled = [...told].map(([, file = '', outcome = '']) => ({ file, outcome }));
+  expect(compiled.filter(({ outcome }) => outcome !== 'accepted')).toEqual([]);
+  expect(compiled.map(({ file }) => file)).toEqual(expect.arrayContaining(['daemon', 'writer-worker']));
 });
