@@ -11,6 +11,8 @@ import { sha256 } from './system/random.ts';
 export class LiveConfiguration {
   #configuration: Configuration;
   #credentials: UpstreamCredentials;
+  /** The loops ask for it several times a request. */
+  #sync: SyncOptions | null = null;
 
   constructor(configuration: Configuration) {
     this.#configuration = configuration;
@@ -24,6 +26,7 @@ export class LiveConfiguration {
   replace(configuration: Configuration): void {
     this.#configuration = configuration;
     this.#credentials = digestCredentials(configuration);
+    this.#sync = null;
   }
 
   /** The upstream's own part; throws on an authority, which has none. */
@@ -49,7 +52,12 @@ export class LiveConfiguration {
     return this.#configuration.products.find(({ key }) => key === productKey)?.name ?? null;
   }
 
+  /** The same object until the configuration changes. */
   sync(): SyncOptions {
+    return (this.#sync ??= this.#syncOptions());
+  }
+
+  #syncOptions(): SyncOptions {
     const { sync, freshness } = this.#configuration;
     const { rate, lanes, breaker } = sync;
     const { unknownMs } = freshness;
@@ -60,12 +68,12 @@ export class LiveConfiguration {
       breaker,
       unknownMs,
       probeMs,
-      policy: this.policy(),
+      policy: this.#policy(),
       productKeys: this.productKeys(),
     };
   }
 
-  policy(): SyncPolicy {
+  #policy(): SyncPolicy {
     const { sync, freshness } = this.#configuration;
     const { fenceMs, writers, onDoubt, backoff } = sync;
     const { goneMs, refreshMs, graceMs } = freshness;

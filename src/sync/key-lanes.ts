@@ -6,7 +6,23 @@ export interface LaneGuard extends Disposable {
   readonly overlapped: boolean;
 }
 
-type Hold = { lanes: readonly LaneName[]; overlapped: boolean };
+/** Some lanes of a subject while they are held. */
+class Hold implements LaneGuard {
+  readonly lanes: readonly LaneName[];
+  overlapped: boolean;
+  readonly #release: () => void;
+
+  constructor(lanes: readonly LaneName[], overlapped: boolean, release: () => void) {
+    this.lanes = lanes;
+    this.overlapped = overlapped;
+    this.#release = release;
+  }
+
+  [Symbol.dispose](): void {
+    this.#release();
+  }
+}
+
 type Waiter = { lanes: readonly LaneName[]; grant: (hold: Hold) => void };
 type Subject = { holds: Hold[]; waiters: Waiter[] };
 
@@ -25,18 +41,9 @@ export class KeyLanes {
     signal.throwIfAborted();
     const subject = this.#subjects.get(name) ?? { holds: [], waiters: [] };
     this.#subjects.set(name, subject);
-    const hold = canEnter(subject, lanes)
-      ? take(subject, lanes)
+    return canEnter(subject, lanes)
+      ? this.#take(name, subject, lanes)
       : await this.#wait(name, subject, { lanes, signal });
-    return {
-      get overlapped() {
-        return hold.overlapped;
-      },
-      [Symbol.dispose]: () => {
-        subject.holds = subject.holds.filter((other) => other !== hold);
-        this.#grant(name, subject);
-      },
-    };
   }
 
   async #wait(
@@ -60,23 +67,26 @@ export class KeyLanes {
     let [next] = subject.waiters;
     while (next !== undefined && isFree(subject, next.lanes)) {
       subject.waiters.shift();
-      next.grant(take(subject, next.lanes));
+      next.grant(this.#take(name, subject, next.lanes));
       [next] = subject.waiters;
     }
     if (subject.holds.length === 0 && subject.waiters.length === 0) this.#subjects.delete(name);
+  }
+
+  #take(name: string, subject: Subject, lanes: readonly LaneName[]): Hold {
+    const hold = new Hold(lanes, subject.holds.length > 0, () => {
+      subject.holds = subject.holds.filter((other) => other !== hold);
+      this.#grant(name, subject);
+    });
+    for (const other of subject.holds) other.overlapped = true;
+    subject.holds.push(hold);
+    return hold;
   }
 }
 
 /** Whether nobody has to be waited for, nor waits already. */
 function canEnter(subject: Subject, lanes: readonly LaneName[]): boolean {
   return subject.waiters.length === 0 && isFree(subject, lanes);
-}
-
-function take(subject: Subject, lanes: readonly LaneName[]): Hold {
-  const hold = { lanes, overlapped: subject.holds.length > 0 };
-  for (const other of subject.holds) other.overlapped = true;
-  subject.holds.push(hold);
-  return hold;
 }
 
 function isFree(subject: Subject, lanes: readonly LaneName[]): boolean {

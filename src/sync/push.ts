@@ -246,12 +246,11 @@ export class Push implements Deliveries {
       this.#recording -= 1;
     });
     if (!recorded.ok) return;
-    const { unexpected, operation: after } = recorded.value;
+    const { unexpected, state, lastError: error } = recorded.value;
     const { id, subject: licenseKey, requestId } = operation;
     if (unexpected !== null) uplink.observeUnexpected({ operation: id, licenseKey, ...unexpected });
-    const { state } = after.progress;
     if (state !== 'delivered' && state !== 'inferred') {
-      const about = { operation: id, licenseKey, state, error: after.lastError, requestId };
+      const about = { operation: id, licenseKey, state, error, requestId };
       log.warn(about, 'an operation was not delivered');
     }
   }

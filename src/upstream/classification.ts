@@ -128,7 +128,9 @@ export function sentAtOf({ headers }: Answered): number | null {
 
 /** What is no JSON object came from a proxy or a firewall perhaps: it cannot ask for more than 15 min of quiet. */
 function retryAfterOf(answer: Answered, { now, isJson }: { now: number; isJson: boolean }): number | null {
-  const waitMs = parseRetryAfter(headerOf(answer.headers, 'retry-after') ?? '', sentAtOf(answer) ?? now);
+  const asked = headerOf(answer.headers, 'retry-after');
+  if (asked === null) return null;
+  const waitMs = parseRetryAfter(asked, sentAtOf(answer) ?? now);
   return waitMs === null || isJson ? waitMs : Math.min(waitMs, longestForeignWaitMs);
 }
 

@@ -111,5 +111,6 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
 /** The header's value, the first one where it was sent more than once; null when absent. */
 export function headerOf(headers: Headers, name: string): string | null {
-  return [headers[name]].flat()[0] ?? null;
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? null;
 }

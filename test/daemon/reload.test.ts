@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { changedKeys } from '../../src/config/difference.ts';
+import { LiveConfiguration } from '../../src/daemon/live-configuration.ts';
 import { takenOver } from '../../src/daemon/reload.ts';
 import { configurationOf } from '../support/config-given.ts';
 
@@ -135,4 +136,11 @@ test('a role is never changed: upstream and products stay with the rest taken ov
   const agent = takenOver(running, authority);
   expect(agent).toEqual({ ...running, sync: authority.sync });
   expect(takenOver(authority, running)).toEqual({ ...authority, sync: running.sync });
+});
+
+test('the loops are given the settings of the configuration in force, also after a reload', () => {
+  const live = new LiveConfiguration(running);
+  expect(live.sync()).toMatchObject({ lanes: running.sync.lanes, productKeys: ['A'] });
+  live.replace(wanted);
+  expect(live.sync()).toMatchObject({ lanes: 1, productKeys: ['A', 'B'], policy: { fenceMs: 1000 } });
 });

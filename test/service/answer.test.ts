@@ -232,8 +232,8 @@ describe('an attempt that brought nothing', () => {
   it('is told with what the operation is now, and why', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');
-    const { operation } = await agent.answer(await agent.send('counter'), no('unreachable'));
-    expect(operation).toMatchObject({ progress: { state: 'pending' }, lastError: 'no: unreachable' });
+    const recorded = await agent.answer(await agent.send('counter'), no('unreachable'));
+    expect(recorded).toMatchObject({ state: 'pending', lastError: 'no: unreachable' });
   });
 });
 

@@ -1,6 +1,6 @@
 import { countAfter, type License } from '../../../domain/license.ts';
 import { refreshAtAfterChange, type Observation } from '../../../domain/observation.ts';
-import type { Operation } from '../../../domain/operation.ts';
+import type { Operation, OperationState } from '../../../domain/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
@@ -31,7 +31,11 @@ export type RecordAnswer = {
 /** A count that moved otherwise than this agent's own operations say: another writer. */
 export type UnexpectedCount = { expected: number; got: number };
 
-export type RecordedAnswer = { operation: Operation; unexpected: UnexpectedCount | null };
+/** Where an answer left its operation, and why it is not delivered. */
+export type RecordedAnswer = Pick<Operation, 'lastError'> & {
+  state: OperationState;
+  unexpected: UnexpectedCount | null;
+};
 
 /** Records what became of an operation that was sent (src/sync/README.md, Operation states). */
 export function recordAnswer(
@@ -56,7 +60,11 @@ export function recordAnswer(
     default:
       outcome satisfies never;
   }
-  return done({ operation: transaction.operations.get(operation.id) ?? operation, unexpected: null });
+  return done(recorded(transaction.operations.get(operation.id) ?? operation, null));
+}
+
+function recorded({ progress, lastError }: Operation, unexpected: UnexpectedCount | null): RecordedAnswer {
+  return { state: progress.state, lastError, unexpected };
 }
 
 type Answered<Kind extends Outcome<License>['outcome']> = RecordAnswer & {
@@ -79,7 +87,7 @@ function recordApplied(
   if (operation.kind === 'enable') endRefusedDisables(transaction, operation, context);
   scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
-  if (observation === null) return { operation: delivered, unexpected: null };
+  if (observation === null) return recorded(delivered, null);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
   const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
@@ -105,7 +113,7 @@ function recordApplied(
     gone: false,
     refreshAt: isStateUnsure ? steady : refreshAtAfterChange(observation, policy, at),
   });
-  return { operation: delivered, unexpected };
+  return recorded(delivered, unexpected);
 }
 
 /**
