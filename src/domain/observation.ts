@@ -120,7 +120,7 @@ export function nextRefreshAt(
 
 /**
  * `Observation.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
- * late, since to plan anew costs more than all else that is kept of such an answer.
+ * late, since to plan anew moves the key in an index.
  */
 export function refreshAtAfterChange(
   observation: Pick<Observation, 'askedAt' | 'refreshAt'>,

@@ -6,23 +6,7 @@ export interface LaneGuard extends Disposable {
   readonly overlapped: boolean;
 }
 
-/** Some lanes of a subject while they are held. */
-class Hold implements LaneGuard {
-  readonly lanes: readonly LaneName[];
-  overlapped: boolean;
-  readonly #release: () => void;
-
-  constructor(lanes: readonly LaneName[], overlapped: boolean, release: () => void) {
-    this.lanes = lanes;
-    this.overlapped = overlapped;
-    this.#release = release;
-  }
-
-  [Symbol.dispose](): void {
-    this.#release();
-  }
-}
-
+type Hold = LaneGuard & { lanes: readonly LaneName[]; overlapped: boolean };
 type Waiter = { lanes: readonly LaneName[]; grant: (hold: Hold) => void };
 type Subject = { holds: Hold[]; waiters: Waiter[] };
 
@@ -74,10 +58,14 @@ export class KeyLanes {
   }
 
   #take(name: string, subject: Subject, lanes: readonly LaneName[]): Hold {
-    const hold = new Hold(lanes, subject.holds.length > 0, () => {
-      subject.holds = subject.holds.filter((other) => other !== hold);
-      this.#grant(name, subject);
-    });
+    const hold: Hold = {
+      lanes,
+      overlapped: subject.holds.length > 0,
+      [Symbol.dispose]: () => {
+        subject.holds = subject.holds.filter((other) => other !== hold);
+        this.#grant(name, subject);
+      },
+    };
     for (const other of subject.holds) other.overlapped = true;
     subject.holds.push(hold);
     return hold;

@@ -39,13 +39,11 @@ export async function importEach<Row extends { row: number }>(
   { importOne, identitiesOf }: RowImport<Row>,
 ): Promise<Result<ImportReport>> {
   const report: ImportReport = { imported: 0, unchanged: 0, rejected: [...rejected] };
-  for (const independent of independentRows(rows, identitiesOf)) {
-    for (const together of chunks(independent, rowsTogether)) {
-      const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
-      for (const [{ row }, outcome] of outcomes) {
-        if (typeof outcome === 'string') report[outcome] += 1;
-        else report.rejected.push({ row, ...outcome });
-      }
+  for (const together of independentRows(rows, identitiesOf)) {
+    const outcomes = await Promise.all(together.map(async (row) => [row, await importOne(row)] as const));
+    for (const [{ row }, outcome] of outcomes) {
+      if (typeof outcome === 'string') report[outcome] += 1;
+      else report.rejected.push({ row, ...outcome });
     }
   }
   report.rejected.sort((one, other) => one.row - other.row);
@@ -53,7 +51,7 @@ export async function importEach<Row extends { row: number }>(
   return done(report);
 }
 
-/** Divides rows where one has something in common with another since the last division; sorts them in between. */
+/** Divides rows where one has something in common with another since the last division; in between, sorts and chunks them. */
 function* independentRows<Row>(
   rows: readonly Row[],
   identitiesOf: (row: Row) => readonly string[],
@@ -63,14 +61,14 @@ function* independentRows<Row>(
   for (const row of rows) {
     const identities = identitiesOf(row);
     if (identities.some((identity) => taken.has(identity))) {
-      yield inOrder(together);
+      yield* chunks(inOrder(together), rowsTogether);
       together = [];
       taken = new Set();
     }
     together.push({ row, identities });
     for (const identity of identities) taken.add(identity);
   }
-  yield inOrder(together);
+  yield* chunks(inOrder(together), rowsTogether);
 }
 
 function inOrder<Row>(rows: { row: Row; identities: readonly string[] }[]): readonly Row[] {

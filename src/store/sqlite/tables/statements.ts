@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 
+/** A named parameter. */
 const parameter = /:(\w+)/g;
 
 /** A reading statement, prepared once, when it is first used. */
@@ -9,9 +10,9 @@ export interface Query<Value> {
 }
 
 /** Most statements wait long for their first use, and each that is prepared takes time and memory. */
-function onUse<Statement>(prepare: () => Statement): () => Statement {
-  let statement: Statement | null = null;
-  return () => (statement ??= prepare());
+function onUse<Prepared>(prepare: () => Prepared): () => Prepared {
+  let prepared: Prepared | null = null;
+  return () => (prepared ??= prepare());
 }
 
 /**
@@ -39,7 +40,10 @@ export function prepareQuery<Value>(
 
 type Row = Record<string, SQLOutputValue>;
 
-/** Takes rows as arrays: each row that Node makes an object of has a shape of its own, which is slow to make and to read. */
+/**
+ * Takes rows as arrays, which Node's types do not tell: each row that Node makes an object of has a shape of its own,
+ * which is slow to make and to read.
+ */
 function prepareRows(
   database: DatabaseSync,
   sql: string,
@@ -69,7 +73,7 @@ export function prepareChange(
   database: DatabaseSync,
   sql: string,
 ): (parameters: Record<string, SQLInputValue>) => { changes: number; rowId: number } {
-  // Node hands over values by their place many times as fast as by name, or by number.
+  // By their place: a name, or a number, is looked up for each value.
   const names = Array.from(sql.matchAll(parameter), ([, name = '']) => name);
   const known = new Set(names).size;
   const statement = onUse(() => database.prepare(sql.replaceAll(parameter, '?')));
