@@ -32,7 +32,7 @@ test('what a start does is told once the log can hash keys, in order, though no 
     kind: 'usage',
     licenseKey: 'KEY-1',
     credential: 'token:t',
-    requestId: 'r',
+    request_id: 'r',
   };
   expect(told).toEqual([
     ['in_doubt', { ...common, state: 'pending' }],

@@ -48,10 +48,13 @@ const writtenAs: Readonly<Record<string, string>> = { requestId: 'request_id', d
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. */
-export function allowedFields(fields: Fields): Record<string, unknown> {
+/** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. `undefined` says nothing. */
+export function allowedFields(fields: Fields): Fields {
+  const told = Object.keys(fields).filter((name) => fields[name] !== undefined);
+  if (told.every((name) => allowed.has(name))) return fields;
   const kept: Record<string, unknown> = {};
-  for (const [given, value] of Object.entries(fields)) {
+  for (const given of told) {
+    const value = fields[given];
     const name = writtenAs[given] ?? given;
     if (name === 'err') kept[name] = describeError(value);
     else kept[name] = allowed.has(name) ? value : '(withheld)';

@@ -17,9 +17,9 @@ export function hashLicenseKeys(log: Log, secret: string): Log {
       createHmac('sha256', secret).update(licenseKey).digest('hex').slice(0, hashLength),
   });
   const hashed = (fields: Record<string, unknown>): Record<string, unknown> => {
-    const { licenseKey, ...others } = fields;
+    const { licenseKey } = fields;
     if (typeof licenseKey !== 'string') return fields;
-    return { license: hashes.memo(licenseKey), ...others };
+    return { ...fields, licenseKey: undefined, license: hashes.memo(licenseKey) };
   };
   return {
     debug: (fields, message) => log.debug(hashed(fields), message),

@@ -33,31 +33,32 @@ export class OperationLog {
     else for (const each of traced) this.#log.info(this.#fieldsOf(each), each.point);
   }
 
-  #fieldsOf({ point, ...operation }: Traced): Record<string, unknown> {
-    const { id, kind, subject, productKey, state, attempts, credential, requestId, lastError } = operation;
-    const label = this.#labelOf(credential);
+  /** Objects of one shape: every change makes one. */
+  #fieldsOf(traced: Traced): Record<string, unknown> {
+    const { point, id, kind, subject, productKey, state, attempts, credential, requestId, lastError } =
+      traced;
     const isStuck = point === 'held' || point === 'dead' || point === 'conflicted';
     return {
       operation: id,
       kind,
       // Only operations on a license key have a product.
-      ...(productKey !== null && { licenseKey: subject }),
+      licenseKey: productKey === null ? undefined : subject,
       state,
-      ...(point === 'sent' && { attempt: attempts }),
-      ...(isStuck && { error: lastError }),
+      attempt: point === 'sent' ? attempts : undefined,
+      error: isStuck ? lastError : undefined,
       credential,
-      ...(label !== '' && { label }),
-      requestId,
+      label: this.#labelOf(credential),
+      request_id: requestId,
     };
   }
 
   /** A store that cannot be read must not keep a write from being answered. */
-  #labelOf(credential: string | null): string {
-    if (credential === null) return '';
+  #labelOf(credential: string | null): string | undefined {
+    if (credential === null) return undefined;
     try {
-      return this.#labels.memo(credential);
+      return this.#labels.memo(credential) || undefined;
     } catch {
-      return '';
+      return undefined;
     }
   }
 }
