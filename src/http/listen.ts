@@ -3,8 +3,8 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, unlinkSync } from 'node:fs'
 import { connect, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { umask } from 'node:process';
-import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
+import { isTlsServer } from './tls-server.ts';
 
 /** Why a listener could not be opened. */
 export type ListenFault =
@@ -36,7 +36,7 @@ export async function listenTcp(
   await listening(server.server, `${shown}:${port}`, () => server.server.listen({ host, port }));
   const address = server.server.address();
   const chosen = typeof address === 'object' && address !== null ? address.port : port;
-  const scheme = (server.server as Server) instanceof TlsServer ? 'https' : 'http';
+  const scheme = isTlsServer(server.server) ? 'https' : 'http';
   return `${scheme}://${shown}:${chosen}`;
 }
 
@@ -46,7 +46,7 @@ export function changeCertificate(
   { chain, key }: { chain: string; key: string },
 ): void {
   const tls: Server = server.server;
-  if (tls instanceof TlsServer) tls.setSecureContext({ cert: chain, key });
+  if (isTlsServer(tls)) tls.setSecureContext({ cert: chain, key });
 }
 
 const longestPathBytes = 107;

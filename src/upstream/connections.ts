@@ -1,4 +1,6 @@
-import { checkServerIdentity, getCACertificates, type SecureContextOptions } from 'node:tls';
+import { createRequire } from 'node:module';
+import type tls from 'node:tls';
+import type { SecureContextOptions } from 'node:tls';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 
 /** How the way to the upstream is built. */
@@ -96,12 +98,17 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   }
 }
 
+/** Loaded where it is needed: it takes 1 MiB, and an upstream on this machine may speak without. */
+function loadTls(): typeof tls {
+  return createRequire(import.meta.url)('node:tls') as typeof tls;
+}
+
 /** Whom to trust in TLS; nothing is said where the default roots are all. */
 function trustOf({ ca, own }: ConnectionSettings): SecureContextOptions {
   const more = [ca, own].filter((each) => each !== null);
   if (more.length === 0) return {};
   // Our own was signed by an authority that is not trusted here.
-  return { ca: [...getCACertificates('default'), ...more], allowPartialTrustChain: own !== null };
+  return { ca: [...loadTls().getCACertificates('default'), ...more], allowPartialTrustChain: own !== null };
 }
 
 /** The proxy's URL, empty for none; null: the environment decides. */
@@ -120,7 +127,7 @@ function connectElsewhere(
   const name = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
   const connector = buildConnector({
     ...options,
-    checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+    checkServerIdentity: (_, certificate) => loadTls().checkServerIdentity(name, certificate),
   });
   return (asked, callback) => {
     connector({ ...asked, hostname: host, port: port === null ? asked.port : String(port) }, callback);

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Server as TlsServer } from 'node:tls';
+import { isTlsServer } from '../tls-server.ts';
 
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
 function isHandedOver(response: ServerResponse): boolean {
@@ -31,7 +31,7 @@ export class Connections {
 
   /** Follows the connections of a server; call before it listens. Of each request `begin` is to be told. */
   watch(server: Server): void {
-    if ((server as object) instanceof TlsServer) {
+    if (isTlsServer(server)) {
       server.on('connection', (socket) => this.#beginHandshake(socket));
       server.prependListener('secureConnection', (socket: Socket) => this.#endHandshake(socket));
     } else {
