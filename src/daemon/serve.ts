@@ -36,7 +36,7 @@ export async function serve(
   reload: () => Promise<ConfigurationResult>,
 ): Promise<number> {
   limitYoungObjects();
-  const root = makeLog(configuration.log);
+  const root = await makeLog(configuration.log);
   const log = logOf(root, 'daemon');
   const started = Promise.withResolvers<Daemon>();
   // Nobody but the handlers may be waiting for it when the start fails.
@@ -77,7 +77,7 @@ export async function serve(
  */
 function handleSignals(
   starting: Promise<Daemon>,
-  root: ReturnType<typeof makeLog>,
+  root: Awaited<ReturnType<typeof makeLog>>,
   {
     reload,
     endMs,
@@ -162,7 +162,7 @@ function isExpected(error: unknown): error is Error {
 
 async function reloadInto(
   daemon: Daemon,
-  root: ReturnType<typeof makeLog>,
+  root: Awaited<ReturnType<typeof makeLog>>,
   reload: () => Promise<ConfigurationResult>,
 ): Promise<void> {
   const log = logOf(root, 'daemon');

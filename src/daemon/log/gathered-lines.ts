@@ -1,4 +1,4 @@
-/** Where gathered lines go; written before it returns. */
+/** Where lines go; written before it returns. */
 export type LineSink = { write(lines: string): unknown };
 
 /** For how long lines are gathered, in ms: a process that is killed loses those of no longer. */

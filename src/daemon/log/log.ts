@@ -1,5 +1,4 @@
 import { pino, type Logger } from 'pino';
-import { prettyFactory } from 'pino-pretty';
 import { allowedFields } from './fields.ts';
 import { GatheredLines, type LineSink } from './gathered-lines.ts';
 
@@ -26,7 +25,7 @@ function openOutput(): LineSink {
 }
 
 /** Makes the log: JSON lines on standard output, or readable ones for a terminal. */
-export function makeLog({ level, format }: LogSettings): Logger {
+export async function makeLog({ level, format }: LogSettings): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -36,15 +35,8 @@ export function makeLog({ level, format }: LogSettings): Logger {
     serializers: { err: (described: unknown) => described },
   };
   const output = openOutput();
+  if (format === 'json') return pino(options, new GatheredLines(output));
   // In this thread: pino's transports hang in bundles.
-  return pino(options, format === 'pretty' ? readable(output) : new GatheredLines(output));
-}
-
-function readable(output: LineSink): { write: (line: string) => void } {
-  const prettify = prettyFactory({ colorize: process.stdout.isTTY });
-  return {
-    write: (line) => {
-      output.write(prettify(line));
-    },
-  };
+  const { readableLines } = await import('./readable-lines.ts');
+  return pino(options, readableLines(output));
 }

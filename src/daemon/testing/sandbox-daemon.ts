@@ -20,7 +20,7 @@ export async function start(
   prepare: (server: FastifyInstance) => void = () => undefined,
 ): Promise<Daemon> {
   return await startDaemon(embeddedConfiguration(tree), {
-    log,
+    log: await log,
     time,
     prepare: (server) => {
       // An agent believes the store's clock.

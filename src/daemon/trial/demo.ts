@@ -113,9 +113,9 @@ class Stage implements AsyncDisposable {
     await this.closeStore();
   }
 
-  #start(name: string, tree: Tree): Promise<Daemon> {
+  async #start(name: string, tree: Tree): Promise<Daemon> {
     const configuration = embeddedConfiguration({ state_dir: join(this.#directory, name), ...tree });
-    return startDaemon(configuration, { log: this.#log });
+    return await startDaemon(configuration, { log: await this.#log });
   }
 }
 

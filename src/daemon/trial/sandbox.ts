@@ -123,9 +123,12 @@ async function startAuthority(
   return { daemon, facts };
 }
 
-function start(tree: Tree, prepare: (server: FastifyInstance) => void = () => undefined): Promise<Daemon> {
-  const log = makeLog({ level: 'warn', format: 'pretty' });
-  return startDaemon(embeddedConfiguration(tree), { log, prepare });
+async function start(
+  tree: Tree,
+  prepare: (server: FastifyInstance) => void = () => undefined,
+): Promise<Daemon> {
+  const log = await makeLog({ level: 'warn', format: 'pretty' });
+  return await startDaemon(embeddedConfiguration(tree), { log, prepare });
 }
 
 function describe(facts: SandboxFacts): string {
