@@ -21,14 +21,18 @@ export async function bundle(input: string | Record<string, string>, output: Out
     input,
     cwd: root,
     platform: 'node',
-    plugins: [usedParts, unusedModules, builtinsOnUse, asciiOnly],
+    // Its parser is not in the bundle (`unused`), whatever the environment says.
+    transform: { define: { 'process.env.UNDICI_USE_MILO': '""' } },
+    plugins: [usedParts, unusedModules, httpsOnUse, builtinsOnUse, asciiOnly],
     // A warning would be of something that is missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
     },
-    output: { format: 'esm', comments: false, ...output },
+    output: { format: 'esm', comments: false, minify: withoutWhiteSpace, ...output },
   });
 }
+
+const withoutWhiteSpace = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const;
 
 /** The parts that are used of packages whose entry point loads far more: what each exports, and the file of it. */
 const parts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -62,18 +66,39 @@ const usedParts: Plugin = {
 };
 
 /**
- * What fastify asks for and nothing here makes it use: schemas (`http/server.ts` refuses them), requests without a
- * network, HTTP/2, and which version of fastify a plugin wants.
+ * What packages ask for and nothing here makes them use. fastify: schemas (`http/server.ts` refuses them), requests
+ * without a network, HTTP/2, whom a proxy speaks for, and which version of it a plugin wants. undici: HTTP/2
+ * (`upstream/connections.ts`), forms with files, and a parser that only an environment variable asks for.
  */
+const unused: Readonly<Record<string, RegExp>> = {
+  fastify:
+    /^(?:@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|proxy-addr)|light-my-request|node:http2|semver)$/,
+  undici: /^\.\/client-h2\.js$|^\.\.\/milo\/|^\.\.\/web\/(?:fetch\/(?:body\.js|formdata)|webidl)$/,
+};
+
 const unusedModules: Plugin = {
   name: 'unused-modules',
-  resolveId: {
-    filter: {
-      id: /^(?:@fastify\/ajv-compiler|@fastify\/fast-json-stringify-compiler|light-my-request|node:http2|semver)$/,
-    },
-    handler: (id, importer) => (importer?.includes('/fastify/') === true ? `\0unused:${id}` : null),
+  resolveId: (id, importer = '') => {
+    const isUnused = Object.entries(unused).some(
+      ([name, ids]) => importer.includes(`/${name}/`) && ids.test(id),
+    );
+    return isUnused ? `\0unused:${id}` : null;
   },
   load: { filter: { id: /^\0unused:/ }, handler: () => 'module.exports = {};' },
+};
+
+/** fastify asks for `node:https`, and so for all of TLS, also where it listens without. */
+const httpsOnUse: Plugin = {
+  name: 'https-on-use',
+  resolveId: {
+    filter: { id: /^node:https$/ },
+    handler: (_, importer) => (importer?.includes('/fastify/') === true ? '\0https-on-use' : null),
+  },
+  load: {
+    filter: { id: /^\0https-on-use$/ },
+    handler: () =>
+      "exports.createServer = (...how) => process.getBuiltinModule('node:https').createServer(...how);",
+  },
 };
 
 /**

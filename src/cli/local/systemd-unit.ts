@@ -134,8 +134,8 @@ RestartSec=2s
 # A configuration that cannot be served does not get better by itself.
 RestartPreventExitStatus=78
 TimeoutStopSec=20s
-# Less memory: what a request leaves behind is collected soon, and threads share what they allocate from.
-Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2`;
+# Less memory: what a request leaves behind is collected soon, and threads share what they allocate from and give back.
+Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072`;
 }
 
 /** Quotes a word of a command, in which systemd would expand `$` as well. */
