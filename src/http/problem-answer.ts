@@ -71,7 +71,10 @@ export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp
 /** Answers with the problem that an error stands for. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
   const asked = { id: reply.request.id, hasLeft: reply.raw.destroyed };
-  return sendProblem(app, reply, problemOf(app, error, asked));
+  const problem = problemOf(app, error, asked);
+  // The framework would close the connection, and who is still sending would not see why: Node throws the rest away.
+  if (problem.code === 'body_too_large') reply.removeHeader('connection');
+  return sendProblem(app, reply, problem);
 }
 
 /** The problem that an error stands for; an unexpected error is logged and not disclosed. `hasLeft`: the caller has. */

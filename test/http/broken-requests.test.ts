@@ -69,6 +69,16 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(statuses).toEqual([400, 400, 201, 415, 200]);
   });
 
+  test('of a body that is too large the rest is thrown away, and what was sent behind it is answered', async () => {
+    const body = '{'.repeat(1_000_000);
+    const whole = `${post}Content-Length: ${body.length}\r\n\r\n${body}`;
+    const inChunks = `${post}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    const last = 'GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+    const { raw, ending } = await sendRaw(served.listeners[listener], [whole, inChunks, last].join(''));
+    const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    expect([statuses, ending]).toEqual([[413, 413, 200], 'closed']);
+  });
+
   test('one that waits to be told to go on is told once the one before it is answered', async () => {
     const body = '{}';
     const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
