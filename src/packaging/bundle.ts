@@ -58,11 +58,23 @@ const usedParts: Plugin = {
   },
   load: {
     filter: { id: /^\0parts:/ },
-    handler: (id) =>
-      Object.entries(parts[id.slice('\0parts:'.length)] ?? {})
-        .map(([name, file]) => `export { default as ${name} } from '${file}';`)
-        .join('\n'),
+    handler(id) {
+      const name = id.slice('\0parts:'.length);
+      const exported = Object.entries(parts[name] ?? {});
+      return [
+        ...exported.map(([part, file]) => `export { default as ${part} } from '${file}';`),
+        entryPoints[name] ?? '',
+      ].join('\n');
+    },
   },
+};
+
+/** What the entry point does besides: undici's gives dispatchers the methods by which its proxy makes a tunnel. */
+const entryPoints: Readonly<Record<string, string>> = {
+  undici: `
+    import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+    import api from 'undici/lib/api/index.js';
+    Object.assign(Dispatcher.prototype, api);`,
 };
 
 /**

@@ -5,6 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProcess, type Outcome } from '../support/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { machineNode, npm, packPackage } from '../support/npm.ts';
+import { certificate } from '../support/certificate.ts';
+import { startForwarder } from '../support/forward-proxy.ts';
+import { freePort, listenSecurely } from '../support/listener.ts';
+import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const place = temporaryDirectory();
@@ -123,4 +127,45 @@ test('a second start takes all that the first has compiled, in every thread', as
   const compiled = [...told].map(([, file = '', outcome = '']) => ({ file, outcome }));
   expect(compiled.filter(({ outcome }) => outcome !== 'accepted')).toEqual([]);
   expect(compiled.map(({ file }) => file)).toEqual(expect.arrayContaining(['daemon', 'writer-worker']));
+});
+
+describe('an agent', () => {
+  const product = { key: 'p1', secret: 'a secret of p1 that is long enough' };
+
+  /** Asks for a license key that is not known here, and so the upstream. */
+  async function verify({ tcp }: DaemonProcess): Promise<number> {
+    await using client = httpClient({ tcp });
+    const headers = { 'product-secret-key': product.secret };
+    return (await client.get('/api/v2/license/verify?license_key=AAAAA-BBBBB', { headers })).status;
+  }
+
+  test('tunnels through a proxy to an https upstream', async () => {
+    await using secure = await listenSecurely();
+    await using forwarder = await startForwarder(secure.port);
+    await using folder = temporaryDirectory();
+    const ca = join(folder.path, 'ca.pem');
+    writeFileSync(ca, certificate);
+    const upstream = { base_url: 'https://localhost', proxy: forwarder.url, ca_file: ca };
+    const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
+    await using agent = await startDaemonProcess(folder.path, tree, {}, [process.execPath, program]);
+    // That answer came from behind the proxy; without one it is 503.
+    expect(await verify(agent)).toBe(404);
+    expect(forwarder.asked).toContain('CONNECT localhost:443');
+  });
+
+  test('that neither listens nor asks over TLS loads nothing of it, nor a second client', async () => {
+    await using folder = temporaryDirectory();
+    const upstream = { base_url: `http://127.0.0.1:${await freePort()}` };
+    const tree = { listen: { tcp: '127.0.0.1:0' }, upstream, products: [product] };
+    const tell = 'process.once("exit", () => process._rawDebug(process.moduleLoadList.join("\\n")))';
+    const command = [process.execPath, '--import', `data:text/javascript,${tell}`, program] as const;
+    await using agent = await startDaemonProcess(folder.path, tree, {}, command);
+    expect(await verify(agent)).toBe(503);
+    agent.signal('SIGTERM');
+    await agent.ended;
+    const loaded = agent.complaints.split('\n');
+    expect(loaded).toContain('NativeModule http');
+    const needless = ['https', 'tls', 'http2', 'internal/deps/undici/undici'];
+    expect(loaded.filter((name) => needless.includes(name.replace('NativeModule ', '')))).toEqual([]);
+  });
 });
