@@ -102,3 +102,36 @@ test('an imported coupon leaves room for the ids of all that are created after i
   });
   expect(created.json()).toMatchObject({ data: { id: greatest + 1 } });
 });
+
+test.each(['licenses', 'purchases'])(
+  '%s are exported and imported of one account, where it is named',
+  async (noun) => {
+    await using opened = await openApp();
+    const server = serverOf(opened.app);
+    await addProduct(server);
+    const { json } = await server.inject({
+      method: 'POST',
+      url: '/admin/v1/accounts',
+      headers,
+      payload: { name: 'Other shop' },
+    });
+    const others = json<{ data: { account_id: string } }>().data.account_id;
+    const send = async (account: string): Promise<unknown> => {
+      const rows = [{ license_key: 'A', buyer_email: 'a@example.com', product_key: 'press' }];
+      const url = `/admin/v1/${noun}/import?account_id=${account}`;
+      return (await server.inject({ method: 'POST', url, headers, payload: { [noun]: rows } })).json();
+    };
+    expect(await send(others)).toMatchObject({
+      data: { imported: 0, rejected: [{ code: 'product_not_found' }] },
+    });
+    expect(await send('default')).toMatchObject({ data: { imported: 1 } });
+    const rowsOf = async (account: string): Promise<number> => {
+      const { body } = await server.inject({
+        url: `/admin/v1/${noun}/export?account_id=${account}`,
+        headers,
+      });
+      return body.trim().split('\r\n').length - 1;
+    };
+    expect([await rowsOf('default'), await rowsOf(others), await rowsOf('nope')]).toEqual([1, 0, 0]);
+  },
+);

@@ -11,8 +11,8 @@ import { parameters } from '../wire/parameters.ts';
 const access = { credential: 'any', scope: 'admin' } as const;
 const authorityOnly = true;
 const answers = { 200: z.string().meta({ contentMediaType: 'text/csv' }) };
-const ofProduct = parameters({ product_key: identifier.optional() });
 const ofAccount = parameters({ account_id: identifier.optional() });
+const ofProduct = parameters({ product_key: identifier.optional(), account_id: identifier.optional() });
 const pageLength = 500;
 
 const exportLicenses = route({
@@ -25,8 +25,9 @@ const exportLicenses = route({
   authorityOnly,
   query: ofProduct,
   answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   handle({ app: { reader }, principal, query }) {
-    const filter = { ...query, ...withinReach(principal) };
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.licenses.after(filter, after, pageLength);
     return csv(
       pages(read, '', ({ licenseKey }) => licenseKey),
@@ -45,8 +46,9 @@ const exportPurchases = route({
   authorityOnly,
   query: ofProduct,
   answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   handle({ app: { reader }, principal, query }) {
-    const filter = { ...query, ...withinReach(principal) };
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.purchases.after(filter, after, pageLength);
     return csv(
       pages(read, '', ({ purchase }) => purchase.purchaseId),

@@ -36,9 +36,10 @@ const importLicenses = route({
   query: productImportQuery,
   body: licenseImport,
   answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
-    const command = { ...rows, accountId: onlyAccountOf(principal) };
+    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
     return present(await app.writer.write('importLicenses', command, writeOptions));
   },
 });
@@ -57,9 +58,10 @@ const importPurchases = route({
   query: productImportQuery,
   body: purchaseImport,
   answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
   async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
-    const command = { ...rows, accountId: onlyAccountOf(principal) };
+    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
     return present(await app.writer.write('importPurchases', command, writeOptions));
   },
 });

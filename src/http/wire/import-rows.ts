@@ -13,14 +13,20 @@ import { email, identifier, integer } from './kind.ts';
 import { licenseKeyText } from './license.ts';
 import { parameters, type ParameterSet, without } from './parameters.ts';
 
-/** The query of an import whose rows may leave out their product; `product_key` is that of such rows. */
-export const productImportQuery: ParameterSet<ImportOptions & { productKey?: string | undefined }> =
-  parameters({ ...importShape, product_key: identifier.optional() });
+type Owned = { accountId?: string | undefined };
 
 /** The query of an import of coupons; `account_id`: whose they become. */
-export const couponImportQuery: ParameterSet<ImportOptions & { accountId?: string | undefined }> = parameters(
-  { ...importShape, account_id: identifier.optional() },
-);
+export const couponImportQuery: ParameterSet<ImportOptions & Owned> = parameters({
+  ...importShape,
+  account_id: identifier.optional(),
+});
+
+/**
+ * The query of an import whose rows may leave out their product; `product_key` is that of such rows, `account_id` whose
+ * products they may name.
+ */
+export const productImportQuery: ParameterSet<ImportOptions & Owned & { productKey?: string | undefined }> =
+  parameters({ ...importShape, product_key: identifier.optional(), account_id: identifier.optional() });
 
 type LicenseCells = {
   licenseKey: string | null;
