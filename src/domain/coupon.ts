@@ -101,9 +101,14 @@ function scopeFaults({ couponType, productKey, collectionId }: CouponParameters)
   return faults;
 }
 
+/** In whole seconds, in which they are told: what was accepted is accepted again. */
 function dateFaults({ startDate, endDate }: CouponParameters): ParameterFault[] {
-  if (startDate === undefined || endDate === undefined || endDate > startDate) return [];
+  if (startDate === undefined || endDate === undefined || secondOf(endDate) > secondOf(startDate)) return [];
   return [fault('end_date', 'not_after_start', 'end_date must be after start_date.')];
+}
+
+function secondOf(epochMs: number): number {
+  return Math.floor(epochMs / 1000);
 }
 
 /** The faults that lie between parameters (specification 2.1 and 4.1); those of a single one are found by its type. */

@@ -401,6 +401,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       ['neither discount', {}, ['percent_off:required']],
       ['a percentage of 0', { percent_off: '0' }, ['percent_off:out_of_range']],
       ['a percentage above 100', { percent_off: '100.01' }, ['percent_off:out_of_range']],
+      ['one that rounds to 100', { percent_off: `100.${'0'.repeat(14)}1` }, ['percent_off:out_of_range']],
+      ['one that rounds up to 100', { percent_off: `99.${'9'.repeat(20)}` }, ['percent_off:out_of_range']],
       ['a hexadecimal percentage', { percent_off: '0x10' }, ['percent_off:not_a_number']],
       ['an exponent', { percent_off: '1e1' }, ['percent_off:not_a_number']],
       ['NaN', { percent_off: 'NaN' }, ['percent_off:not_a_number']],

@@ -71,9 +71,11 @@ describe('the faults between parameters of a coupon', () => {
 
   it('say that it ends after its start', () => {
     const after = ['end_date not_after_start'];
-    expect(faultsOf({ startDate: 2, endDate: 1 })).toEqual(after);
-    expect(faultsOf({ startDate: 2, endDate: 2 })).toEqual(after);
-    expect(faultsOf({ startDate: 2, endDate: 3 })).toEqual([]);
+    expect(faultsOf({ startDate: 2_000, endDate: 1_000 })).toEqual(after);
+    expect(faultsOf({ startDate: 2_000, endDate: 2_000 })).toEqual(after);
+    // In answers both would be the same second.
+    expect(faultsOf({ startDate: 2_000, endDate: 2_999 })).toEqual(after);
+    expect(faultsOf({ startDate: 2_999, endDate: 3_000 })).toEqual([]);
     expect(faultsOf({ startDate: 2 })).toEqual([]);
     expect(faultsOf({ endDate: 2 })).toEqual([]);
   });

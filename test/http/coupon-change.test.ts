@@ -76,6 +76,7 @@ test('a coupon that was redeemed keeps its code, scope and discount; the rest ma
     'coupon_type',
     'amount_off',
   ]);
+  expect(outcome(await change(id, { ...terms, code: 'SPRING' }))).toEqual([409, 'coupon_redeemed', 'code']);
   expect(outcome(await change(id, { ...terms, percent_off: 20.5 }))).toEqual([
     409,
     'coupon_redeemed',

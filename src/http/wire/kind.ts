@@ -152,13 +152,18 @@ export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEG
 /** Also small numbers as JSON writes them (`1e-7`): what an answer or an export said can be sent as text. */
 const numberText = /^-?\d{1,24}(?:\.\d{1,24})?(?:e-\d{1,3})?$/;
 
+/** A hundred, as text: what only comes out as 100, since a number holds 17 digits, is another percentage. */
+const hundredText = /^0*100(?:\.0+)?$/;
+
 /** A percentage above 0, at most 100 (specification 2.1). */
 export const percentage: z.ZodType<number> = kind(
   { type: 'number', exclusiveMinimum: 0, maximum: 100 },
   (given, issues) => {
     const number = numberOf(given, numberText);
     if (!Number.isFinite(number)) return refuse(issues, 'not_a_number', 'must be a decimal number');
-    if (number <= 0 || number > 100) return refuse(issues, 'out_of_range', 'must be above 0 and at most 100');
+    const isRounded = number === 100 && typeof given === 'string' && !hundredText.test(given);
+    if (number <= 0 || number > 100 || isRounded)
+      return refuse(issues, 'out_of_range', 'must be above 0 and at most 100');
     return number;
   },
 );

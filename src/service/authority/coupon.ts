@@ -1,10 +1,4 @@
-import {
-  foldCouponCode,
-  type Coupon,
-  type CouponDiscount,
-  type CouponScope,
-  type CouponTerms,
-} from '../../domain/coupon.ts';
+import { type Coupon, type CouponDiscount, type CouponScope, type CouponTerms } from '../../domain/coupon.ts';
 import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
@@ -101,7 +95,7 @@ export type NamedCoupon = { accountId: string; id: number };
 /** What of a coupon's terms customers were promised and would change, by its names on the wire. */
 function brokenPromises(was: CouponTerms, terms: CouponTerms): string[] {
   const broken: string[] = [];
-  if (foldCouponCode(was.code) !== foldCouponCode(terms.code)) broken.push('code');
+  if (was.code !== terms.code) broken.push('code');
   if (!isSame(was.scope, terms.scope)) broken.push('coupon_type');
   if (!isSame(was.discount, terms.discount)) {
     broken.push(terms.discount.type === 'percent' ? 'percent_off' : 'amount_off');
