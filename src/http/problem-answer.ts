@@ -56,9 +56,10 @@ function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
   return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
 }
 
-/** Who asks for a problem by its media type understands one, whatever others are answered (RFC 9110, 12.5.1). */
-function asksForProblem({ headers }: FastifyRequest): boolean {
-  return headers.accept?.includes(specification.refusal.mediaType) === true;
+/** Who asks for a problem by its media type understands one, whatever others are answered; `q=0` asks for none (RFC 9110, 12.5.1). */
+function asksForProblem({ headers: { accept = '' } }: FastifyRequest): boolean {
+  const ranges = accept.split(',').filter((range) => range.includes(specification.refusal.mediaType));
+  return ranges.some((range) => !/;\s*q=0(?:\.0*)?\s*$/i.test(range));
 }
 
 /** What to do instead of a refusal that says nothing of a license key; undefined: it is sent. */

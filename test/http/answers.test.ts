@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { App, Readiness } from '../../src/http/app.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
 import { done, refuse } from '../../src/domain/problem.ts';
 import type { LicenseChangeRequest, Licensing, Provenance } from '../../src/service/answers.ts';
 import { StorageError } from '../../src/service/ports.ts';
@@ -370,6 +371,20 @@ test('credentials are also taken from the configured header names', async () => 
   expect((await server.inject({ url, headers: { 'Payhip-Api-Key': apiKey } })).statusCode).toBe(200);
   const both = await server.inject({ url, headers: { 'payhip-api-key': apiKey, 'service-api-key': apiKey } });
   expect([both.statusCode, both.json<{ code: string }>().code]).toEqual([400, 'malformed_request']);
+});
+
+test('who accepts problems is told them in any dialect, and who wants none is not', async () => {
+  await using opened = await openApp();
+  const server = serverOf({ ...opened.app, dialect: dialects.payhip });
+  const problem = 'application/problem+json';
+  const typeFor = async (accept: string): Promise<unknown> => {
+    const { headers } = await server.inject({ url: '/api/v2/coupons', headers: { accept } });
+    return headers['content-type'];
+  };
+  for (const accept of [problem, `text/html, ${problem};q=0.1`]) expect(await typeFor(accept)).toBe(problem);
+  for (const accept of ['*/*', `application/json, ${problem};q=0`, `${problem}; q=0.00, text/html`]) {
+    expect(await typeFor(accept)).toBe('application/json');
+  }
 });
 
 test('HEAD answers as GET does, without the body', async () => {

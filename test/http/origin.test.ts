@@ -160,6 +160,7 @@ test('a program without an origin is answered as ever, and caches are told that 
     cors: {},
     vary: 'Origin',
   });
+  expect(await send('DELETE', coupons, {})).toEqual({ status: 405, cors: {}, vary: 'Origin' });
   expect((await send('GET', '/livez', {})).vary).toBeUndefined();
 });
 

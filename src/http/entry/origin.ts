@@ -46,7 +46,9 @@ export class Origins {
   /** Lets a request of a program pass, and one of an allowed page to a route that is open to it; throws for others. */
   admit({ origin: origins, referer }: Head, request: FastifyRequest, reply: FastifyReply): void {
     const isOpen = openToPages.test(request.routeOptions.url ?? '');
-    if (isOpen && this.#allowed.length > 0) reply.header('Vary', 'Origin');
+    // Also where there is no such route: a cache must not give a page what it kept of a program.
+    const isOpenPath = isOpen || openToPages.test(request.url);
+    if (isOpenPath && this.#allowed.length > 0) reply.header('Vary', 'Origin');
     const [origin, ...more] = origins;
     if (origin === undefined && referer.length === 0) return;
     if (!isOpen || origin === undefined || more.length > 0 || !this.#allowed.includes(origin)) {
