@@ -140,6 +140,25 @@ describe('a coupon at an agent', () => {
     expect(valueOf(await quote(stage)).quote.reasons).toEqual(['ended']);
   });
 
+  it('that is past its grace is quoted after the upstream was asked, and without its answer all the same', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7 }));
+    await stage.passes(14 * day + minute);
+    const away = quote(stage);
+    await stage.time.settle();
+    const [request] = stage.arrivedCoupons.splice(0);
+    if (request?.kind !== 'list') throw new Error('no list has arrived');
+    await request.answer(no('unreachable'));
+    expect(valueOf(await away)).toMatchObject({
+      quote: { couponId: 7, reasons: [] },
+      provenance: { freshness: 'expired', cache: 'hit' },
+    });
+    const back = quote(stage);
+    await listed(stage, givenCoupon({ id: 7, endAt: stage.clock.now() - second }));
+    const { quote: quoted, provenance } = valueOf(await back);
+    expect([quoted.reasons, provenance]).toMatchObject([['ended'], { freshness: 'fresh', cache: 'miss' }]);
+  });
+
   it('that the upstream has not seen yet keeps its redemptions under the id that it gets', async () => {
     await using stage = await givenManual();
     const { id: _, ...terms } = givenCoupon({ usageLimit: 1 });

@@ -234,6 +234,27 @@ describe('the coupons of an agent', () => {
     expect(valueOf(await couponing(stage).list(account, page, never)).total).toBe(2);
   });
 
+  it('that are past their grace are asked for first, and told all the same without an answer', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, coupons(1));
+    await stage.passes(14 * day + 1);
+    const away = couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(no('unreachable'));
+    expect(valueOf(await away)).toMatchObject({
+      total: 1,
+      provenance: { freshness: 'expired', cache: 'hit' },
+    });
+    const one = couponing(stage).get(account, 1, never);
+    await (await arrived(stage, 'get')).answer(no('unreachable'));
+    expect(valueOf(await one).provenance).toMatchObject({ freshness: 'expired', cache: 'hit' });
+    const back = couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(2))));
+    expect(valueOf(await back)).toMatchObject({
+      total: 2,
+      provenance: { freshness: 'fresh', cache: 'miss' },
+    });
+  });
+
   it('are not known while the upstream cannot be asked', async () => {
     await using stage = await givenManual();
     const list = couponing(stage).list(account, page, never);

@@ -2,7 +2,13 @@ import type { FreshnessPolicy } from '../../domain/freshness.ts';
 import { done, type Result } from '../../domain/problem.ts';
 import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
 import { quoteMirroredCoupon } from '../checkout/quote.ts';
-import { couponsNotConfigured, couponsUnreachable, type AgentCouponingParts } from './coupon.ts';
+import {
+  couponsNotConfigured,
+  couponsUnreachable,
+  isExpired,
+  refreshOlder,
+  type AgentCouponingParts,
+} from './coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf, type Source } from './provenance.ts';
 
@@ -45,22 +51,21 @@ async function lookUp(
 ): Promise<Result<Provenance>> {
   const { reader, clock, pull, isConfigured, settings } = parts;
   if (!isConfigured()) return couponsNotConfigured();
-  const { freshness, unknownMs } = settings();
   const known = reader.mirror.byCode(code);
-  if (known !== null) {
+  if (known !== null && !isExpired(parts, known.confirmedAt)) {
     const { confirmedAt } = known;
-    if (confirmedAt !== null && clock.now() - confirmedAt > freshness.freshMs) pull.refresh();
+    refreshOlder(parts, confirmedAt);
     return done(worth(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
   }
   const before = mirroredSince(reader);
-  if (before !== null && clock.now() - before <= unknownMs) {
+  if (known === null && before !== null && clock.now() - before <= settings().unknownMs) {
     return done(worth(parts, { confirmedAt: before, pending: 0, cache: 'hit' }));
   }
   const found = await pull.list(signal);
   const since = mirroredSince(reader);
   if (since === null) return couponsUnreachable(found);
   const { confirmedAt } = reader.mirror.byCode(code) ?? { confirmedAt: since };
-  return done(worth(parts, { confirmedAt, pending: 0, cache: 'miss' }));
+  return done(worth(parts, { confirmedAt, pending: 0, cache: since === before ? 'hit' : 'miss' }));
 }
 
 function worth({ clock, settings }: AgentCheckoutParts, source: Source): Provenance {

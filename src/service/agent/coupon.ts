@@ -2,7 +2,7 @@ import type { CouponFilter, CouponTerms } from '../../domain/coupon.ts';
 import { isRefused, type NotApplied } from '../../domain/outcome.ts';
 import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { FreshnessPolicy } from '../../domain/freshness.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
@@ -87,17 +87,17 @@ async function list(
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, clock, pull, settings } = parts;
-  let since = mirroredSince(reader);
-  let cache: 'hit' | 'miss' = 'hit';
-  if (since === null) {
+  const { reader, pull } = parts;
+  const before = mirroredSince(reader);
+  let since = before;
+  if (before === null || isExpired(parts, before)) {
     const found = await pull.list(signal);
     since = mirroredSince(reader);
     if (since === null) return couponsUnreachable(found);
-    cache = 'miss';
-  } else if (clock.now() - since > settings().freshness.freshMs) {
-    pull.refresh();
+  } else {
+    refreshOlder(parts, before);
   }
+  const cache = since === before ? 'hit' : 'miss';
   const coupons = reader.mirror.list(query, query).map(({ coupon }) => coupon);
   const provenance = provenanceOf(
     { confirmedAt: since, pending: 0, cache },
@@ -113,16 +113,17 @@ async function get(
   signal: AbortSignal,
 ): Promise<Result<CouponAnswer>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, clock, pull, settings } = parts;
+  const { reader, pull } = parts;
   const known = reader.mirror.get(id);
-  if (known !== null) {
-    const age = known.confirmedAt === null ? 0 : clock.now() - known.confirmedAt;
-    if (age > settings().freshness.freshMs) pull.refresh();
+  if (known !== null && !isExpired(parts, known.confirmedAt)) {
+    refreshOlder(parts, known.confirmedAt);
     return done(answer(parts, known, 'hit'));
   }
   const found: LookupResult = id > 0 ? await pull.get(id, signal) : { found: 'missing' };
   const fetched = reader.mirror.get(id);
-  if (fetched !== null) return done(answer(parts, fetched, 'miss'));
+  if (fetched !== null) {
+    return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
+  }
   if (found.found === 'unreachable') return couponsUnreachable(found);
   return notFound('coupon');
 }
@@ -137,6 +138,21 @@ function answer(
     coupon,
     provenance: provenanceOf({ confirmedAt, pending, cache }, parts.settings().freshness, parts.clock.now()),
   };
+}
+
+type Aging = Pick<AgentCouponingParts, 'clock' | 'pull'> & { settings: () => { freshness: FreshnessPolicy } };
+
+/**
+ * Whether the upstream is asked before what it said is told again: past `grace`. Where it does not answer, coupons are
+ * told all the same. `confirmedAt`: null while the upstream has not seen a coupon.
+ */
+export function isExpired({ clock, settings }: Aging, confirmedAt: number | null): boolean {
+  return confirmedAt !== null && freshnessAt(confirmedAt, settings().freshness, clock.now()) === 'expired';
+}
+
+/** Asks the upstream anew, and waits for nothing, where what it said is no longer fresh. */
+export function refreshOlder({ clock, pull, settings }: Aging, confirmedAt: number | null): void {
+  if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) pull.refresh();
 }
 
 /** The upstream's coupons were never seen, and it cannot be asked. */

@@ -172,20 +172,31 @@ async function change(
   const { reach, licenseKey, trigger, waitMs, idempotency, lookups = null } = request;
   const isReplay =
     idempotency !== null && parts.reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
-  if (!isReplay && asksFirst(parts, request)) await fetch(parts, { reach, licenseKey, lookups }, signal);
+  let cache: 'hit' | 'miss' = 'hit';
+  if (!isReplay && asksFirst(parts, request)) {
+    const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
+    if (fetched.ok) cache = cacheOf(fetched.value);
+  }
   let queued = await queue(parts, request);
   if (!queued.ok && upstreamMayKnow(parts, request, queued.problem)) {
     const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
     if (!fetched.ok) return fetched;
+    cache = cacheOf(fetched.value);
     queued = await queue(parts, request);
   }
   if (!queued.ok) return queued;
   const { operationId, observation } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
-  if (operationId === null || isReplay) return done(answer(parts, observation, 'hit'));
+  if (operationId === null || isReplay) return done(answer(parts, observation, cache));
   parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
-  if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, observation, 'hit'));
-  return done(await afterWaiting(parts, request, { observation, operationId }, signal));
+  if (trigger !== 'enable' && waitMs === 0) return done(answer(parts, observation, cache));
+  const settled = await afterWaiting(parts, request, { observation, operationId }, signal);
+  return done(answer(parts, settled, cache));
+}
+
+/** Whether the upstream was asked for an answer. */
+function cacheOf({ provenance }: LicenseAnswer): 'hit' | 'miss' {
+  return provenance.freshness === 'authoritative' ? 'miss' : provenance.cache;
 }
 
 /**
@@ -229,13 +240,13 @@ async function queue(
   );
 }
 
-/** Waits for the upstream as far as the caller wants it, and answers with what is known then. */
+/** Waits for the upstream as far as the caller wants it; gives what is known then. */
 async function afterWaiting(
   parts: AgentLicensingParts,
   { licenseKey, trigger, waitMs, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,
-): Promise<LicenseAnswer> {
+): Promise<Observation> {
   const wait =
     trigger === 'enable' && waitMs === 0
       ? { waitMs: parts.settings().timeoutMs, untilFailure: true }
@@ -246,7 +257,7 @@ async function afterWaiting(
     const value: QueuedChange = { observation, operationId: null };
     await parts.writer.write('keepAnswer', { idempotency, value });
   }
-  return answer(parts, observation, 'hit');
+  return observation;
 }
 
 function answer(
