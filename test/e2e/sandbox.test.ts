@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { runProcess } from '../support/command-line.ts';
+import { listen } from '../support/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -50,6 +52,23 @@ test('a sandbox answers with the credentials it printed, goes away when told to,
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');
   expect(await sandbox.end()).toBe(0);
   expect(existsSync(sandbox.state)).toBe(false);
+});
+
+test('a sandbox that cannot begin ends with the reason, and leaves nothing behind', async () => {
+  await using home = temporaryDirectory();
+  await using elsewhere = temporaryDirectory();
+  await using taken = await listen(createServer());
+  const file = join(home.path, 'a file');
+  writeFileSync(file, '');
+  const environment = { HOME: home.path, TMPDIR: elsewhere.path };
+  for (const [option, value, reason] of [
+    ['--port', String(taken.port), /another program listens on/],
+    ['--write-config', file, /is a file: a folder is needed/],
+  ] as const) {
+    const { code, err } = await runProcess(['sandbox', option, value], environment);
+    expect([code, err]).toEqual([1, expect.stringMatching(reason)]);
+    expect(readdirSync(elsewhere.path)).toEqual([]);
+  }
 });
 
 test('a sandbox can refuse, or leave unanswered, whatever it is asked', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Tree } from '../../config/tree.ts';
@@ -20,8 +20,14 @@ export function agentConfiguration(sandbox: Upstream, directory: string): Tree {
   };
 }
 
-/** The file of an agent's configuration in a folder. Throws `SandboxRefused` when it is there: it may be in use. */
+/**
+ * The file of an agent's configuration in a folder. Throws `SandboxRefused` when it is there, since it may be in use, or
+ * the folder is none.
+ */
 export function newConfigurationFile(directory: string): string {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) {
+    throw new SandboxRefused(`${directory} is a file: a folder is needed for the configuration`);
+  }
   const file = join(resolve(directory), 'latchkey.yaml');
   if (existsSync(file)) throw new SandboxRefused(`${file} is there already: it is not overwritten`);
   return file;

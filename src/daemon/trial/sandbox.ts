@@ -62,15 +62,46 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
     options.configurationDirectory === null ? null : newConfigurationFile(options.configurationDirectory);
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-sandbox-'));
   const running: Daemon[] = [];
-  const skip = ['beforeExit' as const, ...endingSignals];
-  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, async () => {
+  const end = async (): Promise<void> => {
     await Promise.all(running.splice(0).map((daemon) => daemon.stop()));
     rmSync(directory, { recursive: true, force: true });
-  });
+  };
+  const skip = ['beforeExit' as const, ...endingSignals];
+  const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
   onEndingSignal(() => ending.close());
-  const authority = await startAuthority(join(directory, 'authority'), given, options);
-  running.push(authority.daemon);
-  const { facts } = authority;
+  try {
+    const facts = await begin(options, { given, configuration, directory, running });
+    process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : describe(facts));
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  if (options.offlineAfterMs !== null) {
+    await sleep(options.offlineAfterMs);
+    await running.shift()?.stop();
+    if (!options.json) process.stdout.write('The sandbox is offline now. Ctrl-C ends it.\n');
+  }
+  // Only a signal ends it, from within; until then something must keep the process alive.
+  for (;;) await sleep(longestTimerMs);
+}
+
+/** Starts the authority, then an agent if one is wanted, and writes the files that are asked for. */
+async function begin(
+  options: SandboxOptions,
+  {
+    given,
+    configuration,
+    directory,
+    running,
+  }: {
+    given: SandboxCredentials | null;
+    configuration: string | null;
+    directory: string;
+    running: Daemon[];
+  },
+): Promise<SandboxFacts> {
+  const { daemon, facts } = await startAuthority(join(directory, 'authority'), given, options);
+  running.push(daemon);
   if (options.credentialsFile !== null && given === null) writeCredentials(options.credentialsFile, facts);
   if (options.withAgent) {
     const agent = await start(agentConfiguration(facts, join(directory, 'agent')));
@@ -78,16 +109,7 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
     facts.agent = agent.addresses.tcp;
   }
   if (configuration !== null) writeAgentConfiguration(facts, configuration);
-  facts.configuration = configuration;
-  process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : describe(facts));
-  if (options.offlineAfterMs !== null) {
-    await sleep(options.offlineAfterMs);
-    running.splice(running.indexOf(authority.daemon), 1);
-    await authority.daemon.stop();
-    if (!options.json) process.stdout.write('The sandbox is offline now. Ctrl-C ends it.\n');
-  }
-  // Only a signal ends it, from within; until then something must keep the process alive.
-  for (;;) await sleep(longestTimerMs);
+  return { ...facts, configuration };
 }
 
 /** Starts the authority and fills its catalogue, with the given credentials if there are any. */
