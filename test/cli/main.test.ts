@@ -46,12 +46,25 @@ test('a reader that has seen enough is no failure', async () => {
   expect({ stdout, stderr }).toEqual({ stdout: '{', stderr: '' });
 });
 
-test.skipIf(process.platform !== 'linux')('a result that cannot be written is a failure', async () => {
-  const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
-  const command = `"${process.execPath}" "${main}" config show > /dev/full`;
-  const run = promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
-  await expect(run).rejects.toMatchObject({ code: 1, stderr: '' });
-});
+test.skipIf(process.platform !== 'linux')(
+  'a result that cannot be written is a failure, and said',
+  async () => {
+    const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+    const run = (options: string): Promise<unknown> => {
+      const command = `"${process.execPath}" "${main}" config show ${options} > /dev/full`;
+      return promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
+    };
+    const reason = 'the answer cannot be written: ENOSPC: no space left on device';
+    await expect(run('')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(new RegExp(`^latchkey: ${reason}.*\\n$`)),
+    });
+    const { stderr } = (await run('--json').catch((error: unknown) => error)) as { stderr: string };
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { code: 'failed', detail: expect.stringContaining(reason), exit_code: 1 },
+    });
+  },
+);
 
 test('a service without a home keeps compiled code in its cache directory', async () => {
   await using directory = temporaryDirectory();
