@@ -21,8 +21,9 @@ describe.skipIf(missing !== '')(`Schemathesis${missing}`, () => {
       // It guesses credentials, and is to be told each time that they are wrong.
       await using stage = await setDialectStage(role, 'tcp', {}, { limits: { failed_rate: 1_000_000 } });
       const options = [
+        // Two read the source of a lambda at the same time, at which Python 3.11 fails now and then (CPython #106905).
         '--workers',
-        '2',
+        '1',
         '--phases',
         'examples,coverage,fuzzing,stateful',
         '--max-examples',
