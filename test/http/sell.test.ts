@@ -87,3 +87,11 @@ test('it does nothing else', async () => {
   });
   expect(verified.statusCode).toBe(403);
 });
+
+test('a token is not issued without an end because that was misspelt', async () => {
+  const refused = await post(admin, 'tokens', { scopes: ['sell'], expire_at: '2030-01-01T00:00:00Z' });
+  expect([refused.statusCode, refused.json<{ errors: object[] }>().errors]).toEqual([
+    422,
+    [{ parameter: 'expire_at', code: 'unknown', detail: 'There is no such parameter.' }],
+  ]);
+});

@@ -52,7 +52,8 @@ export const tokenParameters: ParameterSet<{
     label: text(200).optional(),
     expires_at: datetime.optional(),
   },
-  { id: 'NewToken' },
+  // A misspelt end would make a token without one.
+  { unknown: 'refused', id: 'NewToken' },
 );
 
 export function presentToken({
