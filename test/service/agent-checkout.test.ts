@@ -159,6 +159,21 @@ describe('a coupon at an agent', () => {
     expect([quoted.reasons, provenance]).toMatchObject([['ended'], { freshness: 'fresh', cache: 'miss' }]);
   });
 
+  it('that is past its grace and no longer listed is not asked for by each quote', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, givenCoupon({ id: 7 }));
+    await stage.passes(14 * day + minute);
+    const first = quote(stage);
+    await listed(stage);
+    await stage.time.settle();
+    const [request] = stage.arrivedCoupons.splice(0);
+    if (request?.kind !== 'get') throw new Error('it was not asked for by its id');
+    await request.answer(no('unreachable'));
+    expect(valueOf(await first).provenance).toMatchObject({ freshness: 'expired' });
+    expect(valueOf(await quote(stage)).provenance).toMatchObject({ freshness: 'expired', cache: 'hit' });
+    expect(stage.arrivedCoupons).toEqual([]);
+  });
+
   it('that the upstream has not seen yet keeps its redemptions under the id that it gets', async () => {
     await using stage = await givenManual();
     const { id: _, ...terms } = givenCoupon({ usageLimit: 1 });

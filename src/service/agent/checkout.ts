@@ -41,8 +41,8 @@ export function agentCheckout(parts: AgentCheckoutParts): Checkout {
 }
 
 /**
- * Sees to it that the mirror can answer for a code, and how much that is worth. A code that it does not hold is
- * asked for upstream first, once in a while for all of them.
+ * Sees to it that the mirror can answer for a code, and how much that is worth. A code that it does not hold, or not
+ * since its grace, is asked for upstream first, once in a while for all of them.
  */
 async function lookUp(
   parts: AgentCheckoutParts,
@@ -58,8 +58,9 @@ async function lookUp(
     return done(worth(parts, { confirmedAt, pending: confirmedAt === null ? 1 : 0, cache: 'hit' }));
   }
   const before = mirroredSince(reader);
-  if (known === null && before !== null && clock.now() - before <= settings().unknownMs) {
-    return done(worth(parts, { confirmedAt: before, pending: 0, cache: 'hit' }));
+  if (before !== null && clock.now() - before <= settings().unknownMs) {
+    const { confirmedAt } = known ?? { confirmedAt: before };
+    return done(worth(parts, { confirmedAt, pending: 0, cache: 'hit' }));
   }
   const found = await pull.list(signal);
   const since = mirroredSince(reader);
