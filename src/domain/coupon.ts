@@ -101,14 +101,17 @@ function scopeFaults({ couponType, productKey, collectionId }: CouponParameters)
   return faults;
 }
 
-/** In whole seconds, in which they are told: what was accepted is accepted again. */
-function dateFaults({ startDate, endDate }: CouponParameters): ParameterFault[] {
-  if (startDate === undefined || endDate === undefined || secondOf(endDate) > secondOf(startDate)) return [];
-  return [fault('end_date', 'not_after_start', 'end_date must be after start_date.')];
+/**
+ * Whether an end comes after a start (epoch ms): in whole seconds, in which they are told, so that what was accepted is
+ * accepted again.
+ */
+export function endsAfter(startAt: number, endAt: number): boolean {
+  return Math.floor(endAt / 1000) > Math.floor(startAt / 1000);
 }
 
-function secondOf(epochMs: number): number {
-  return Math.floor(epochMs / 1000);
+function dateFaults({ startDate, endDate }: CouponParameters): ParameterFault[] {
+  if (startDate === undefined || endDate === undefined || endsAfter(startDate, endDate)) return [];
+  return [fault('end_date', 'not_after_start', 'end_date must be after start_date.')];
 }
 
 /** The faults that lie between parameters (specification 2.1 and 4.1); those of a single one are found by its type. */

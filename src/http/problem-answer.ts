@@ -4,6 +4,7 @@ import { instanceHeader } from '../domain/header-names.ts';
 import { refuse, type Problem } from '../domain/problem.ts';
 import type { ProblemCode } from '../domain/problem-table.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
+import { accepts } from './accept.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';
 import type { RefusalForm } from './dialects/dialect.ts';
@@ -56,10 +57,9 @@ function isForSoftware({ routeOptions, url }: FastifyRequest): boolean {
   return /^\/api(?:\/|$)/.test(routeOptions.url ?? pathOf(url));
 }
 
-/** Who asks for a problem by its media type understands one, whatever others are answered; `q=0` asks for none (RFC 9110, 12.5.1). */
-function asksForProblem({ headers: { accept = '' } }: FastifyRequest): boolean {
-  const ranges = accept.split(',').filter((range) => range.includes(specification.refusal.mediaType));
-  return ranges.some((range) => !/;\s*q=0(?:\.0*)?\s*$/i.test(range));
+/** Who asks for a problem by its media type understands one, whatever others are answered. */
+function asksForProblem(request: FastifyRequest): boolean {
+  return accepts(request, specification.refusal.mediaType);
 }
 
 /** What to do instead of a refusal that says nothing of a license key; undefined: it is sent. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { accepts } from './accept.ts';
 import type { ProblemError } from './problem-error.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';
 
@@ -54,7 +55,8 @@ const policy = [
 /** Adds the reference of the interface for people (src/http/README.md, The reference in a browser). */
 export function addReferencePage(server: FastifyInstance, refuse: RefuseRoute): void {
   server.get('/', (request, reply) => {
-    if (!asksForPage(request)) throw refuse(request, reply);
+    // Browsers name HTML; software takes anything, and is told that there is nothing.
+    if (!accepts(request, 'text/html')) throw refuse(request, reply);
     return sendText(reply, 'text/html', page);
   });
   server.get('/docs', (_, reply) => sendText(reply, 'text/html', page));
@@ -63,11 +65,6 @@ export function addReferencePage(server: FastifyInstance, refuse: RefuseRoute): 
   server.get('/docs/swagger-ui-bundle.js', (_, reply) =>
     sendFile(reply, 'text/javascript', 'swagger-ui-bundle.js'),
   );
-}
-
-/** Browsers name HTML; software takes anything, and is told that there is nothing. */
-function asksForPage({ headers: { accept = '' } }: FastifyRequest): boolean {
-  return accept.split(',').some((range) => range.split(';', 1)[0]?.trim().toLowerCase() === 'text/html');
 }
 
 function sendText(reply: FastifyReply, type: string, text: string): FastifyReply {

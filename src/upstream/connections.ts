@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
-import type tls from 'node:tls';
-import type { SecureContextOptions } from 'node:tls';
+import type * as tls from 'node:tls';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 
 /** How the way to the upstream is built. */
@@ -104,7 +103,7 @@ function loadTls(): typeof tls {
 }
 
 /** Whom to trust in TLS; nothing is said where the default roots are all. */
-function trustOf({ ca, own }: ConnectionSettings): SecureContextOptions {
+function trustOf({ ca, own }: ConnectionSettings): tls.SecureContextOptions {
   const more = [ca, own].filter((each) => each !== null);
   if (more.length === 0) return {};
   // Our own was signed by an authority that is not trusted here.

@@ -131,6 +131,10 @@ test('a coupon is ended now, once; one that has not started loses its start', as
   expect(Math.abs(Date.parse(ended.end_date ?? '') - Date.now())).toBeLessThan(10_000);
   const scheduled = await end(await create({ code: 'LATER', start_date: '2090-01-01T00:00:00Z' }));
   expect(scheduled).toMatchObject({ start_date: null, end_date: expect.any(String) as string });
+  const startDate = new Date().toISOString();
+  const begun = await end(await create({ code: 'BEGUN', start_date: startDate }));
+  // In the second of its start it would end before it began, as those who read whole seconds see it.
+  expect(Date.parse(begun.start_date ?? '1970-01-01')).toBeLessThan(Date.parse(begun.end_date ?? ''));
   const past = await end(await create({ code: 'PAST', end_date: '2020-01-01T00:00:00Z' }));
   expect(past.end_date).toBe('2020-01-01T00:00:00+00:00');
 });

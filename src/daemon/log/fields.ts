@@ -48,7 +48,10 @@ const writtenAs: Readonly<Record<string, string>> = { requestId: 'request_id', d
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Keeps what a log line may say; of the rest the name alone, so that it is missed at once. `undefined` says nothing. */
+/**
+ * Keeps what a log line may say; of the rest the name alone, so that it is missed at once. `undefined` says nothing. Most
+ * lines say only what they may, and are not copied.
+ */
 export function allowedFields(fields: Fields): Fields {
   const told = Object.keys(fields).filter((name) => fields[name] !== undefined);
   if (told.every((name) => allowed.has(name))) return fields;

@@ -19,6 +19,7 @@ export function hashLicenseKeys(log: Log, secret: string): Log {
   const hashed = (fields: Record<string, unknown>): Record<string, unknown> => {
     const { licenseKey } = fields;
     if (typeof licenseKey !== 'string') return fields;
+    // Undefined, not left out: V8 copies a whole object faster than all of it but one field.
     return { ...fields, licenseKey: undefined, license: hashes.memo(licenseKey) };
   };
   return {

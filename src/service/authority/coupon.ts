@@ -1,4 +1,10 @@
-import { type Coupon, type CouponDiscount, type CouponScope, type CouponTerms } from '../../domain/coupon.ts';
+import {
+  endsAfter,
+  type Coupon,
+  type CouponDiscount,
+  type CouponScope,
+  type CouponTerms,
+} from '../../domain/coupon.ts';
 import { notFound } from '../../domain/not-found.ts';
 import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
 import type { Context } from '../ports.ts';
@@ -70,7 +76,7 @@ export async function endCoupon(
   const coupon = await coupons.get(accountId, id);
   if (coupon === null) return notFound('coupon');
   if (coupon.endAt !== null && coupon.endAt < now) return { ...done(coupon), unchanged: true };
-  const startAt = coupon.startAt !== null && coupon.startAt >= now ? null : coupon.startAt;
+  const startAt = coupon.startAt !== null && endsAfter(coupon.startAt, now) ? coupon.startAt : null;
   const ended = { ...coupon, startAt, endAt: now };
   await coupons.put(ended);
   return done(ended);

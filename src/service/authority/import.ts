@@ -51,7 +51,10 @@ export async function importEach<Row extends { row: number }>(
   return done(report);
 }
 
-/** Divides rows where one has something in common with another since the last division; in between, sorts and chunks them. */
+/**
+ * Divides rows where one has something in common with another since the last division; in between, sorts and chunks
+ * them.
+ */
 function* independentRows<Row>(
   rows: readonly Row[],
   identitiesOf: (row: Row) => readonly string[],
