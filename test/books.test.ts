@@ -9,8 +9,8 @@ import {
   type OperationEventType,
   type OperationProgress,
   type OperationState,
-} from '../src/domain/operation.ts';
-import { tracePoints } from '../src/domain/operation-trace.ts';
+} from '../src/domain/outbox/operation.ts';
+import { tracePoints } from '../src/domain/outbox/operation-trace.ts';
 
 const repository = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(repository, path), 'utf8');

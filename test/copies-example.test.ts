@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { parseDatabaseUrl } from '../src/config/database-url.ts';
-import { formatFault } from '../src/config/fault.ts';
+import { parseDatabaseUrl } from '../src/config/value/database-url.ts';
+import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import type { Configuration } from '../src/config/configuration.ts';
 import { routes } from '../src/http/routes/all.ts';

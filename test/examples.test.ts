@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { nameOf } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
-import { formatFault } from '../src/config/fault.ts';
+import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration, type ConfigurationResult } from '../src/config/load.ts';
 import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';

@@ -7,7 +7,7 @@ import { commands } from '../src/cli/commands.ts';
 import { readArguments } from '../src/cli/syntax/arguments.ts';
 import { findPlace } from '../src/cli/syntax/place.ts';
 import { settingsOf } from '../src/config/description.ts';
-import { formatFault } from '../src/config/fault.ts';
+import { formatFault } from '../src/config/fault/fault.ts';
 import { parseConfiguration } from '../src/config/load.ts';
 import { root as settings } from '../src/config/settings/root.ts';
 import { certificate, privateKey } from './support/certificate.ts';

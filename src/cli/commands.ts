@@ -26,7 +26,7 @@ export const commands: readonly CommandEntry[] = [
   command(
     'status',
     'Show how the daemon is',
-    async () => (await import('./commands/status.ts')).statusCommand,
+    async () => (await import('./commands/status/status.ts')).statusCommand,
   ),
   command(
     'verify <key..>',
@@ -162,24 +162,24 @@ export const commands: readonly CommandEntry[] = [
     command(
       'print',
       'Print the systemd unit; touches nothing',
-      async () => (await import('./local/service.ts')).printUnit,
+      async () => (await import('./local/service/service.ts')).printUnit,
     ),
     command(
       'install',
       'Write the systemd unit, and say what to do next',
-      async () => (await import('./local/service.ts')).installUnit,
+      async () => (await import('./local/service/service.ts')).installUnit,
     ),
     command(
       'uninstall',
       'Remove the systemd unit; the state stays',
-      async () => (await import('./local/service.ts')).uninstallUnit,
+      async () => (await import('./local/service/service.ts')).uninstallUnit,
     ),
   ]),
   group('certificate', 'Make a certificate for listen.tls', [
     command(
       'make',
       'Make a certificate for these hosts, and say how it is trusted',
-      async () => (await import('./local/certificate.ts')).makeCertificateCommand,
+      async () => (await import('./local/certificate/certificate.ts')).makeCertificateCommand,
     ),
   ]),
   group('config', 'Check and show the configuration', [

@@ -1,6 +1,6 @@
-import { type Fault, formatFault } from '../config/fault.ts';
+import { type Fault, formatFault } from '../config/fault/fault.ts';
 import type { LoadOptions } from '../config/load.ts';
-import type { Tree } from '../config/tree.ts';
+import type { Tree } from '../config/file/tree.ts';
 import type { GlobalOptions } from './command.ts';
 import { exitCode } from './exit-code.ts';
 import { formatPath, quoteForShell } from './hint.ts';

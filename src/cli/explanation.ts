@@ -1,8 +1,8 @@
-import type { Freshness } from '../domain/freshness.ts';
-import type { OperationState } from '../domain/operation.ts';
-import { problemCauses } from '../domain/problem-causes.ts';
-import { problems } from '../domain/problem-table.ts';
-import { problemTypePrefix } from '../domain/problem.ts';
+import type { Freshness } from '../domain/agent/freshness.ts';
+import type { OperationState } from '../domain/outbox/operation.ts';
+import { problemCauses } from '../domain/problem/problem-causes.ts';
+import { problems } from '../domain/problem/problem-table.ts';
+import { problemTypePrefix } from '../domain/problem/problem.ts';
 import { exitCode } from './exit-code.ts';
 
 /** What a word that Latchkey says means, for people; `cause` and `remedy` are null where there is nothing to tell. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../config/finding.ts';
+import type { Finding } from '../config/fault/finding.ts';
 
 /** Writes what was found, a line each: how it stands, what it is, and what to do about it. */
 export function formatFindings(findings: readonly Finding[]): string {

@@ -1,4 +1,4 @@
-import { parseDuration } from '../config/unit.ts';
+import { parseDuration } from '../config/value/unit.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
 import { UsageError } from './command.ts';
 import type { Output } from './output.ts';

@@ -1,4 +1,4 @@
-import { parseDuration } from '../config/unit.ts';
+import { parseDuration } from '../config/value/unit.ts';
 import { textOption, UsageError } from './command.ts';
 
 /** The option of commands that roll a credential. */

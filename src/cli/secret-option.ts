@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { formatReason } from '../config/fault.ts';
+import { formatReason } from '../config/fault/fault.ts';
 import { exitCode } from './exit-code.ts';
 import type { Output } from './output.ts';
 

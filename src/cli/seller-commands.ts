@@ -3,112 +3,120 @@ import { command, type CommandEntry, group } from './command.ts';
 /** The commands about what is sold, and to whom. */
 export const sellerCommands: readonly CommandEntry[] = [
   group('coupon', 'Create, change, list, quote and redeem coupons', [
-    command('create', 'Create a coupon', async () => (await import('./commands/coupon.ts')).createCoupon),
-    command('list', 'List coupons', async () => (await import('./commands/coupon.ts')).listCoupons),
-    command('get <id>', 'Show a coupon', async () => (await import('./commands/coupon.ts')).getCoupon),
+    command(
+      'create',
+      'Create a coupon',
+      async () => (await import('./commands/seller/coupon.ts')).createCoupon,
+    ),
+    command('list', 'List coupons', async () => (await import('./commands/seller/coupon.ts')).listCoupons),
+    command('get <id>', 'Show a coupon', async () => (await import('./commands/seller/coupon.ts')).getCoupon),
     command(
       'quote <code> <items..>',
       'Ask what a coupon takes off a cart',
-      async () => (await import('./commands/checkout.ts')).quoteCoupon,
+      async () => (await import('./commands/seller/checkout.ts')).quoteCoupon,
     ),
     command(
       'redeem <code> <order> <items..>',
       'Redeem a coupon for an order, once',
-      async () => (await import('./commands/checkout.ts')).redeemCoupon,
+      async () => (await import('./commands/seller/checkout.ts')).redeemCoupon,
     ),
     command(
       'void <order>',
       'Give the use of a coupon back, when its order was refunded',
-      async () => (await import('./commands/checkout.ts')).voidRedemption,
+      async () => (await import('./commands/seller/checkout.ts')).voidRedemption,
     ),
     command(
       'update <id>',
       'Change the dates, limits and notes of a coupon',
-      async () => (await import('./commands/coupon-change.ts')).updateCoupon,
+      async () => (await import('./commands/seller/coupon-change.ts')).updateCoupon,
     ),
     command(
       'end <id>',
       'End a coupon now',
-      async () => (await import('./commands/coupon-change.ts')).endCoupon,
+      async () => (await import('./commands/seller/coupon-change.ts')).endCoupon,
     ),
     command(
       'delete <id>',
       'Delete a coupon that was never redeemed',
-      async () => (await import('./commands/coupon-change.ts')).deleteCoupon,
+      async () => (await import('./commands/seller/coupon-change.ts')).deleteCoupon,
     ),
     command(
       'import <file>',
       'Take coupons over from a CSV file of another store',
-      async () => (await import('./commands/import.ts')).importCoupons,
+      async () => (await import('./commands/seller/import.ts')).importCoupons,
     ),
     command(
       'export <file>',
       'Write all coupons into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportCoupons,
+      async () => (await import('./commands/seller/export.ts')).exportCoupons,
     ),
   ]),
   group('account', 'Add and list accounts, roll their API keys', [
     command(
       'add <name>',
       'Add an account and its API key',
-      async () => (await import('./commands/account.ts')).addAccount,
+      async () => (await import('./commands/seller/account.ts')).addAccount,
     ),
     command(
       'roll <account>',
       'Make a new API key: the old one stops at once, or after a while',
-      async () => (await import('./commands/account.ts')).rollApiKey,
+      async () => (await import('./commands/seller/account.ts')).rollApiKey,
     ),
-    command('list', 'List accounts', async () => (await import('./commands/account.ts')).listAccounts),
+    command('list', 'List accounts', async () => (await import('./commands/seller/account.ts')).listAccounts),
   ]),
   group('product', 'Add, list and change products, roll their secrets', [
-    command('add <name>', 'Add a product', async () => (await import('./commands/product.ts')).addProduct),
-    command('list', 'List products', async () => (await import('./commands/product.ts')).listProducts),
+    command(
+      'add <name>',
+      'Add a product',
+      async () => (await import('./commands/seller/product.ts')).addProduct,
+    ),
+    command('list', 'List products', async () => (await import('./commands/seller/product.ts')).listProducts),
     command(
       'show <product>',
       'Show a product',
-      async () => (await import('./commands/product.ts')).showProduct,
+      async () => (await import('./commands/seller/product.ts')).showProduct,
     ),
     command(
       'update <product>',
       'Rename a product, or say whether its price is recurring',
-      async () => (await import('./commands/product.ts')).updateProduct,
+      async () => (await import('./commands/seller/product.ts')).updateProduct,
     ),
     command(
       'archive <product>',
       'Sell a product no more; its keys go on',
-      async () => (await import('./commands/product.ts')).archiveProduct,
+      async () => (await import('./commands/seller/product.ts')).archiveProduct,
     ),
     command(
       'unarchive <product>',
       'Sell an archived product again',
-      async () => (await import('./commands/product.ts')).unarchiveProduct,
+      async () => (await import('./commands/seller/product.ts')).unarchiveProduct,
     ),
     command(
       'roll <product>',
       'Make a new secret: the old one stops at once, or after a while',
-      async () => (await import('./commands/product.ts')).rollSecret,
+      async () => (await import('./commands/seller/product.ts')).rollSecret,
     ),
   ]),
   group('collection', 'Add, list, show and change collections of products', [
     command(
       'list',
       'List collections',
-      async () => (await import('./commands/collection.ts')).listCollections,
+      async () => (await import('./commands/seller/collection.ts')).listCollections,
     ),
     command(
       'show <collection>',
       'Show a collection',
-      async () => (await import('./commands/collection.ts')).showCollection,
+      async () => (await import('./commands/seller/collection.ts')).showCollection,
     ),
     command(
       'update <collection> [products..]',
       'Give a collection another name or other products',
-      async () => (await import('./commands/collection.ts')).updateCollection,
+      async () => (await import('./commands/seller/collection.ts')).updateCollection,
     ),
     command(
       'add <name> <products..>',
       'Add a collection of products',
-      async () => (await import('./commands/collection.ts')).addCollection,
+      async () => (await import('./commands/seller/collection.ts')).addCollection,
     ),
   ]),
   group('license', 'Issue and list license keys, see what changed them', [
@@ -131,39 +139,39 @@ export const sellerCommands: readonly CommandEntry[] = [
     command(
       'import <file>',
       'Take licenses over from a CSV file of another store',
-      async () => (await import('./commands/import.ts')).importLicenses,
+      async () => (await import('./commands/seller/import.ts')).importLicenses,
     ),
     command(
       'export <file>',
       'Write all licenses into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportLicenses,
+      async () => (await import('./commands/seller/export.ts')).exportLicenses,
     ),
   ]),
   group('purchase', 'Find and refund purchases', [
     command(
       'list',
       'List purchases, or find them by key, e-mail address or date',
-      async () => (await import('./commands/purchase.ts')).listPurchases,
+      async () => (await import('./commands/seller/purchase.ts')).listPurchases,
     ),
     command(
       'show <purchase>',
       'Show a purchase, by its id or license key',
-      async () => (await import('./commands/purchase.ts')).showPurchase,
+      async () => (await import('./commands/seller/purchase.ts')).showPurchase,
     ),
     command(
       'refund <purchase>',
       'Refund a purchase, which disables its license key',
-      async () => (await import('./commands/purchase.ts')).refundPurchase,
+      async () => (await import('./commands/seller/purchase.ts')).refundPurchase,
     ),
     command(
       'import <file>',
       'Take purchases over from a CSV file of another store, with their licenses',
-      async () => (await import('./commands/import.ts')).importPurchases,
+      async () => (await import('./commands/seller/import.ts')).importPurchases,
     ),
     command(
       'export <file>',
       'Write all purchases into a new CSV file',
-      async () => (await import('./commands/export.ts')).exportPurchases,
+      async () => (await import('./commands/seller/export.ts')).exportPurchases,
     ),
   ]),
 ];

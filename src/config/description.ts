@@ -1,4 +1,4 @@
-import { kinds, oneOf, orFalse, orNull, type Kind, type KindTypes } from './kind.ts';
+import { kinds, oneOf, orFalse, orNull, type Kind, type KindTypes } from './value/kind.ts';
 import type { Places } from './place.ts';
 
 /** Whether a running process takes a changed value on at SIGHUP, or only at its next start. */

@@ -1,9 +1,9 @@
 import type { Configuration } from './configuration.ts';
 import { kindOf } from './description.ts';
-import { formatKey } from './fault.ts';
-import { Secret } from './secret.ts';
+import { formatKey } from './fault/fault.ts';
+import { Secret } from './value/secret.ts';
 import { writeWith } from './show.ts';
-import { leavesOf } from './tree.ts';
+import { leavesOf } from './file/tree.ts';
 
 /** The keys, as an operator writes them, whose values differ; secrets are compared, too, and never shown. */
 export function changedKeys(before: Configuration, after: Configuration): string[] {

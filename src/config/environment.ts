@@ -1,6 +1,6 @@
-import type { Fault, KeyPath } from './fault.ts';
-import { overlay } from './tree.ts';
-import { parseYaml } from './yaml.ts';
+import type { Fault, KeyPath } from './fault/fault.ts';
+import { overlay } from './file/tree.ts';
+import { parseYaml } from './file/yaml.ts';
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;

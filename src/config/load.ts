@@ -4,18 +4,18 @@ import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
 import { fileKeyOf } from './description.ts';
 import type { Environment } from './environment.ts';
-import { type Fault, formatKey, formatReason } from './fault.ts';
-import { localFileName } from './file.ts';
-import { judgeLocalFile } from './local-file.ts';
+import { type Fault, formatKey, formatReason } from './fault/fault.ts';
+import { localFileName } from './file/file.ts';
+import { judgeLocalFile } from './file/local-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
 import { configurationSchema } from './schema.ts';
-import { readSecretFiles } from './secret-file.ts';
+import { readSecretFiles } from './file/secret-file.ts';
 import { collectFaults } from './section.ts';
 import { type Raw, readSources, type Sources } from './source.ts';
-import { readTlsFiles, type TlsSettings } from './tls-files.ts';
-import type { Tree } from './tree.ts';
-import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './warning.ts';
+import { readTlsFiles, type TlsSettings } from './file/tls-files.ts';
+import type { Tree } from './file/tree.ts';
+import { holdsSecret, warnOfPlainHttp, warnOfReadableFiles } from './fault/warning.ts';
 
 /** What the command line gives; the rest is taken from this process. */
 export interface LoadOptions {

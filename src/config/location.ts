@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Address } from './address.ts';
-import type { Fault } from './fault.ts';
+import type { Address } from './value/address.ts';
+import type { Fault } from './fault/fault.ts';
 import { findPlaces } from './place.ts';
 import { schemaOf } from './schema.ts';
 import { collectFaults, section } from './section.ts';
 import { root } from './settings/root.ts';
-import { isTree, valueAt } from './tree.ts';
+import { isTree, valueAt } from './file/tree.ts';
 import { type NamedBy, readSources, type Sources } from './source.ts';
 
 /** Where a running daemon is to be found. */

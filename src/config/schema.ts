@@ -10,11 +10,11 @@ import {
   type Setting,
   type ValueOf,
 } from './description.ts';
-import { kinds, orNull } from './kind.ts';
+import { kinds, orNull } from './value/kind.ts';
 import type { Places } from './place.ts';
 import { about, key, list, mapping, orAbsent, section } from './section.ts';
 import { root } from './settings/root.ts';
-import { isDistinct, type Tree } from './tree.ts';
+import { isDistinct, type Tree } from './file/tree.ts';
 
 /** The schema of the whole file, with every default. */
 export function configurationSchema(places: Places): z.ZodType<Configuration> {

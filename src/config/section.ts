@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type Fault, formatKey, type KeyPath } from './fault.ts';
-import { suggest } from './suggestion.ts';
-import { isTree, listOf } from './tree.ts';
-import type { Kind } from './kind.ts';
+import { type Fault, formatKey, type KeyPath } from './fault/fault.ts';
+import { suggest } from './fault/suggestion.ts';
+import { isTree, listOf } from './file/tree.ts';
+import type { Kind } from './value/kind.ts';
 
 /** A key with one value. What is `null` or absent takes the fallback, written as in the file. */
 export function key<T>(kind: Kind<T>, fallback?: unknown): z.ZodType<T> {

@@ -1,7 +1,7 @@
 import type { Configuration } from './configuration.ts';
 import { type Description, kindOf, nameOf, type Setting } from './description.ts';
 import { root } from './settings/root.ts';
-import type { Tree } from './tree.ts';
+import type { Tree } from './file/tree.ts';
 
 /**
  * Writes a configuration in the file's own names and notation, every key, secrets as `***`.

@@ -1,8 +1,8 @@
-import { anchorPaths } from './anchor.ts';
+import { anchorPaths } from './file/anchor.ts';
 import { readEnvironment } from './environment.ts';
-import type { Fault, KeyPath } from './fault.ts';
-import { type FileSources, readConfigurationFile } from './file.ts';
-import { isTree, overlay, type Tree, valueAt } from './tree.ts';
+import type { Fault, KeyPath } from './fault/fault.ts';
+import { type FileSources, readConfigurationFile } from './file/file.ts';
+import { isTree, overlay, type Tree, valueAt } from './file/tree.ts';
 
 /** Everything that a configuration can come from. */
 export interface Sources extends FileSources {

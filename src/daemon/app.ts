@@ -1,6 +1,6 @@
 import { version } from '../config/version.ts';
 import { promises as files } from 'node:fs';
-import { defaultAccountId } from '../domain/principal.ts';
+import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';

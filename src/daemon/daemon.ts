@@ -4,7 +4,7 @@ import { changedKeys } from '../config/difference.ts';
 import { version } from '../config/version.ts';
 import type { App, Readiness } from '../http/app.ts';
 import { TokenUses } from '../service/access/token-use.ts';
-import { refuse } from '../domain/problem.ts';
+import { refuse } from '../domain/problem/problem.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { restoreAdvice } from '../store/sqlite/faults.ts';

@@ -1,5 +1,5 @@
 import type { TokenUses } from '../service/access/token-use.ts';
-import type { Result } from '../domain/problem.ts';
+import type { Result } from '../domain/problem/problem.ts';
 import { StorageError, type Random } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import { done } from '../domain/problem.ts';
+import { done } from '../domain/problem/problem.ts';
 import type { LicenseAnswer, Licensing } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';

@@ -1,7 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
 import { type Description, nameOf, type Reload } from '../config/description.ts';
 import { root } from '../config/settings/root.ts';
-import type { Tree } from '../config/tree.ts';
+import type { Tree } from '../config/file/tree.ts';
 
 /**
  * What a running process makes of another configuration: the settings whose descriptions say that they

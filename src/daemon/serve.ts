@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { flushCompileCache } from 'node:module';
-import { formatFault } from '../config/fault.ts';
+import { formatFault } from '../config/fault/fault.ts';
 import type { ConfigurationResult, LoadedConfiguration } from '../config/load.ts';
 import { ListenError } from '../http/listen.ts';
 import { StorageError } from '../service/ports.ts';

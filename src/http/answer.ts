@@ -1,7 +1,7 @@
-import { done } from '../domain/problem.ts';
+import { done } from '../domain/problem/problem.ts';
 import type { Page } from '../domain/page.ts';
 import type { Repeat } from '../service/answers.ts';
-import type { RawParameters } from './wire/parameters.ts';
+import type { RawParameters } from './wire/common/parameters.ts';
 
 /** A success: status, headers of its own, and the body. */
 export type Answer = {

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
-import type { Operation } from '../domain/operation.ts';
-import type { Principal } from '../domain/principal.ts';
-import type { Result } from '../domain/problem.ts';
+import type { Operation } from '../domain/outbox/operation.ts';
+import type { Principal } from '../domain/access/principal.ts';
+import type { Result } from '../domain/problem/problem.ts';
 import type { RoleName } from '../domain/role.ts';
-import type { Standing } from '../domain/standing.ts';
+import type { Standing } from '../domain/outbox/standing.ts';
 import type { Credentials, KnownGrants } from '../service/access/credential.ts';
 import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
 import { instanceHeader } from '../domain/header-names.ts';
-import { refuse, type Problem } from '../domain/problem.ts';
-import type { ProblemCode } from '../domain/problem-table.ts';
+import { refuse, type Problem } from '../domain/problem/problem.ts';
+import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 import { accepts } from './accept.ts';
 import { challenge } from './entry/credential.ts';
@@ -12,7 +12,7 @@ import { specification } from './dialects/specification.ts';
 import { pathOf } from './path.ts';
 import { ProblemError } from './problem-error.ts';
 import { logAnswer } from './request-log.ts';
-import { presentErrorLine } from './wire/log.ts';
+import { presentErrorLine } from './wire/common/log.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
-import { refuse, type Problem } from '../domain/problem.ts';
-import type { ProblemCode } from '../domain/problem-table.ts';
+import { refuse, type Problem } from '../domain/problem/problem.ts';
+import type { ProblemCode } from '../domain/problem/problem-table.ts';
 
 /** Ends a request with a problem, from where a result cannot be returned: hooks and parsers. */
 export class ProblemError extends Error {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Log } from '../service/ports.ts';
 import type { App } from './app.ts';
-import { presentRequestLine, type RequestLine } from './wire/log.ts';
+import { presentRequestLine, type RequestLine } from './wire/common/log.ts';
 
 /** Logs an answered request as `logRequest` does. */
 export function logAnswer(

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem.ts';
+import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
 import type { App } from './app.ts';
 import { duplicate } from './entry/form.ts';
@@ -15,8 +15,8 @@ import {
   type ParameterSet,
   type RawParameters,
   type ParsedParameters,
-} from './wire/parameters.ts';
-import type { Principal } from '../domain/principal.ts';
+} from './wire/common/parameters.ts';
+import type { Principal } from '../domain/access/principal.ts';
 
 type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { Principal } from '../domain/principal.ts';
-import type { ProblemCode } from '../domain/problem-table.ts';
-import type { ParameterFault, Result } from '../domain/problem.ts';
+import type { Principal } from '../domain/access/principal.ts';
+import type { ProblemCode } from '../domain/problem/problem-table.ts';
+import type { ParameterFault, Result } from '../domain/problem/problem.ts';
 import type { WriteOptions } from '../service/ports.ts';
 import type { Awaitable } from '../service/tables.ts';
 import type { Answer } from './answer.ts';
@@ -9,7 +9,7 @@ import type { Access } from './entry/credential.ts';
 import type { Owned } from './entry/reach.ts';
 import type { App } from './app.ts';
 import type { Tag } from './openapi/tags.ts';
-import type { ParameterSet, RawParameters } from './wire/parameters.ts';
+import type { ParameterSet, RawParameters } from './wire/common/parameters.ts';
 
 /** One request as a handler sees it: authorized, and its parameters parsed. */
 export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {

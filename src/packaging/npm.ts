@@ -22,7 +22,7 @@ const groups = [
   { name: 'domain', test: /\/src\/domain\// },
   {
     name: 'configuration',
-    test: /\/src\/(?:cli\/configuration\.ts$|cli\/local\/serve\.ts$|config\/|http\/wire\/csv\.ts$)/,
+    test: /\/src\/(?:cli\/configuration\.ts$|cli\/local\/serve\.ts$|config\/|http\/wire\/bulk\/csv\.ts$)/,
   },
   { name: 'store', test: /\/src\/store\/sqlite\// },
   { name: 'start', test: /\/src\/daemon\/(?:serve|start\/start)\.ts$/ },

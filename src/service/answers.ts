@@ -1,10 +1,10 @@
-import type { Coupon, CouponTerms, CouponFilter } from '../domain/coupon.ts';
+import type { Coupon, CouponTerms, CouponFilter } from '../domain/checkout/coupon.ts';
 import type { HistoryEntry } from '../domain/history.ts';
-import type { Reach } from '../domain/principal.ts';
-import type { Cart, Quote } from '../domain/quote.ts';
+import type { Reach } from '../domain/access/principal.ts';
+import type { Cart, Quote } from '../domain/checkout/quote.ts';
 import type { License, LicenseTrigger } from '../domain/license.ts';
-import type { Result } from '../domain/problem.ts';
-import type { Freshness } from '../domain/freshness.ts';
+import type { Result } from '../domain/problem/problem.ts';
+import type { Freshness } from '../domain/agent/freshness.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
 import type { Idempotency, Lookups, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';

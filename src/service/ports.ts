@@ -1,8 +1,8 @@
-import type { Coupon, CouponTerms } from '../domain/coupon.ts';
+import type { Coupon, CouponTerms } from '../domain/checkout/coupon.ts';
 import type { License } from '../domain/license.ts';
-import type { LaneName, LicenseOperationKind } from '../domain/operation.ts';
-import type { Outcome } from '../domain/outcome.ts';
-import type { Result } from '../domain/problem.ts';
+import type { LaneName, LicenseOperationKind } from '../domain/outbox/operation.ts';
+import type { Outcome } from '../domain/outbox/outcome.ts';
+import type { Result } from '../domain/problem/problem.ts';
 import type { Page } from '../domain/page.ts';
 
 /** Time as the daemon sees it; a test turns it by hand. */

@@ -1,6 +1,6 @@
-import type { OperationState } from '../domain/operation.ts';
-import type { PreloadProgress } from '../domain/preload.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import type { OperationState } from '../domain/outbox/operation.ts';
+import type { PreloadProgress } from '../domain/agent/preload.ts';
+import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { RoleName } from '../domain/role.ts';
 
 /** The upstream as an agent sees it. Times are epoch ms. */

@@ -1,10 +1,10 @@
 import type { Page } from '../domain/page.ts';
-import type { PreloadKey, PreloadProgress } from '../domain/preload.ts';
-import type { Coupon, CouponFilter } from '../domain/coupon.ts';
-import type { Backlog, LocalState, Observation } from '../domain/observation.ts';
+import type { PreloadKey, PreloadProgress } from '../domain/agent/preload.ts';
+import type { Coupon, CouponFilter } from '../domain/checkout/coupon.ts';
+import type { Backlog, LocalState, Observation } from '../domain/agent/observation.ts';
 import type { RecordCounts } from './status.ts';
-import type { LaneName, Operation, OperationState } from '../domain/operation.ts';
-import type { Traced } from '../domain/operation-trace.ts';
+import type { LaneName, Operation, OperationState } from '../domain/outbox/operation.ts';
+import type { Traced } from '../domain/outbox/operation-trace.ts';
 import type {
   AuditReads,
   AuditTable,

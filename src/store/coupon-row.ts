@@ -5,7 +5,7 @@ import {
   type CouponFilter,
   type CouponScope,
   type CouponTerms,
-} from '../domain/coupon.ts';
+} from '../domain/checkout/coupon.ts';
 
 type ScopeColumns =
   | { scope: 'single'; productKey: string; collectionId: null }

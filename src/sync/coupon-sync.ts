@@ -1,6 +1,6 @@
-import { foldCouponCode, type Coupon } from '../domain/coupon.ts';
-import type { Operation } from '../domain/operation.ts';
-import type { NotApplied, Outcome } from '../domain/outcome.ts';
+import { foldCouponCode, type Coupon } from '../domain/checkout/coupon.ts';
+import type { Operation } from '../domain/outbox/operation.ts';
+import type { NotApplied, Outcome } from '../domain/outbox/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,

@@ -1,4 +1,4 @@
-import type { LaneName } from '../domain/operation.ts';
+import type { LaneName } from '../domain/outbox/operation.ts';
 
 /** Holds one or more lanes of a subject; disposing of it releases them. */
 export interface LaneGuard extends Disposable {

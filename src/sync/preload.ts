@@ -1,4 +1,4 @@
-import type { PreloadKey, PreloadOutcome } from '../domain/preload.ts';
+import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';

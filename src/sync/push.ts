@@ -1,7 +1,7 @@
 import type { License } from '../domain/license.ts';
-import type { Step } from '../domain/lane.ts';
-import type { LicenseOperationKind, Operation } from '../domain/operation.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import type { Step } from '../domain/outbox/lane.ts';
+import type { LicenseOperationKind, Operation } from '../domain/outbox/operation.ts';
+import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';

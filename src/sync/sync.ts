@@ -1,4 +1,4 @@
-import type { BreakerPolicy } from '../domain/circuit-breaker.ts';
+import type { BreakerPolicy } from '../domain/outbox/circuit-breaker.ts';
 import type { Clock, Log, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';

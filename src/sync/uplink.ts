@@ -4,9 +4,16 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerPolicy,
-} from '../domain/circuit-breaker.ts';
-import type { Obstacle } from '../domain/standing.ts';
-import { isAnswer, isOutage, type Ambiguous, type NotApplied, type Outcome } from '../domain/outcome.ts';
+} from '../domain/outbox/circuit-breaker.ts';
+import type { Obstacle } from '../domain/outbox/standing.ts';
+import {
+  isAnswer,
+  isOutage,
+  isSuccess,
+  type Ambiguous,
+  type NotApplied,
+  type Outcome,
+} from '../domain/outbox/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { Rate, type Priority } from './upstream-rate.ts';
@@ -287,10 +294,4 @@ export class Uplink {
     this.#state = state;
     this.#since = this.#parts.clock.now();
   }
-}
-
-/** The upstream did what was asked, or knows that there is no such thing. */
-function isSuccess(outcome: Outcome<unknown>): boolean {
-  if (!isAnswer(outcome)) return false;
-  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing');
 }

@@ -1,6 +1,6 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
-import type { NotAppliedReason, Outcome } from '../domain/outcome.ts';
+import type { NotAppliedReason, Outcome } from '../domain/outbox/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';

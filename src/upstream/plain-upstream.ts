@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
-import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/coupon.ts';
+import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/checkout/coupon.ts';
 import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
-import type { Outcome } from '../domain/outcome.ts';
+import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, CouponPage, Upstream, UpstreamChange } from '../service/ports.ts';
 import type { Page } from '../domain/page.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';

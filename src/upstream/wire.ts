@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/coupon.ts';
+import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
 import type { License, LicenseExtra } from '../domain/license.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { exitCode } from '../../src/cli/exit-code.ts';
-import { operationStates } from '../../src/domain/operation.ts';
-import { problemCauses } from '../../src/domain/problem-causes.ts';
-import { problems } from '../../src/domain/problem-table.ts';
+import { operationStates } from '../../src/domain/outbox/operation.ts';
+import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
+import { problems } from '../../src/domain/problem/problem-table.ts';
 import { latchkey } from '../support/command-line.ts';
 
 test('a code is explained: what it means, why, and what to do', async () => {

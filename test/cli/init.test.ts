@@ -2,7 +2,7 @@ import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
-import { formatFault } from '../../src/config/fault.ts';
+import { formatFault } from '../../src/config/fault/fault.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { latchkey } from '../support/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { formatUnit, type UnitOptions } from '../../src/cli/local/systemd-unit.ts';
+import { formatUnit, type UnitOptions } from '../../src/cli/local/service/systemd-unit.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
 

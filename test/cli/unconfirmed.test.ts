@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatUnconfirmed } from '../../src/cli/commands/unconfirmed.ts';
+import { formatUnconfirmed } from '../../src/cli/commands/status/unconfirmed.ts';
 import type { Operation } from '../../src/cli/commands/outbox.ts';
 
 const change = (kind: string, more: Partial<Operation> = {}): Operation => ({

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { examineReach, findUser, type FileStatus, type UnitNeeds } from '../../src/cli/local/unit-reach.ts';
+import {
+  examineReach,
+  findUser,
+  type FileStatus,
+  type UnitNeeds,
+} from '../../src/cli/local/service/unit-reach.ts';
 
 const [root, ada, service] = [0, 1000, 990];
 const open: FileStatus = { uid: root, gid: root, mode: 0o755 };

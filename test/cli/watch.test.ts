@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createOutput, type Output } from '../../src/cli/output.ts';
-import { watchStatus } from '../../src/cli/commands/status-watch.ts';
+import { watchStatus } from '../../src/cli/commands/status/status-watch.ts';
 import {
   addSample,
   formatDrain,
@@ -8,7 +8,7 @@ import {
   ratesOf,
   type Sample,
   secondsLeft,
-} from '../../src/cli/commands/status-rates.ts';
+} from '../../src/cli/commands/status/status-rates.ts';
 import { latchkey } from '../support/command-line.ts';
 import { type FakeDaemon, startFakeDaemon } from '../support/fake-daemon.ts';
 

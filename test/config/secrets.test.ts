@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { Secret } from '../../src/config/secret.ts';
+import { Secret } from '../../src/config/value/secret.ts';
 import { effective } from '../../src/config/show.ts';
 import { configurationOf, denied, faultsOf, folder } from '../support/config-given.ts';
 

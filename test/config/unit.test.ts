@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatDuration, formatSize, parseDuration, parseSize } from '../../src/config/unit.ts';
+import { formatDuration, formatSize, parseDuration, parseSize } from '../../src/config/value/unit.ts';
 
 test.each([
   ['500ms', 500],

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { done } from '../../src/domain/problem.ts';
+import { done } from '../../src/domain/problem/problem.ts';
 import type { App } from '../../src/http/app.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import { changeLicense, type License, type LicenseTrigger } from '../../src/domain/license.ts';
-import { quoteCart } from '../../src/domain/quote.ts';
-import type { Redemption } from '../../src/domain/redemption.ts';
+import { quoteCart } from '../../src/domain/checkout/quote.ts';
+import type { Redemption } from '../../src/domain/checkout/redemption.ts';
 import { engines, type AuthorityStore, type Engine } from '../support/authority-store.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';
 import { account, at, givenLicense, page, product } from '../support/store-given.ts';

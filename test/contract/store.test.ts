@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/coupon.ts';
-import type { Operation } from '../../src/domain/operation.ts';
-import { quoteCart } from '../../src/domain/quote.ts';
-import type { Redemption } from '../../src/domain/redemption.ts';
+import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Operation } from '../../src/domain/outbox/operation.ts';
+import { quoteCart } from '../../src/domain/checkout/quote.ts';
+import type { Redemption } from '../../src/domain/checkout/redemption.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';
 import {
   at,

@@ -13,7 +13,7 @@ const source = join(import.meta.dirname, '../../src');
 const withoutComments = (text: string): string => text.replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '');
 
 /** Text for people, which names headers as a book does, and the client, which takes nothing of the rest. */
-const apart = /^(?:domain\/problem-causes\.ts|cli\/explanation\.ts|client\/.*)$/;
+const apart = /^(?:domain\/problem\/problem-causes\.ts|cli\/explanation\.ts|client\/.*)$/;
 
 test('the name of a header is written in one place', () => {
   const tables = [credentialHeaders, provenanceHeaderNames].flatMap((table) => Object.values(table));

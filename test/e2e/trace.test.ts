@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tracePoints } from '../../src/domain/operation-trace.ts';
+import { tracePoints } from '../../src/domain/outbox/operation-trace.ts';
 import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
 import type { LogLine } from '../support/daemon-process.ts';
 import { every, firstFew, hang, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';

@@ -9,7 +9,7 @@ import {
   provenanceHeaderNames,
   requestIdHeader,
 } from '../../src/domain/header-names.ts';
-import { scopes } from '../../src/domain/scope.ts';
+import { scopes } from '../../src/domain/access/scope.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';

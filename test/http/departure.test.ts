@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { done } from '../../src/domain/problem.ts';
+import { done } from '../../src/domain/problem/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { adminToken } from '../support/http-app.ts';

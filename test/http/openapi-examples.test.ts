@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { examples, type Example } from '../../src/http/wire/examples.ts';
+import { examples, type Example } from '../../src/http/wire/common/examples.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { specification } from '../../src/http/dialects/specification.ts';
 import { routes } from '../../src/http/routes/all.ts';

@@ -3,7 +3,7 @@ import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
-import { noParameters } from '../../src/http/wire/parameters.ts';
+import { noParameters } from '../../src/http/wire/common/parameters.ts';
 import { dereferenced } from '../support/dereferenced.ts';
 
 type Schema = {

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
-import type { Operation, OperationProgress } from '../../src/domain/operation.ts';
+import type { Operation, OperationProgress } from '../../src/domain/outbox/operation.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };

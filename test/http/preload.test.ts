@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { done } from '../../src/domain/problem.ts';
+import { done } from '../../src/domain/problem/problem.ts';
 import { adminToken, openApp, serverOf } from '../support/http-app.ts';
 
 test('license keys of a product that the agent does not have are not fetched ahead: it would never end', async () => {

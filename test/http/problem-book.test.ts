@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { settingsOf } from '../../src/config/description.ts';
 import { root } from '../../src/config/settings/root.ts';
 import { exitCode } from '../../src/cli/exit-code.ts';
-import { problemCauses } from '../../src/domain/problem-causes.ts';
-import { type ProblemCode, problems } from '../../src/domain/problem-table.ts';
+import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
+import { type ProblemCode, problems } from '../../src/domain/problem/problem-table.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = join(source, 'http/PROBLEMS.md');
@@ -22,7 +22,7 @@ async function problemBook(): Promise<string> {
   );
   const text = `# Problems
 
-Every refusal is one of these, as an RFC 9457 body (README.md, Problems). \`latchkey explain CODE\` says the same at the keyboard. A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem-table.ts and problem-causes.ts by \`npm run docs\`.
+Every refusal is one of these, as an RFC 9457 body (README.md, Problems). \`latchkey explain CODE\` says the same at the keyboard. A command of \`latchkey\` that is refused ends with exit code ${exitCode.failed}, whatever the code. Generated from src/domain/problem/problem-table.ts and problem-causes.ts by \`npm run docs\`.
 
 | status | code | title |
 |---|---|---|

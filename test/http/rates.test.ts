@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refuse } from '../../src/domain/problem.ts';
+import { refuse } from '../../src/domain/problem/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/request-rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/license-access.ts';

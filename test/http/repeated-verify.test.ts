@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
 import { CopyMemory } from '../../src/daemon/role/copy.ts';
-import { done } from '../../src/domain/problem.ts';
+import { done } from '../../src/domain/problem/problem.ts';
 import type { App, Readiness, ServerSettings } from '../../src/http/app.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
 import { StorageError } from '../../src/service/ports.ts';

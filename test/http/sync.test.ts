@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { done } from '../../src/domain/problem.ts';
+import { done } from '../../src/domain/problem/problem.ts';
 import type { WriteOptions, SyncControl } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
 import { adminToken, authorityStatus, openApp, serverOf } from '../support/http-app.ts';

@@ -13,13 +13,13 @@ import {
   type Arbitrary,
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../src/domain/backoff.ts';
+import { backoffMs } from '../../src/domain/outbox/backoff.ts';
 import {
   closedBreaker,
   nextBreaker,
   type Breaker,
   type BreakerEvent,
-} from '../../src/domain/circuit-breaker.ts';
+} from '../../src/domain/outbox/circuit-breaker.ts';
 
 const subject = constantFrom('A', 'B', 'C', null);
 const event = (at: number): Arbitrary<BreakerEvent> =>

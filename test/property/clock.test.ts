@@ -8,7 +8,7 @@ import {
   type ClockReading,
   type TimeKeeping,
 } from '../../src/domain/clock.ts';
-import { freshnessAt } from '../../src/domain/freshness.ts';
+import { freshnessAt } from '../../src/domain/agent/freshness.ts';
 
 const day = 86_400_000;
 const policy = { freshMs: day, staleMs: 7 * day, graceMs: 14 * day };

@@ -11,9 +11,9 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
-import type { LaneName } from '../../src/domain/operation.ts';
-import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outcome.ts';
-import type { Decision } from '../../src/domain/decision.ts';
+import type { LaneName } from '../../src/domain/outbox/operation.ts';
+import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outbox/outcome.ts';
+import type { Decision } from '../../src/domain/outbox/decision.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { givenAgent, key, lost, minute, no, type AgentStage } from '../support/service-stage.ts';
 

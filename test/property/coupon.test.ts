@@ -1,6 +1,11 @@
 import { assert, constantFrom, date, integer, nat, option, property, record, string } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { couponFaults, couponTerms, foldCouponCode, type CouponParameters } from '../../src/domain/coupon.ts';
+import {
+  couponFaults,
+  couponTerms,
+  foldCouponCode,
+  type CouponParameters,
+} from '../../src/domain/checkout/coupon.ts';
 import { formatDatetime, parseDatetime } from '../../src/domain/datetime.ts';
 
 const sent = { nil: undefined };

@@ -1,8 +1,12 @@
 import { array, assert, boolean, constantFrom, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
-import { addLocalChange, localState } from '../../src/domain/observation.ts';
-import type { LicenseOperationKind, Operation, OperationProgress } from '../../src/domain/operation.ts';
+import { addLocalChange, localState } from '../../src/domain/agent/observation.ts';
+import type {
+  LicenseOperationKind,
+  Operation,
+  OperationProgress,
+} from '../../src/domain/outbox/operation.ts';
 
 const progress = constantFrom<OperationProgress>(
   { state: 'pending', doubtful: false },

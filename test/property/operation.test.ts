@@ -17,7 +17,7 @@ import {
   type OperationEventType,
   type OperationProgress,
   type OperationState,
-} from '../../src/domain/operation.ts';
+} from '../../src/domain/outbox/operation.ts';
 
 const at = nat();
 const baseUses = option(nat(9));

@@ -16,8 +16,14 @@ import {
   type Arbitrary,
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Coupon, CouponDiscount, CouponScope } from '../../src/domain/coupon.ts';
-import { quoteCart, subtotalOf, type Cart, type CartLine, type Quote } from '../../src/domain/quote.ts';
+import type { Coupon, CouponDiscount, CouponScope } from '../../src/domain/checkout/coupon.ts';
+import {
+  quoteCart,
+  subtotalOf,
+  type Cart,
+  type CartLine,
+  type Quote,
+} from '../../src/domain/checkout/quote.ts';
 import { givenCoupon } from '../support/coupon-given.ts';
 
 const lines: Arbitrary<CartLine> = record({

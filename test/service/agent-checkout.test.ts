@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Coupon } from '../../src/domain/coupon.ts';
-import type { Cart } from '../../src/domain/quote.ts';
+import type { Coupon } from '../../src/domain/checkout/coupon.ts';
+import type { Cart } from '../../src/domain/checkout/quote.ts';
 import { agentCheckout } from '../../src/service/agent/checkout.ts';
 import type { Checkout } from '../../src/service/answers.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
 import type { Couponing } from '../../src/service/answers.ts';
 import { StorageError, type CouponPage, type Idempotency } from '../../src/service/ports.ts';

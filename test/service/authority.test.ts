@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
-import type { Reach } from '../../src/domain/principal.ts';
+import type { Reach } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 

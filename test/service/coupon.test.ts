@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
-import type { Operation } from '../../src/domain/operation.ts';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Operation } from '../../src/domain/outbox/operation.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/tables.ts';
 import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';

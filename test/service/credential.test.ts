@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { productSecretScopes } from '../../src/domain/scope.ts';
+import { productSecretScopes } from '../../src/domain/access/scope.ts';
 import {
   agentCredentials,
   authorityCredentials,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Decision } from '../../src/domain/decision.ts';
+import type { Decision } from '../../src/domain/outbox/decision.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
 import { givenAgent, lost, minute, no, second, valueOf, type AgentStage } from '../support/service-stage.ts';
 

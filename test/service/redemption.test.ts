@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CouponTerms } from '../../src/domain/coupon.ts';
-import type { CartLine } from '../../src/domain/quote.ts';
+import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { CartLine } from '../../src/domain/checkout/quote.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
 

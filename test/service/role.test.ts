@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { couponTerms } from '../../src/domain/coupon.ts';
+import { couponTerms } from '../../src/domain/checkout/coupon.ts';
 import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';

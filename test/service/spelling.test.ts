@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
-import type { Applied } from '../../src/domain/outcome.ts';
+import type { Applied } from '../../src/domain/outbox/outcome.ts';
 import { givenAgent, lost, minute, productKey, valueOf, type AgentStage } from '../support/service-stage.ts';
 
 /** The upstream is asked for a key in another spelling, and answers with its own one. */

@@ -2,7 +2,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
 import { backUp } from '../../src/store/sqlite/files/backup.ts';
 import { Backups } from '../../src/daemon/store/backups.ts';
-import { refuse } from '../../src/domain/problem.ts';
+import { refuse } from '../../src/domain/problem/problem.ts';
 import type { App } from '../../src/http/app.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import type { WriterContext } from '../../src/service/ports.ts';

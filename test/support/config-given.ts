@@ -1,7 +1,7 @@
 import type { Configuration } from '../../src/config/configuration.ts';
-import { formatFault } from '../../src/config/fault.ts';
+import { formatFault } from '../../src/config/fault/fault.ts';
 import { parseConfiguration } from '../../src/config/load.ts';
-import type { LocalFile } from '../../src/config/local-file.ts';
+import type { LocalFile } from '../../src/config/file/local-file.ts';
 import type { Sources } from '../../src/config/source.ts';
 
 /** The folder of the configuration file that `given` names. */

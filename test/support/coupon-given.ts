@@ -1,5 +1,5 @@
-import type { Coupon } from '../../src/domain/coupon.ts';
-import type { Cart, CartLine } from '../../src/domain/quote.ts';
+import type { Coupon } from '../../src/domain/checkout/coupon.ts';
+import type { Cart, CartLine } from '../../src/domain/checkout/quote.ts';
 
 /** 20 % off every product of the seller, for ever. */
 export function givenCoupon(changes: Partial<Coupon> = {}): Coupon {

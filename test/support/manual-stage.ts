@@ -1,7 +1,7 @@
-import type { Coupon } from '../../src/domain/coupon.ts';
+import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { License } from '../../src/domain/license.ts';
-import type { LicenseOperationKind } from '../../src/domain/operation.ts';
-import type { Applied, Outcome } from '../../src/domain/outcome.ts';
+import type { LicenseOperationKind } from '../../src/domain/outbox/operation.ts';
+import type { Applied, Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { CouponPage, StorageError, Upstream } from '../../src/service/ports.ts';
 import { KeyLanes } from '../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';

@@ -6,7 +6,7 @@ import {
   type Section,
   type Setting,
 } from '../../src/config/description.ts';
-import { kinds, orNull } from '../../src/config/kind.ts';
+import { kinds, orNull } from '../../src/config/value/kind.ts';
 import { root } from '../../src/config/settings/root.ts';
 
 /** The keys that lead to a value; `[]` is any item of a list. */

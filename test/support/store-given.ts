@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { Account } from '../../src/domain/account.ts';
 import type { Product } from '../../src/domain/product.ts';
 import type { License } from '../../src/domain/license.ts';
-import type { Observation } from '../../src/domain/observation.ts';
-import type { Operation } from '../../src/domain/operation.ts';
+import type { Observation } from '../../src/domain/agent/observation.ts';
+import type { Operation } from '../../src/domain/outbox/operation.ts';
 import {
   openReading,
   openWriting,

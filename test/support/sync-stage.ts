@@ -1,13 +1,13 @@
 import { DatabaseSync } from 'node:sqlite';
-import { defaultBackoffPolicy } from '../../src/domain/backoff.ts';
-import { defaultBreakerPolicy } from '../../src/domain/circuit-breaker.ts';
+import { defaultBackoffPolicy } from '../../src/domain/outbox/backoff.ts';
+import { defaultBreakerPolicy } from '../../src/domain/outbox/circuit-breaker.ts';
 import { changeLicense, type License } from '../../src/domain/license.ts';
-import type { LicenseOperationKind } from '../../src/domain/operation.ts';
-import type { Applied, Outcome } from '../../src/domain/outcome.ts';
+import type { LicenseOperationKind } from '../../src/domain/outbox/operation.ts';
+import type { Applied, Outcome } from '../../src/domain/outbox/outcome.ts';
 import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, Licensing } from '../../src/service/answers.ts';
-import type { Result } from '../../src/domain/problem.ts';
+import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Lookups, Upstream, UpstreamChange } from '../../src/service/ports.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import type { Writer } from '../../src/service/writer.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
 
 const broken: Outcome<never> = { outcome: 'ambiguous', status: 500, detail: 'HTTP 500', retryAfterMs: null };

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Coupon, CouponTerms } from '../../src/domain/coupon.ts';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import {
   StorageError,
   type CouponPage,

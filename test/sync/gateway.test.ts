@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncStage } from '../support/sync-stage.ts';
 
 const notFound: Outcome<never> = {

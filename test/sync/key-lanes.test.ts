@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LaneName } from '../../src/domain/operation.ts';
+import type { LaneName } from '../../src/domain/outbox/operation.ts';
 import { KeyLanes, type LaneGuard } from '../../src/sync/key-lanes.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { NamedRate } from '../../src/http/entry/request-rates.ts';
 import type { Lookups } from '../../src/service/ports.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';

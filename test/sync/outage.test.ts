@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { minute, second, startSyncStage } from '../support/sync-stage.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
 
 const unreachable: Outcome<never> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NotAppliedReason, Outcome } from '../../src/domain/outcome.ts';
+import type { NotAppliedReason, Outcome } from '../../src/domain/outbox/outcome.ts';
 import { Uplink, type Admission } from '../../src/sync/uplink.ts';
 import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../src/domain/outcome.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { dialects } from '../../src/upstream/dialects/all.ts';
 import { classify } from '../../src/upstream/classification.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CouponTerms } from '../../src/domain/coupon.ts';
+import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import {
   readCoupon,
   readCoupons,

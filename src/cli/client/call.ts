@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
 import type { ConnectionOptions, PeerCertificate } from 'node:tls';
-import { formatReason } from '../../config/fault.ts';
+import { formatReason } from '../../config/fault/fault.ts';
 import type { Endpoint } from './endpoint.ts';
 
 // Not imported: an import reads every export, and that of `WebSocket` loads 26 ms of code that nothing here needs.

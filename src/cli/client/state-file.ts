@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { formatReason } from '../../config/fault.ts';
+import { formatReason } from '../../config/fault/fault.ts';
 
 /** The text of a file and the number of its owner, or why it cannot be read; `isAbsent`: there is none. */
 export type StateFile =

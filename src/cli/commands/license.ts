@@ -16,8 +16,8 @@ import {
   soldLicenses,
   type SoldLicense,
 } from './license-view.ts';
-import { purchasesPath, purchaseView } from './purchase.ts';
-import { sayUnconfirmed } from './unconfirmed.ts';
+import { purchasesPath, purchaseView } from './seller/purchase.ts';
+import { sayUnconfirmed } from './status/unconfirmed.ts';
 
 /** `verify`: 0 when the key is enabled, 1 when it is disabled or unknown. */
 export const verifyCommand: Command = defineCommand(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { operationStates, type OperationState } from '../../domain/operation.ts';
+import { operationStates, type OperationState } from '../../domain/outbox/operation.ts';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import type { Answer } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';

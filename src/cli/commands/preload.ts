@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { CsvUnreadable, readCsv } from '../../http/wire/csv.ts';
+import { CsvUnreadable, readCsv } from '../../http/wire/bulk/csv.ts';
 import { inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
-import { withSource } from './csv-source.ts';
+import { withSource } from './seller/csv-source.ts';
 
 interface PreloadOptions extends GlobalOptions {
   readonly file: string;

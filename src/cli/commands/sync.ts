@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import type { Command } from '../command.ts';
 import { formatFields } from '../format.ts';
-import { formatOutbox, formatUpstream, outboxStatus, upstreamStatus } from './status-view.ts';
+import { formatOutbox, formatUpstream, outboxStatus, upstreamStatus } from './status/status-view.ts';
 
 const syncStatus = z.object({ upstream: upstreamStatus, outbox: outboxStatus });
 

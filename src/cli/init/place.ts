@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { localFileName } from '../../config/file.ts';
+import { localFileName } from '../../config/file/file.ts';
 import { findConfigurationFiles, findPlaces, type Machine } from '../../config/place.ts';
 import type { GlobalOptions } from '../command.ts';
 

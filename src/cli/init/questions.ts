@@ -1,5 +1,5 @@
 import { confirm, isCancel, password, select, text } from '@clack/prompts';
-import { type Kind, kinds } from '../../config/kind.ts';
+import { type Kind, kinds } from '../../config/value/kind.ts';
 import { dialectNames } from '../../domain/dialect.ts';
 import type { GivenStore } from './given.ts';
 import type { PlannedSecret, PlannedStore } from './plan.ts';

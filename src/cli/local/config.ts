@@ -1,9 +1,9 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { formatKey } from '../../config/fault.ts';
-import type { Finding } from '../../config/finding.ts';
+import { formatKey } from '../../config/fault/fault.ts';
+import type { Finding } from '../../config/fault/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { effective } from '../../config/show.ts';
-import { leavesOf, type Tree } from '../../config/tree.ts';
+import { leavesOf, type Tree } from '../../config/file/tree.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { instanceOf } from '../client/endpoint.ts';
 import { exitCode } from '../exit-code.ts';

@@ -1,5 +1,5 @@
-import { formatFault } from '../../config/fault.ts';
-import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { formatFault } from '../../config/fault/fault.ts';
+import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -8,7 +8,7 @@ import { type Failure, reachDaemon } from '../client/reach.ts';
 import { formatFindings } from '../finding.ts';
 import { formatSource, toLoadOptions } from '../configuration.ts';
 import { type Hint, hintFor } from '../hint.ts';
-import { readiness, status } from '../commands/status-view.ts';
+import { readiness, status } from '../commands/status/status-view.ts';
 
 /** `doctor`: one line for each check; fails when one does. Changes nothing. */
 export const doctorCommand: Command = defineCommand(

@@ -1,6 +1,6 @@
 import { provenanceHeaderNames } from '../../domain/header-names.ts';
-import { problemTypePrefix } from '../../domain/problem.ts';
-import { suggest } from '../../config/suggestion.ts';
+import { problemTypePrefix } from '../../domain/problem/problem.ts';
+import { suggest } from '../../config/fault/suggestion.ts';
 import { type Command, defineCommand, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { type Explanation, explanations } from '../explanation.ts';

@@ -11,10 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { formatReason } from '../../config/fault.ts';
-import { formatAddress } from '../../config/address.ts';
+import { formatReason } from '../../config/fault/fault.ts';
+import { formatAddress } from '../../config/value/address.ts';
 import type { Environment } from '../../config/environment.ts';
-import type { Finding } from '../../config/finding.ts';
+import type { Finding } from '../../config/fault/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';

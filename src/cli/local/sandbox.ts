@@ -1,4 +1,4 @@
-import { parseDuration } from '../../config/unit.ts';
+import { parseDuration } from '../../config/value/unit.ts';
 import { dialectNames } from '../../domain/dialect.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';

@@ -1,4 +1,4 @@
-import { formatFault } from '../../config/fault.ts';
+import { formatFault } from '../../config/fault/fault.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
 import { reportFaults, toLoadOptions } from '../configuration.ts';

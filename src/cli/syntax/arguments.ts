@@ -1,4 +1,4 @@
-import { suggest } from '../../config/suggestion.ts';
+import { suggest } from '../../config/fault/suggestion.ts';
 import { type GlobalOptions, UsageError } from '../command.ts';
 import { camelCase, type Declaration, type Slot, slotsOf, type Value } from './declaration.ts';
 import { globalOptions } from './global-options.ts';

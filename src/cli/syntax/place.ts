@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { suggest } from '../../config/suggestion.ts';
+import { suggest } from '../../config/fault/suggestion.ts';
 import { type CommandEntry, nameOf, UsageError } from '../command.ts';
 import type { Value } from './declaration.ts';
 import { globalOptions, letters, programOptions } from './global-options.ts';

@@ -1,4 +1,4 @@
-import { defaultFreshnessPolicy } from '../../domain/freshness.ts';
+import { defaultFreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { SectionOf } from '../description.ts';
 
 const keys = {

@@ -6,9 +6,9 @@ import {
   instanceHeader,
   requestIdHeader,
 } from '../../domain/header-names.ts';
-import { isLoopback } from '../address.ts';
+import { isLoopback } from '../value/address.ts';
 import type { Rule, SectionOf, Written } from '../description.ts';
-import { isDistinct } from '../tree.ts';
+import { isDistinct } from '../file/tree.ts';
 
 const grantKeys = {
   scopes: {

@@ -1,4 +1,4 @@
-import { parseDatabaseUrl } from '../database-url.ts';
+import { parseDatabaseUrl } from '../value/database-url.ts';
 import type { SectionOf } from '../description.ts';
 
 const postgresKeys = {

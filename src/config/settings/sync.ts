@@ -1,6 +1,6 @@
-import { defaultBackoffPolicy } from '../../domain/backoff.ts';
-import { defaultBreakerPolicy } from '../../domain/circuit-breaker.ts';
-import { defaultFenceMs } from '../../domain/fence.ts';
+import { defaultBackoffPolicy } from '../../domain/outbox/backoff.ts';
+import { defaultBreakerPolicy } from '../../domain/outbox/circuit-breaker.ts';
+import { defaultFenceMs } from '../../domain/outbox/fence.ts';
 import type { SectionOf } from '../description.ts';
 
 const backoffKeys = {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Configuration } from '../../config/configuration.ts';
-import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { endOf, readFiles, soonMs } from '../certificate.ts';
 

@@ -1,7 +1,7 @@
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
-import { fail, type Finding, ok, warn } from '../../config/finding.ts';
+import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
-import type { Outcome } from '../../domain/outcome.ts';
+import type { Outcome } from '../../domain/outbox/outcome.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/random.ts';

@@ -1,6 +1,6 @@
 import type { Configuration } from '../../config/configuration.ts';
-import { formatReason } from '../../config/fault.ts';
-import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { formatReason } from '../../config/fault/fault.ts';
+import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
 import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
 import { namesIn } from '../../store/postgres/names.ts';

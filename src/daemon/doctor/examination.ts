@@ -2,7 +2,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { examineCertificate } from './certificate.ts';
 import { examineFiles } from './files.ts';
 import { examineStore } from './store.ts';
-import type { Finding } from '../../config/finding.ts';
+import type { Finding } from '../../config/fault/finding.ts';
 
 /** What the doctor is to look at. */
 export type DoctorInput = {

@@ -1,7 +1,7 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatReason } from '../../config/fault.ts';
-import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { formatReason } from '../../config/fault/fault.ts';
+import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { findIntrusion } from '../../store/sqlite/files/state-directory.ts';
 
 const mine = 0o700;

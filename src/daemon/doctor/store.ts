@@ -1,4 +1,4 @@
-import { fail, ok, warn, type Finding } from '../../config/finding.ts';
+import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
 import { readContents } from '../../store/sqlite/files/contents.ts';
 import { findDamage } from '../../store/sqlite/files/damage.ts';

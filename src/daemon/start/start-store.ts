@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
-import { defaultAccountId } from '../../domain/principal.ts';
+import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { Log } from '../../service/ports.ts';
 import { isUnusedAuthority, roleOf } from '../../service/lifecycle/role.ts';
 import type { Writer } from '../../service/writer.ts';

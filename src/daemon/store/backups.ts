@@ -1,6 +1,6 @@
 import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Backup } from '../../http/app.ts';
 import type { Clock } from '../../service/ports.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
-import { parseDatabaseUrl } from '../../config/database-url.ts';
+import { parseDatabaseUrl } from '../../config/value/database-url.ts';
 import type { DatabaseAddress } from '../../store/postgres/client.ts';
 import type { DatabaseSettings } from '../../store/postgres/database.ts';
 

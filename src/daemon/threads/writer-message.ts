@@ -1,4 +1,4 @@
-import type { Traced } from '../../domain/operation-trace.ts';
+import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';

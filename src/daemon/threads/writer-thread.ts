@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import type { Traced } from '../../domain/operation-trace.ts';
+import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Tree } from '../../config/tree.ts';
+import type { Tree } from '../../config/file/tree.ts';
 import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start/start.ts';

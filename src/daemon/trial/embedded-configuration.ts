@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import type { Configuration } from '../../config/configuration.ts';
-import { formatFault } from '../../config/fault.ts';
+import { formatFault } from '../../config/fault/fault.ts';
 import { parseConfiguration } from '../../config/load.ts';
-import type { Tree } from '../../config/tree.ts';
+import type { Tree } from '../../config/file/tree.ts';
 
 /** A configuration made here and nowhere else: no file and no environment has a say. Throws on a fault. */
 export function embeddedConfiguration(tree: Tree): Configuration {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import type { Tree } from '../../config/tree.ts';
+import type { Tree } from '../../config/file/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { SandboxRefused, type SandboxCredentials } from './sandbox-credentials.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
 import type { FastifyInstance } from 'fastify';
-import type { Tree } from '../../config/tree.ts';
+import type { Tree } from '../../config/file/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';

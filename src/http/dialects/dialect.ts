@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Problem } from '../../domain/problem.ts';
+import type { Problem } from '../../domain/problem/problem.ts';
 import type { LicenseAnswer } from '../../service/answers.ts';
 import type { Awaitable } from '../../service/tables.ts';
 

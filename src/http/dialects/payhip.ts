@@ -1,9 +1,9 @@
 import { apiKeyHeaders } from '../../domain/header-names.ts';
 import { toldProductName } from '../../domain/license.ts';
-import type { Problem } from '../../domain/problem.ts';
-import { problems, type ProblemCode } from '../../domain/problem-table.ts';
+import type { Problem } from '../../domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import { namedLicenseObject, presentNamedLicense } from '../wire/license.ts';
-import { presentRefusal, refusalObject } from '../wire/refusal.ts';
+import { presentRefusal, refusalObject } from '../wire/common/refusal.ts';
 import type { Dialect } from './dialect.ts';
 
 /** As this store answers, and as the software that was written for it expects. */

@@ -1,6 +1,6 @@
-import { problems } from '../../domain/problem-table.ts';
+import { problems } from '../../domain/problem/problem-table.ts';
 import { licenseObject, presentLicense } from '../wire/license.ts';
-import { presentProblem, problemObject } from '../wire/problem.ts';
+import { presentProblem, problemObject } from '../wire/common/problem.ts';
 import type { Dialect } from './dialect.ts';
 
 /** What the specification says, and problems (RFC 9457) where it is silent. */

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import { CsvUnreadable, readCsv, type CsvRow } from '../wire/csv.ts';
-import { CsvRows } from '../wire/import.ts';
-import { noParameters, type RawParameters } from '../wire/parameters.ts';
+import { CsvUnreadable, readCsv, type CsvRow } from '../wire/bulk/csv.ts';
+import { CsvRows } from '../wire/bulk/import.ts';
+import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const json = 'application/json';

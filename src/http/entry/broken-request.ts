@@ -1,12 +1,12 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { requestIdHeader } from '../../domain/header-names.ts';
-import { refuse } from '../../domain/problem.ts';
-import { problems, type ProblemCode } from '../../domain/problem-table.ts';
+import { refuse } from '../../domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import { logRequest } from '../request-log.ts';
-import { presentProblem } from '../wire/problem.ts';
+import { presentProblem } from '../wire/common/problem.ts';
 import type { Connections } from './connections.ts';
 import { newRequestId } from './request-id.ts';
 

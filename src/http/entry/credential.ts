@@ -1,6 +1,6 @@
 import { credentialHeaders } from '../../domain/header-names.ts';
-import { allows, type Principal } from '../../domain/principal.ts';
-import type { Scope } from '../../domain/scope.ts';
+import { allows, type Principal } from '../../domain/access/principal.ts';
+import type { Scope } from '../../domain/access/scope.ts';
 import {
   lasting,
   type CredentialKind,

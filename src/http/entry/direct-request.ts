@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Principal } from '../../domain/principal.ts';
-import type { Problem } from '../../domain/problem.ts';
+import type { Principal } from '../../domain/access/principal.ts';
+import type { Problem } from '../../domain/problem/problem.ts';
 import type { App, HttpLimits } from '../app.ts';
 import { problemOf, refusalHeaders } from '../problem-answer.ts';
 import { departure } from '../request.ts';
 import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
-import { noParameters, type RawParameters } from '../wire/parameters.ts';
+import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 import type { AnswersOfTurn } from './answers-of-turn.ts';
 import { readParameters } from './body.ts';
 import { isTarget, queryOf } from './gate.ts';

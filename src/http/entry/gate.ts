@@ -3,7 +3,7 @@ import type { HttpLimits, ServerSettings } from '../app.ts';
 import type { Head } from './request-headers.ts';
 import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import type { RawParameters } from '../wire/parameters.ts';
+import type { RawParameters } from '../wire/common/parameters.ts';
 
 const hostPattern = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?))(?::\d{1,5})?$/i;
 const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;

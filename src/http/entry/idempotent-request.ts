@@ -2,7 +2,7 @@ import type { Answer } from '../answer.ts';
 import type { App } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
-import { refuse, type Result } from '../../domain/problem.ts';
+import { refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Idempotency } from '../../service/ports.ts';
 
 const longestKey = 255;

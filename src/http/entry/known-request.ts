@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { idempotencyKeyHeader, requestIdHeader } from '../../domain/header-names.ts';
-import { isSamePrincipal, type Principal } from '../../domain/principal.ts';
+import { isSamePrincipal, type Principal } from '../../domain/access/principal.ts';
 import type { Grant, SentCredential } from '../../service/access/credential.ts';
 import type { App, Readiness, ServerSettings } from '../app.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';

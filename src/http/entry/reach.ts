@@ -1,6 +1,6 @@
-import { notFound } from '../../domain/not-found.ts';
-import { reaches, type Principal, type ReachFilter } from '../../domain/principal.ts';
-import type { ParameterFault } from '../../domain/problem.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import { reaches, type Principal, type ReachFilter } from '../../domain/access/principal.ts';
+import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 

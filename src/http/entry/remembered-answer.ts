@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Principal } from '../../domain/principal.ts';
+import type { Principal } from '../../domain/access/principal.ts';
 import type { RepeatableAnswer } from '../answer.ts';
 import type { App } from '../app.ts';
 import type { Memory, ReadyAnswer } from '../memory.ts';

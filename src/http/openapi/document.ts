@@ -7,7 +7,7 @@ import type { Route } from '../route.ts';
 import { answerHeaders } from './headers.ts';
 import { formType, requestOf } from './requests.ts';
 import { responsesOf } from './responses.ts';
-import { examples } from '../wire/examples.ts';
+import { examples } from '../wire/common/examples.ts';
 import { describeOperation, type Operation } from './operation.ts';
 import { describeSchemas, namesWithin } from './schemas.ts';
 import { tags } from './tags.ts';

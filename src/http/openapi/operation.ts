@@ -1,4 +1,4 @@
-import type { Example } from '../wire/examples.ts';
+import type { Example } from '../wire/common/examples.ts';
 import { describeParameter, type Parameter } from './schemas.ts';
 
 type Content = Readonly<Record<string, { schema: object; example?: unknown }>>;

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../domain/problem-table.ts';
+import type { ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { Route } from '../route.ts';
 
 /** Of any request, before its route is asked. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import { refuse } from '../../domain/problem.ts';
-import { problems, type ProblemCode } from '../../domain/problem-table.ts';
+import { refuse } from '../../domain/problem/problem.ts';
+import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
 import { specification } from '../dialects/specification.ts';
 import type { Route } from '../route.ts';

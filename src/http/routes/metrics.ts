@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { done } from '../../domain/problem.ts';
+import { done } from '../../domain/problem/problem.ts';
 import { route, type Route } from '../route.ts';
 
 const metrics = route({

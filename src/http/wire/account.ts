@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Account } from '../../domain/account.ts';
 import type { AccountWithKey } from '../../service/authority/account.ts';
-import { name, secret } from './kind.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { name, secret } from './common/kind.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type AccountObject = {
   account_id: string;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Page } from '../../domain/page.ts';
 import type { AuditFilter, RecordedAct } from '../../service/access/tables.ts';
-import { datetime, text } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { datetime, text } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type ActObject = {
   id: number;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Collection } from '../../domain/collection.ts';
 import type { Page } from '../../domain/page.ts';
-import { identifier, name, texts } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { identifier, name, texts } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type CollectionObject = {
   collection_id: string;

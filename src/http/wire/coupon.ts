@@ -11,13 +11,13 @@ import {
   type CouponScope,
   type CouponState,
   type CouponTerms,
-} from '../../domain/coupon.ts';
+} from '../../domain/checkout/coupon.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Page } from '../../domain/page.ts';
 import type { RoleName } from '../../domain/role.ts';
-import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet, type Readable } from './parameters.ts';
+import { datetime, identifier, integer, oneOf, percentage, text, textLike } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet, type Readable } from './common/parameters.ts';
 
 const couponTypes: readonly CouponScope['type'][] = ['single', 'multi', 'collection'];
 

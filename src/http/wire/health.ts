@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { oneOf } from './kind.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { oneOf } from './common/kind.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 /** The body of `/livez` and `/readyz`. */
 export type HealthObject = { status: 'ok' | 'unavailable'; reasons: readonly string[] };

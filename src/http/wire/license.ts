@@ -4,9 +4,9 @@ import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-k
 import type { License, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
 import type { LicenseFilter } from '../../service/authority/tables.ts';
-import { boolean, identifier, refined, refuse, text } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { boolean, identifier, refined, refuse, text } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 /** The license key object of specification 2.2. */
 export type LicenseObject = {

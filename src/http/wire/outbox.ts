@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { operationStates, type Operation, type OperationState } from '../../domain/operation.ts';
-import type { Decision } from '../../domain/decision.ts';
-import { waitCauses, type OperationWait, type Standing } from '../../domain/standing.ts';
+import { operationStates, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
+import type { Decision } from '../../domain/outbox/decision.ts';
+import { waitCauses, type OperationWait, type Standing } from '../../domain/outbox/standing.ts';
 import type { Page } from '../../domain/page.ts';
-import { oneOf } from './kind.ts';
+import { oneOf } from './common/kind.ts';
 import { soughtLicenseKey } from './license.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 /** One operation of the outbox; `license_key` is null for those that are not about one. */
 export type OperationObject = {

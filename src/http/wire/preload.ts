@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { maximumLicenseKeyLength, parseLicenseKey } from '../../domain/license-key.ts';
-import { identifier, texts } from './kind.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { identifier, texts } from './common/kind.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 /** The most license keys of one request. */
 const maximumKeys = 10_000;

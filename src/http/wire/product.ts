@@ -3,9 +3,9 @@ import { formatDatetime } from '../../domain/datetime.ts';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
 import type { Page } from '../../domain/page.ts';
-import { boolean, identifier, name, secret } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { boolean, identifier, name, secret } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type ProductObject = {
   product_key: string;

@@ -5,7 +5,7 @@ import type { Page } from '../../domain/page.ts';
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import type { PurchaseFilter } from '../../service/authority/tables.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { boolean, datetime, email, identifier, integer, text } from './kind.ts';
+import { boolean, datetime, email, identifier, integer, text } from './common/kind.ts';
 import {
   licenseKeyText,
   licenseObject,
@@ -13,8 +13,8 @@ import {
   soughtLicenseKey,
   type LicenseObject,
 } from './license.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type PurchaseObject = {
   purchase_id: string;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ParameterFault } from '../../domain/problem.ts';
+import type { ParameterFault } from '../../domain/problem/problem.ts';
 import {
   maximumCartLines,
   quoteReasons,
@@ -8,10 +8,10 @@ import {
   type CartLine,
   type Quote,
   type QuoteReason,
-} from '../../domain/quote.ts';
+} from '../../domain/checkout/quote.ts';
 import type { RoleName } from '../../domain/role.ts';
-import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './kind.ts';
-import { parameters, type ParameterSet, type ParsedParameters } from './parameters.ts';
+import { boolean, identifier, integer, listOf, orDefault, textLike, texts } from './common/kind.ts';
+import { parameters, type ParameterSet, type ParsedParameters } from './common/parameters.ts';
 
 /** A body with a cart may be this long, whatever `limits.body_bytes`: a thousand lines of ordinary length. */
 export const cartBytes = 262_144;

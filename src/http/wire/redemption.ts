@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
-import type { Cart } from '../../domain/quote.ts';
-import { maximumOrderLength, orderPattern, type Redemption } from '../../domain/redemption.ts';
+import type { Cart } from '../../domain/checkout/quote.ts';
+import { maximumOrderLength, orderPattern, type Redemption } from '../../domain/checkout/redemption.ts';
 import type { RoleName } from '../../domain/role.ts';
-import { integer, textLike } from './kind.ts';
-import { pageShape } from './page.ts';
-import { parameters, type ParameterSet, without } from './parameters.ts';
+import { integer, textLike } from './common/kind.ts';
+import { pageShape } from './common/page.ts';
+import { parameters, type ParameterSet, without } from './common/parameters.ts';
 import { cartParameters, presentQuote, quoteShape, type QuoteObject } from './quote.ts';
 
 /** A redemption: the quote that it was made by, and when. */

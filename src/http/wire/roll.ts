@@ -1,5 +1,5 @@
-import { integer } from './kind.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { integer } from './common/kind.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 const longestS = 30 * 86_400;
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Token } from '../../domain/token.ts';
+import type { Token } from '../../domain/access/token.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { scopes, type Scope } from '../../domain/scope.ts';
+import { scopes, type Scope } from '../../domain/access/scope.ts';
 import type { TokenWithSecret } from '../../service/access/token.ts';
-import { datetime, someOf, text } from './kind.ts';
-import { parameters, type ParameterSet } from './parameters.ts';
+import { datetime, someOf, text } from './common/kind.ts';
+import { parameters, type ParameterSet } from './common/parameters.ts';
 
 export type TokenObject = {
   token_id: string;

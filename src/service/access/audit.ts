@@ -1,6 +1,6 @@
 import { formatDatetime } from '../../domain/datetime.ts';
-import type { Token } from '../../domain/token.ts';
-import type { Result } from '../../domain/problem.ts';
+import type { Token } from '../../domain/access/token.ts';
+import type { Result } from '../../domain/problem/problem.ts';
 import type { ImportReport } from '../authority/import.ts';
 import type { Context } from '../ports.ts';
 import type { AuditEntry } from './tables.ts';

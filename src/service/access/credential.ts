@@ -1,6 +1,6 @@
-import { adminTokenId, defaultAccountId, type Principal } from '../../domain/principal.ts';
-import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/scope.ts';
-import type { Token } from '../../domain/token.ts';
+import { adminTokenId, defaultAccountId, type Principal } from '../../domain/access/principal.ts';
+import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../domain/access/scope.ts';
+import type { Token } from '../../domain/access/token.ts';
 import type { SameDigest } from '../ports.ts';
 import type { AuthorityReader, Awaitable, Reader } from '../tables.ts';
 import type { TokenUses } from './token-use.ts';

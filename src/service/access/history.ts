@@ -1,6 +1,6 @@
 import type { HistoryEntry, LicenseState } from '../../domain/history.ts';
 import type { License } from '../../domain/license.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 

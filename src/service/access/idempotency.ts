@@ -1,4 +1,4 @@
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 

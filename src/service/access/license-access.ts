@@ -1,6 +1,6 @@
-import type { Reach } from '../../domain/principal.ts';
+import type { Reach } from '../../domain/access/principal.ts';
 import type { License } from '../../domain/license.ts';
-import { refuse, type Result } from '../../domain/problem.ts';
+import { refuse, type Result } from '../../domain/problem/problem.ts';
 import type { AuthorityReader } from '../tables.ts';
 
 /** The license with this key, if the credential may reach it; null otherwise. */

@@ -1,4 +1,4 @@
-import { done, type Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import type { CredentialOwner } from './tables.ts';
 

@@ -1,5 +1,5 @@
-import type { Token } from '../../domain/token.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import type { Token } from '../../domain/access/token.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 
 const hourMs = 3_600_000;

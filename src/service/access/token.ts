@@ -1,8 +1,14 @@
-import type { Token } from '../../domain/token.ts';
-import { adminTokenId, defaultAccountId } from '../../domain/principal.ts';
-import { scopesOfOneProduct, type Scope } from '../../domain/scope.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+import type { Token } from '../../domain/access/token.ts';
+import { adminTokenId, defaultAccountId } from '../../domain/access/principal.ts';
+import { scopesOfOneProduct, type Scope } from '../../domain/access/scope.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import {
+  done,
+  refuse,
+  refuseParameters,
+  type ParameterFault,
+  type Result,
+} from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import { newCredential } from './secret.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';

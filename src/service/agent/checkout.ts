@@ -1,5 +1,5 @@
-import type { FreshnessPolicy } from '../../domain/freshness.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, Provenance, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
 import { quoteMirroredCoupon } from '../checkout/quote.ts';
 import {

@@ -1,8 +1,8 @@
-import type { CouponFilter, CouponTerms } from '../../domain/coupon.ts';
-import { isRefused, type NotApplied } from '../../domain/outcome.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import type { CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
+import { isRefused, type NotApplied } from '../../domain/outbox/outcome.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';

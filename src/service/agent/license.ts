@@ -1,10 +1,10 @@
-import type { Reach } from '../../domain/principal.ts';
-import { localLicense, type Observation } from '../../domain/observation.ts';
-import { laneOf } from '../../domain/operation.ts';
-import { done, refuse, type Problem, type Result } from '../../domain/problem.ts';
-import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/freshness.ts';
+import type { Reach } from '../../domain/access/principal.ts';
+import { localLicense, type Observation } from '../../domain/agent/observation.ts';
+import { laneOf } from '../../domain/outbox/operation.ts';
+import { done, refuse, type Problem, type Result } from '../../domain/problem/problem.ts';
+import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { Page } from '../../domain/page.ts';
-import { verdict } from '../../domain/verdict.ts';
+import { verdict } from '../../domain/agent/verdict.ts';
 import type {
   LicenseAnswer,
   LicenseChangeRequest,

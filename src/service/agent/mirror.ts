@@ -1,5 +1,5 @@
-import type { Coupon } from '../../domain/coupon.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import type { Coupon } from '../../domain/checkout/coupon.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
 const mirroredAt = 'coupons_mirrored_at';

@@ -1,5 +1,5 @@
-import { preloadLimit, type PreloadOutcome } from '../../domain/preload.ts';
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Transaction } from '../tables.ts';
 
 /** Queues license keys to be fetched, so that they are answered offline. The counts begin anew when none is left. */

@@ -1,4 +1,4 @@
-import { freshnessAt, type FreshnessPolicy } from '../../domain/freshness.ts';
+import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { Provenance } from '../answers.ts';
 
 /** What an answer of an agent was made from; `confirmedAt` is null for what the upstream has not seen yet. */

@@ -1,6 +1,6 @@
 import type { License } from '../../domain/license.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type {
   CouponAnswer,
   Couponing,

@@ -1,4 +1,4 @@
-import { done, type Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { Checkout, QuoteAnswer, RedemptionAnswer } from '../answers.ts';
 import { quoteCoupon } from '../checkout/quote.ts';
 import type { Clock } from '../ports.ts';

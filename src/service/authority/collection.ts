@@ -1,6 +1,12 @@
 import type { Collection } from '../../domain/collection.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import {
+  done,
+  refuse,
+  refuseParameters,
+  type ParameterFault,
+  type Result,
+} from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import { newIdentifier } from '../access/secret.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';

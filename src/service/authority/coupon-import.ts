@@ -1,7 +1,7 @@
-import type { Coupon, CouponTerms } from '../../domain/coupon.ts';
-import { foldCouponCode } from '../../domain/coupon.ts';
-import { notFound } from '../../domain/not-found.ts';
-import type { Result } from '../../domain/problem.ts';
+import type { Coupon, CouponTerms } from '../../domain/checkout/coupon.ts';
+import { foldCouponCode } from '../../domain/checkout/coupon.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import type { Result } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
 import { createCoupon } from './coupon.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';

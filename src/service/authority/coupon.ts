@@ -4,9 +4,15 @@ import {
   type CouponDiscount,
   type CouponScope,
   type CouponTerms,
-} from '../../domain/coupon.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, refuse, refuseParameters, type ParameterFault, type Result } from '../../domain/problem.ts';
+} from '../../domain/checkout/coupon.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import {
+  done,
+  refuse,
+  refuseParameters,
+  type ParameterFault,
+  type Result,
+} from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction } from '../tables.ts';
 

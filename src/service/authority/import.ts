@@ -1,4 +1,4 @@
-import { done, refuse, type Result } from '../../domain/problem.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 
 /** A row that was not imported; rows are numbered by the caller. */
 export type RejectedRow = { row: number; code: string; detail: string };

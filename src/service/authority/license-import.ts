@@ -1,7 +1,7 @@
 import type { License } from '../../domain/license.ts';
 import type { Product } from '../../domain/product.ts';
-import type { Reach } from '../../domain/principal.ts';
-import type { Result } from '../../domain/problem.ts';
+import type { Reach } from '../../domain/access/principal.ts';
+import type { Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';

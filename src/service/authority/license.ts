@@ -1,5 +1,5 @@
 import type { License } from '../../domain/license.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';

@@ -1,4 +1,4 @@
-import type { Result } from '../../domain/problem.ts';
+import type { Result } from '../../domain/problem/problem.ts';
 import type { Purchase } from '../../domain/purchase.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';

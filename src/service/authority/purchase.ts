@@ -1,8 +1,8 @@
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
 import { changeLicense } from '../../domain/license.ts';
-import { notFound } from '../../domain/not-found.ts';
-import { done, refuse, refuseParameters, type Result } from '../../domain/problem.ts';
+import { notFound } from '../../domain/problem/not-found.ts';
+import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/history.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction } from '../tables.ts';

@@ -1,9 +1,9 @@
 import type { Account } from '../../domain/account.ts';
 import type { Collection } from '../../domain/collection.ts';
-import type { Coupon, CouponFilter, CouponTerms } from '../../domain/coupon.ts';
+import type { Coupon, CouponFilter, CouponTerms } from '../../domain/checkout/coupon.ts';
 import type { License, LicenseTrigger, SoldLicense } from '../../domain/license.ts';
 import type { Page } from '../../domain/page.ts';
-import type { Reach, ReachFilter } from '../../domain/principal.ts';
+import type { Reach, ReachFilter } from '../../domain/access/principal.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Purchase, PurchaseWithLicense } from '../../domain/purchase.ts';
 

@@ -1,4 +1,4 @@
-import type { Coupon } from '../../domain/coupon.ts';
+import type { Coupon } from '../../domain/checkout/coupon.ts';
 import {
   done,
   maximumFaults,
@@ -6,9 +6,9 @@ import {
   refuseParameters,
   type ParameterFault,
   type Result,
-} from '../../domain/problem.ts';
+} from '../../domain/problem/problem.ts';
 import type { Product } from '../../domain/product.ts';
-import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/quote.ts';
+import { quoteCart, type Cart, type CartLine, type Quote } from '../../domain/checkout/quote.ts';
 import type { AuthorityReader, Reader } from '../tables.ts';
 
 /** Whose cart, and when (epoch ms). */

@@ -1,6 +1,6 @@
-import { done, refuse, type Result } from '../../domain/problem.ts';
-import type { Cart, Quote } from '../../domain/quote.ts';
-import { answerAgain, type Redemption } from '../../domain/redemption.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import type { Cart, Quote } from '../../domain/checkout/quote.ts';
+import { answerAgain, type Redemption } from '../../domain/checkout/redemption.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Transaction } from '../tables.ts';
 import { quoteCoupon, quoteMirroredCoupon } from './quote.ts';

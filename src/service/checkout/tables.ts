@@ -1,5 +1,5 @@
 import type { Page } from '../../domain/page.ts';
-import type { Redemption } from '../../domain/redemption.ts';
+import type { Redemption } from '../../domain/checkout/redemption.ts';
 
 /** The coupons that orders have used; on an agent all are of the default account. */
 export interface RedemptionReads {

@@ -1,5 +1,5 @@
 import { believedJumpMs, type TimeMark } from '../../domain/clock.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
 import { shiftLostPast } from '../outbox/settlement/lost-past.ts';
 import type { Context } from '../ports.ts';

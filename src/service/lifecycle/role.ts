@@ -1,4 +1,4 @@
-import { defaultAccountId } from '../../domain/principal.ts';
+import { defaultAccountId } from '../../domain/access/principal.ts';
 import type { RoleName } from '../../domain/role.ts';
 import type { AuthorityReader, AuthorityTransaction, Reader } from '../tables.ts';
 

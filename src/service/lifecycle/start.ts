@@ -1,5 +1,5 @@
-import { defaultAccountId } from '../../domain/principal.ts';
-import { done, type Result } from '../../domain/problem.ts';
+import { defaultAccountId } from '../../domain/access/principal.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { acceptAdminToken } from '../access/token.ts';
 import { doubtAll, doubtInFlight } from '../outbox/settlement/doubt.ts';

@@ -1,13 +1,13 @@
-import { backoffMs } from '../../domain/backoff.ts';
-import { localState, localStateByBacklog, type Observation } from '../../domain/observation.ts';
+import { backoffMs } from '../../domain/outbox/backoff.ts';
+import { localState, localStateByBacklog, type Observation } from '../../domain/agent/observation.ts';
 import {
   advance,
   laneOf,
   type LaneName,
   type Operation,
   type OperationEvent,
-} from '../../domain/operation.ts';
-import { traced, tracePointOf } from '../../domain/operation-trace.ts';
+} from '../../domain/outbox/operation.ts';
+import { traced, tracePointOf } from '../../domain/outbox/operation-trace.ts';
 import type { Context } from '../ports.ts';
 import type { SyncPolicy } from './policy.ts';
 import type { Reader, Transaction } from '../tables.ts';

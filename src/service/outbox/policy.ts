@@ -1,5 +1,5 @@
-import type { BackoffPolicy } from '../../domain/backoff.ts';
-import type { RefreshPolicy } from '../../domain/observation.ts';
+import type { BackoffPolicy } from '../../domain/outbox/backoff.ts';
+import type { RefreshPolicy } from '../../domain/agent/observation.ts';
 
 /** How operations are delivered (configuration `sync` and `freshness`). Times are ms. */
 export type SyncPolicy = {

@@ -1,5 +1,5 @@
-import { laneOf, type Operation } from '../../domain/operation.ts';
-import { standingOf, type Obstacle, type Standing } from '../../domain/standing.ts';
+import { laneOf, type Operation } from '../../domain/outbox/operation.ts';
+import { standingOf, type Obstacle, type Standing } from '../../domain/outbox/standing.ts';
 import type { Reader } from '../tables.ts';
 import { fencedUntil } from './lane.ts';
 

@@ -1,5 +1,5 @@
 import { changesKept } from '../../domain/history.ts';
-import { adminTokenId } from '../../domain/principal.ts';
+import { adminTokenId } from '../../domain/access/principal.ts';
 
 /**
  * A table that is of the same name on both engines. Its rows are compared as SQLite has them: text, numbers and null,

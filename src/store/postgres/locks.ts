@@ -1,5 +1,5 @@
-import { foldCouponCode } from '../../domain/coupon.ts';
-import { done } from '../../domain/problem.ts';
+import { foldCouponCode } from '../../domain/checkout/coupon.ts';
+import { done } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../../service/tables.ts';
 import type { CommandOf, CommandResult, TransactionOf, UseCaseName } from '../../service/writer.ts';
 import type { Names } from './names.ts';

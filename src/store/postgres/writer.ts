@@ -1,4 +1,4 @@
-import { refuse } from '../../domain/problem.ts';
+import { refuse } from '../../domain/problem/problem.ts';
 import {
   StorageError,
   type Clock,

@@ -2,15 +2,15 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Reader, Transaction } from '../../service/tables.ts';
 import { collectChanges, collectFrom } from '../changes.ts';
 import { accountReads, accountTable } from './tables/account.ts';
-import { auditReads, auditTable } from './tables/audit.ts';
+import { auditReads, auditTable } from './tables/access/audit.ts';
 import { collectionReads, collectionTable } from './tables/collection.ts';
 import { couponReads, couponTable } from './tables/coupon.ts';
-import { historyReads, historyTable } from './tables/history.ts';
-import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
+import { historyReads, historyTable } from './tables/access/history.ts';
+import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
 import { mirrorReads, mirrorTable } from './tables/mirror.ts';
 import { observationReads, observationTable } from './tables/observation.ts';
-import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
+import { oldCredentialReads, oldCredentialTable } from './tables/access/old-credential.ts';
 import { operationReads, operationTable } from './tables/operation.ts';
 import { preloadReads, preloadTable } from './tables/preload.ts';
 import { productReads, productTable } from './tables/product.ts';
@@ -18,7 +18,7 @@ import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
 import { collectTrace } from './trace.ts';
-import { tokenReads, tokenTable } from './tables/token.ts';
+import { tokenReads, tokenTable } from './tables/access/token.ts';
 
 /** Prepares the reads of every table. */
 export function prepareReader(database: DatabaseSync): Reader {

@@ -1,4 +1,4 @@
-import type { NotAppliedReason } from '../../domain/outcome.ts';
+import type { NotAppliedReason } from '../../domain/outbox/outcome.ts';
 import type { CouponPage } from '../../service/ports.ts';
 import type { Answered } from '../exchange.ts';
 import type { JsonObject, Parsed } from '../json.ts';

@@ -1,4 +1,4 @@
-import type { LicenseOperationKind } from '../../../src/domain/operation.ts';
+import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
 import { count } from './history.ts';
 import type { World } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { laneOf, type Operation } from '../../../src/domain/operation.ts';
+import { laneOf, type Operation } from '../../../src/domain/outbox/operation.ts';
 import { Callers } from './callers.ts';
 import { checkAtRest, checkStep } from './invariants.ts';
 import { longestBackoffMs, refreshMs } from './machine.ts';

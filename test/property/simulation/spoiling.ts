@@ -1,4 +1,4 @@
-import { done, refuse } from '../../../src/domain/problem.ts';
+import { done, refuse } from '../../../src/domain/problem/problem.ts';
 import type { Upstream, WriteOptions } from '../../../src/service/ports.ts';
 import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer.ts';
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';

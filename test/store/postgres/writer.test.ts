@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { done } from '../../../src/domain/problem.ts';
+import { done } from '../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { tryAdvisory } from '../../../src/store/postgres/locks.ts';

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { operationStates } from '../../../src/domain/operation.ts';
+import { operationStates } from '../../../src/domain/outbox/operation.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import { givenOperation, page } from '../../support/store-given.ts';

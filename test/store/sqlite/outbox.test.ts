@@ -6,7 +6,7 @@ import {
   type Operation,
   type OperationKind,
   type OperationProgress,
-} from '../../../src/domain/operation.ts';
+} from '../../../src/domain/outbox/operation.ts';
 import { givenOperation, givenStore, type GivenStore } from '../../support/store-given.ts';
 
 const count = fc.maxSafeInteger();

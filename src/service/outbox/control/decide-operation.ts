@@ -1,13 +1,13 @@
 import { countAfter } from '../../../domain/license.ts';
-import { eventOfDecision, type Decision } from '../../../domain/decision.ts';
+import { eventOfDecision, type Decision } from '../../../domain/outbox/decision.ts';
 import {
   isDoubtful,
   laneOf,
   nextProgress,
   type Operation,
   type OperationState,
-} from '../../../domain/operation.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
+} from '../../../domain/outbox/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import { provisionalCoupon } from '../queue/coupon-payload.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';
 import type { Context } from '../../ports.ts';

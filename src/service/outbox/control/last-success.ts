@@ -1,4 +1,4 @@
-import { done, type Result } from '../../../domain/problem.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { Reader, Transaction } from '../../tables.ts';
 
 const setting = 'upstream_last_success_at';

@@ -1,4 +1,4 @@
-import { done, type Result } from '../../../domain/problem.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
 

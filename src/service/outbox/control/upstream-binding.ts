@@ -1,4 +1,4 @@
-import { done, type Result } from '../../../domain/problem.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';

@@ -1,6 +1,6 @@
-import { nextStep, type Step } from '../../../domain/lane.ts';
-import type { LaneName } from '../../../domain/operation.ts';
-import { done, type Result } from '../../../domain/problem.ts';
+import { nextStep, type Step } from '../../../domain/outbox/lane.ts';
+import type { LaneName } from '../../../domain/outbox/operation.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';

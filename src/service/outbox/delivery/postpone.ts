@@ -1,5 +1,5 @@
-import { isOutage, type Applied, type Outcome } from '../../../domain/outcome.ts';
-import { done, type Result } from '../../../domain/problem.ts';
+import { isOutage, type Applied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import { laneOfOperation, scheduleHead, waitAfterFailure } from '../lane.ts';
 import type { Context } from '../../ports.ts';
 import type { SyncPolicy } from '../policy.ts';

@@ -1,8 +1,8 @@
 import { countAfter, type License } from '../../../domain/license.ts';
-import { refreshAtAfterChange, type Observation } from '../../../domain/observation.ts';
-import type { Operation, OperationState } from '../../../domain/operation.ts';
-import { isOutage, type Outcome } from '../../../domain/outcome.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
+import { refreshAtAfterChange, type Observation } from '../../../domain/agent/observation.ts';
+import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
+import { isOutage, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';

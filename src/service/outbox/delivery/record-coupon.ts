@@ -1,8 +1,8 @@
-import type { Coupon } from '../../../domain/coupon.ts';
-import type { Operation } from '../../../domain/operation.ts';
-import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
-import { defaultAccountId } from '../../../domain/principal.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
+import type { Coupon } from '../../../domain/checkout/coupon.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
+import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { defaultAccountId } from '../../../domain/access/principal.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';

@@ -1,4 +1,4 @@
-import { isDoubtful, type DeathCause, type Operation } from '../../../domain/operation.ts';
+import { isDoubtful, type DeathCause, type Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { laneOfOperation, move, scheduleHead } from '../lane.ts';

@@ -1,5 +1,5 @@
-import { advance, type Operation } from '../../../domain/operation.ts';
-import { traced } from '../../../domain/operation-trace.ts';
+import { advance, type Operation } from '../../../domain/outbox/operation.ts';
+import { traced } from '../../../domain/outbox/operation-trace.ts';
 import type { Transaction } from '../../tables.ts';
 import { boundUpstream } from '../control/upstream-binding.ts';
 

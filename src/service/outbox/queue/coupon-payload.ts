@@ -1,6 +1,6 @@
-import type { Coupon, CouponTerms } from '../../../domain/coupon.ts';
+import type { Coupon, CouponTerms } from '../../../domain/checkout/coupon.ts';
 import { formatDatetime } from '../../../domain/datetime.ts';
-import type { Operation } from '../../../domain/operation.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
 
 /** What a queued creation carries: the provisional coupon, whose terms are what is sent. */
 export function couponPayload(coupon: Coupon): string {

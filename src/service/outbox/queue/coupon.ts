@@ -1,5 +1,5 @@
-import { foldCouponCode, type CouponTerms } from '../../../domain/coupon.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
+import { foldCouponCode, type CouponTerms } from '../../../domain/checkout/coupon.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { MirroredCoupon, Transaction } from '../../tables.ts';
 import { couponPayload } from './coupon-payload.ts';

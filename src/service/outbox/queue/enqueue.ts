@@ -1,6 +1,6 @@
-import { laneOf, type Operation } from '../../../domain/operation.ts';
-import { traced } from '../../../domain/operation-trace.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
+import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { traced } from '../../../domain/outbox/operation-trace.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 

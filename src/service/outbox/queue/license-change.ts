@@ -1,9 +1,9 @@
 import type { LicenseTrigger } from '../../../domain/license.ts';
-import { addLocalChange, localLicense, type Observation } from '../../../domain/observation.ts';
-import { laneOf, type Operation } from '../../../domain/operation.ts';
-import { done, refuse, type Result } from '../../../domain/problem.ts';
-import type { FreshnessPolicy } from '../../../domain/freshness.ts';
-import { verdict } from '../../../domain/verdict.ts';
+import { addLocalChange, localLicense, type Observation } from '../../../domain/agent/observation.ts';
+import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
+import type { FreshnessPolicy } from '../../../domain/agent/freshness.ts';
+import { verdict } from '../../../domain/agent/verdict.ts';
 import { recordChange } from '../../access/history.ts';
 import { licenseNotFound } from '../../access/license-access.ts';
 import type { Context } from '../../ports.ts';

@@ -1,5 +1,5 @@
-import { fenceAfter } from '../../../domain/fence.ts';
-import { laneOf, type Operation } from '../../../domain/operation.ts';
+import { fenceAfter } from '../../../domain/outbox/fence.ts';
+import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { move, scheduleHead } from '../lane.ts';

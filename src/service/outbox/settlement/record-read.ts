@@ -1,7 +1,7 @@
 import type { License } from '../../../domain/license.ts';
-import { nextRefreshAt, observeMissing, type Observation } from '../../../domain/observation.ts';
-import { isOutage, type Applied, type NotApplied, type Outcome } from '../../../domain/outcome.ts';
-import { done, type Result } from '../../../domain/problem.ts';
+import { nextRefreshAt, observeMissing, type Observation } from '../../../domain/agent/observation.ts';
+import { isOutage, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';

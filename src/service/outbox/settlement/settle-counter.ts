@@ -1,7 +1,7 @@
-import { countApplied } from '../../../domain/count.ts';
+import { countApplied } from '../../../domain/outbox/count.ts';
 import type { License } from '../../../domain/license.ts';
-import type { Observation } from '../../../domain/observation.ts';
-import type { Operation } from '../../../domain/operation.ts';
+import type { Observation } from '../../../domain/agent/observation.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
 import { currentBoot, lastSeqBefore } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../domain/operation.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { fencedUntil, move, scheduleHead } from '../lane.ts';

@@ -1,4 +1,9 @@
-import { foldCouponCode, type Coupon, type CouponFilter, type CouponTerms } from '../../../domain/coupon.ts';
+import {
+  foldCouponCode,
+  type Coupon,
+  type CouponFilter,
+  type CouponTerms,
+} from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
 import { couponFrom, termsColumns } from '../../coupon-row.ts';

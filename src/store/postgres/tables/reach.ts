@@ -1,4 +1,4 @@
-import type { Reach } from '../../../domain/principal.ts';
+import type { Reach } from '../../../domain/access/principal.ts';
 import type { Names } from '../names.ts';
 import type { Condition } from '../statements.ts';
 

@@ -1,5 +1,5 @@
-import type { Cart, Quote } from '../../../domain/quote.ts';
-import type { Redemption } from '../../../domain/redemption.ts';
+import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
+import type { Redemption } from '../../../domain/checkout/redemption.ts';
 import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';

@@ -1,4 +1,4 @@
-import type { Token } from '../../../domain/token.ts';
+import type { Token } from '../../../domain/access/token.ts';
 import type { TokenReads, TokenTable } from '../../../service/access/tables.ts';
 import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
 import { prepareList, prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';

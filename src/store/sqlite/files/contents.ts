@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { OperationState, UnfinishedState } from '../../../domain/operation.ts';
+import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import { findDatabase } from './database-file.ts';
 import { findReplaced } from './restore.ts';
 import { databaseIn } from './state-directory.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { foldCouponCode } from '../../../domain/coupon.ts';
+import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import {
   couponColumns,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { foldCouponCode } from '../../../domain/coupon.ts';
-import { defaultAccountId } from '../../../domain/principal.ts';
+import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
+import { defaultAccountId } from '../../../domain/access/principal.ts';
 import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/tables.ts';
 import {
   couponColumns,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LicenseExtra } from '../../../domain/license.ts';
-import type { Observation } from '../../../domain/observation.ts';
+import type { Observation } from '../../../domain/agent/observation.ts';
 import type { ObservationReads, ObservationTable } from '../../../service/tables.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
 

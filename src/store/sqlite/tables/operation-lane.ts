@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Backlog } from '../../../domain/observation.ts';
+import type { Backlog } from '../../../domain/agent/observation.ts';
 import type { LaneReads } from '../../../service/tables.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from './statements.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { OperationState, UnfinishedState } from '../../../domain/operation.ts';
+import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import type { LaneKey, OperationReads, OperationTable } from '../../../service/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads } from './operation-lane.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { PreloadKey, PreloadProgress } from '../../../domain/preload.ts';
+import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
 import type { PreloadReads, PreloadTable } from '../../../service/tables.ts';
 import { bit, prepareChange, prepareQuery } from './statements.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Cart, Quote } from '../../../domain/quote.ts';
-import type { Redemption } from '../../../domain/redemption.ts';
+import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
+import type { Redemption } from '../../../domain/checkout/redemption.ts';
 import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
 import { prepareChange, prepareQuery } from './statements.ts';
 

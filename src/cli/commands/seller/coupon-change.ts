@@ -1,0 +1,91 @@
+import { ask, defineRequest, inquire } from '../../client/ask.ts';
+import { type Command, defineCommand, operand, textOption, UsageError } from '../../command.ts';
+import { readDates, sayDates } from '../../instant.ts';
+import { coupon, couponPath, formatCoupon, couponView, warnOfPast } from './coupon.ts';
+
+/** Takes away what an option of `coupon update` sets. */
+const nothing = 'none';
+
+/** `coupon update`: reads it first, and changes what is given. */
+export const updateCoupon: Command = defineCommand(
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .options({
+        'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
+        'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
+        'usage-limit': textOption('Redemptions before it becomes invalid'),
+        'minimum-purchase-amount': textOption('In cents'),
+        notes: textOption('For yourself'),
+        code: textOption('Only of one that was never redeemed'),
+        'percent-off': textOption('Only of one that was never redeemed'),
+        'amount-off': textOption('In cents; only of one that was never redeemed'),
+      })
+      .example('latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC')
+      .example('latchkey coupon update 7 --usage-limit none', 'none takes a date, limit or note away'),
+  async (args, output) => {
+    const path = pathOf(args.id);
+    const edges = { 'start-date': 'start', 'end-date': 'end' } as const;
+    const { startDate, endDate } = args;
+    const { dates, taken } = readDates(
+      { 'start-date': ignoreNothing(startDate), 'end-date': ignoreNothing(endDate) },
+      edges,
+      'after',
+    );
+    const changes = {
+      ...textChange('start_date', startDate, dates['start-date']),
+      ...textChange('end_date', endDate, dates['end-date']),
+      ...textChange('usage_limit', args.usageLimit),
+      ...textChange('minimum_purchase_amount', args.minimumPurchaseAmount),
+      ...textChange('notes', args.notes),
+      ...textChange('code', args.code),
+      ...(args.percentOff !== undefined && { percent_off: args.percentOff, amount_off: null }),
+      ...(args.amountOff !== undefined && { amount_off: args.amountOff, percent_off: null }),
+    };
+    if (Object.keys(changes).length === 0) throw new UsageError('say what to change, such as --end-date');
+    const asked = await inquire(args, { path: `${couponPath}/${encodeURIComponent(args.id)}` }, coupon);
+    if (!asked.ok) return asked.complain(output);
+    const { id: _id, ...terms } = asked.data;
+    sayDates(taken, output);
+    const view = { ...couponView, judge: warnOfPast(output) };
+    return await ask(args, output, { method: 'PUT', path, json: { ...terms, ...changes } }, view);
+  },
+);
+
+/** `coupon end`. */
+export const endCoupon: Command = defineRequest(
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .example('latchkey coupon end 7', 'it applies no more; what it redeemed stays'),
+  ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/end` }),
+  couponView,
+);
+
+/** `coupon delete`. */
+export const deleteCoupon: Command = defineRequest(
+  (syntax) =>
+    syntax
+      .positional('id', operand('Coupon id', 'coupon'))
+      .example('latchkey coupon delete 7', 'one that was made by mistake'),
+  ({ id }) => ({ method: 'DELETE', path: pathOf(id) }),
+  { ...couponView, show: (deleted) => ['deleted', formatCoupon(deleted)] },
+);
+
+function pathOf(id: string): string {
+  return `/admin/v1/coupons/${encodeURIComponent(id)}`;
+}
+
+function ignoreNothing(given: string | undefined): string | undefined {
+  return given === nothing ? undefined : given;
+}
+
+/** The member that an option sets; null takes it away. */
+function textChange(
+  member: string,
+  given: string | undefined,
+  value: string | undefined = given,
+): Record<string, string | null> {
+  if (given === undefined) return {};
+  return { [member]: given === nothing || value === undefined ? null : value };
+}

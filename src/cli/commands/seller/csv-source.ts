@@ -1,0 +1,61 @@
+import { open } from 'node:fs/promises';
+import { formatReason } from '../../../config/fault/fault.ts';
+import { CsvUnreadable } from '../../../http/wire/bulk/csv.ts';
+import { exitCode } from '../../exit-code.ts';
+import type { Output } from '../../output.ts';
+import { startProgress } from '../../screen/progress.ts';
+
+/** The bytes of a file, and a progress bar of them on a terminal. */
+interface Source extends AsyncDisposable {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Notes that so many more rows are done. */
+  readonly advance: (rows: number) => void;
+}
+
+/**
+ * Opens a CSV file for one reading, and gives the exit code of what is done with it; says why where it cannot be
+ * read, or not any further. `-` is standard input.
+ */
+export async function withSource(
+  file: string,
+  output: Output,
+  work: (source: Source) => Promise<number>,
+): Promise<number> {
+  try {
+    await using source = await openSource(file);
+    return await work(source);
+  } catch (error) {
+    if (!(error instanceof CsvUnreadable) && !isSystemError(error)) throw error;
+    const reason = error instanceof CsvUnreadable ? error.message : formatReason(error);
+    output.complain([`latchkey: cannot read ${file}: ${reason}`]);
+    return exitCode.failed;
+  }
+}
+
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'errno' in error;
+}
+
+async function openSource(file: string): Promise<Source> {
+  if (file === '-') {
+    // Nobody knows how long it is.
+    return { bytes: process.stdin, advance: () => undefined, [Symbol.asyncDispose]: async () => undefined };
+  }
+  const handle = await open(file);
+  const { size } = await handle.stat();
+  const stream = handle.createReadStream();
+  const bar = await startProgress(size);
+  let rows = 0;
+  return {
+    bytes: stream,
+    advance: (more) => {
+      rows += more;
+      bar?.update(stream.bytesRead, `${rows} rows`);
+    },
+    [Symbol.asyncDispose]: async () => {
+      bar?.stop();
+      stream.destroy();
+      await handle.close();
+    },
+  };
+}

@@ -1,0 +1,279 @@
+import { z } from 'zod';
+import { CsvUnreadable, readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
+import { inquire } from '../../client/ask.ts';
+import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
+import { exitCode } from '../../exit-code.ts';
+import type { Output } from '../../output.ts';
+import { withSource } from './csv-source.ts';
+
+/** What can be imported: where its rows go, and the columns that a file may and must have. */
+interface Importable {
+  readonly path: string;
+  /** The member of the request that holds the rows. */
+  readonly member: string;
+  readonly required: readonly string[];
+  readonly optional: readonly string[];
+  /** What all rows may be of: an option, and the parameter that it becomes. */
+  readonly scope: typeof ofProduct | typeof ofAccount;
+}
+
+interface ImportOptions extends GlobalOptions {
+  readonly file: string;
+  readonly product?: string | undefined;
+  readonly account?: string | undefined;
+  readonly map?: string | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+const ofProduct = {
+  name: 'product',
+  parameter: 'product_key',
+  describe: 'Product key of the rows that name none',
+} as const;
+const ofAccount = {
+  name: 'account',
+  parameter: 'account_id',
+  describe: 'Account whose they become',
+} as const;
+
+/** `license import`. */
+export const importLicenses: Command = importCommand({
+  path: '/admin/v1/licenses/import',
+  member: 'licenses',
+  required: ['license_key', 'buyer_email'],
+  optional: ['product_key', 'uses', 'enabled', 'date'],
+  scope: ofProduct,
+});
+
+/** `purchase import`. */
+export const importPurchases: Command = importCommand({
+  path: '/admin/v1/purchases/import',
+  member: 'purchases',
+  required: ['license_key', 'buyer_email'],
+  optional: ['purchase_id', 'product_key', 'uses', 'enabled', 'date', 'refunded_at'],
+  scope: ofProduct,
+});
+
+/** `coupon import`. */
+export const importCoupons: Command = importCommand({
+  path: '/admin/v1/coupons/import',
+  member: 'coupons',
+  required: ['code', 'coupon_type'],
+  optional: [
+    'id',
+    'percent_off',
+    'amount_off',
+    'start_date',
+    'end_date',
+    'product_key',
+    'collection_id',
+    'minimum_purchase_amount',
+    'usage_limit',
+    'notes',
+  ],
+  scope: ofAccount,
+});
+
+/** Small enough that the daemon goes on answering others while it reads one. */
+const rowsOfRequest = 2000;
+/** While the daemon commits half of them together, which writes less than one by one, it reads the other half. */
+const requestsAtOnce = 8;
+const charactersOfRequest = 1_000_000;
+/** With so many rejected it is the wrong file, or a column is mapped wrongly. */
+const maximumRejected = 10_000;
+
+interface Rejected {
+  readonly line: number;
+  readonly code: string;
+  readonly detail: string;
+}
+
+interface Report {
+  imported: number;
+  unchanged: number;
+  readonly rejected: Rejected[];
+}
+
+const answer = z.object({
+  imported: z.int(),
+  unchanged: z.int(),
+  rejected: z.array(z.object({ row: z.int(), code: z.string(), detail: z.string() })),
+});
+
+function importCommand(importable: Importable): Command {
+  const { member, required, optional, scope } = importable;
+  const noun = member.slice(0, -1);
+  return defineCommand<ImportOptions>(
+    (syntax) =>
+      syntax
+        .positional('file', operand('CSV file; - is standard input', 'file'))
+        .options({
+          map: textOption(
+            `What the file calls its columns: COLUMN=THEIRS,… of ${[...required, ...optional].join(', ')}`,
+          ),
+          'dry-run': { type: 'boolean', describe: 'Say what would be imported, and change nothing' },
+        })
+        .option(scope.name, textOption(scope.describe, scope.name))
+        .example(`latchkey ${noun} import ${noun}s.csv --dry-run`, 'tries it, and changes nothing'),
+    async (args, output) => {
+      const report: Report = { imported: 0, unchanged: 0, rejected: [] };
+      const code = await importFile(importable, report, args, output);
+      if (report.imported + report.unchanged + report.rejected.length > 0) show(report, args, output);
+      return report.rejected.length > 0 && code === exitCode.done ? exitCode.failed : code;
+    },
+  );
+}
+
+/** Sends a file's rows and gives the exit code; what is in, stays in, and an import may be repeated. */
+async function importFile(
+  importable: Importable,
+  report: Report,
+  args: ImportOptions,
+  output: Output,
+): Promise<number> {
+  const toColumns = (header: readonly string[]): readonly string[] => mapColumns(header, importable, args);
+  return await withSource(args.file, output, async (source) => {
+    const sent = overlapped(batches(readCsv(source.bytes, toColumns)), async (rows) => ({
+      rows: rows.length,
+      complain: await send(importable, { rows, report, args }),
+    }));
+    for await (const { rows, complain } of sent) {
+      // Of those that are under way together, the first one says it.
+      if (complain !== null) return complain(output);
+      source.advance(rows);
+      if (report.rejected.length <= maximumRejected) continue;
+      output.complain([`latchkey: over ${maximumRejected} rows are rejected: the rest was not read`]);
+      return exitCode.failed;
+    }
+    return exitCode.done;
+  });
+}
+
+/** Names the columns of a file as the interface does; what it does not know is not sent. */
+function mapColumns(
+  header: readonly string[],
+  { required, optional }: Importable,
+  { map = '' }: ImportOptions,
+): readonly string[] {
+  const known = [...required, ...optional];
+  const columns = [...header];
+  // A name of theirs may have a comma in it.
+  for (const given of map.split(/,(?=\w+=)/).filter((each) => each !== '')) {
+    const [ours, theirs] = splitAt(given, '=');
+    if (!known.includes(ours))
+      throw new CsvUnreadable(`--map ${given}: the columns are ${known.join(', ')}.`);
+    const place = header.indexOf(theirs);
+    if (place === -1) throw new CsvUnreadable(`--map ${given}: the header has ${header.join(', ')}.`);
+    columns.forEach((name, index) => {
+      if (name === ours && index !== place) columns[index] = '';
+    });
+    columns[place] = ours;
+  }
+  const missing = required.filter((name) => !columns.includes(name));
+  if (missing.length === 0) return columns.map((name) => (known.includes(name) ? name : ''));
+  const advice = `It has ${header.join(', ')}: name yours by --map ${missing[0] ?? ''}=THEIRS.`;
+  throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
+}
+
+function splitAt(text: string, separator: string): [string, string] {
+  const [first = '', ...rest] = text.split(separator);
+  return [first, rest.join(separator)];
+}
+
+/** Gathers rows for a request each; also those before a fault of the file, which then follows. */
+async function* batches(file: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
+  let batch: CsvRow[] = [];
+  let characters = 0;
+  try {
+    for await (const rows of file) {
+      for (const row of rows) {
+        batch.push(row);
+        characters += lengthOf(row);
+        if (batch.length < rowsOfRequest && characters < charactersOfRequest) continue;
+        yield batch;
+        batch = [];
+        characters = 0;
+      }
+    }
+  } catch (error) {
+    if (batch.length > 0) yield batch;
+    throw error;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function lengthOf(row: CsvRow): number {
+  if (!('cells' in row)) return 0;
+  let characters = 0;
+  for (const text of Object.values(row.cells)) characters += text.length;
+  return characters;
+}
+
+/** Works on a few items at once; yields the results in order, all before a fault of the items. */
+async function* overlapped<Item, Value>(
+  items: AsyncIterable<Item>,
+  work: (item: Item) => Promise<Value>,
+): AsyncGenerator<Value> {
+  const underWay: Promise<Value>[] = [];
+  try {
+    for await (const item of items) {
+      underWay.push(work(item));
+      if (underWay.length < requestsAtOnce) continue;
+      for (const first of underWay.splice(0, 1)) yield await first;
+    }
+  } catch (error) {
+    for (const each of underWay) yield await each;
+    throw error;
+  }
+  for (const each of underWay) yield await each;
+}
+
+interface Batch {
+  readonly rows: readonly CsvRow[];
+  readonly report: Report;
+  readonly args: ImportOptions;
+}
+
+/** Sends some rows, and adds what became of them to the report; gives what says why they could not be sent. */
+async function send(
+  { path, member, scope }: Importable,
+  { rows, report, args }: Batch,
+): Promise<((output: Output) => number) | null> {
+  const readable = rows.flatMap((row) => ('cells' in row ? [row] : []));
+  const rejected = rows.flatMap((row) => ('cells' in row ? [] : [toRejected(row)]));
+  if (readable.length > 0) {
+    const request = {
+      method: 'POST' as const,
+      path,
+      query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
+      json: { [member]: readable.map(({ cells }) => cells) },
+    };
+    const asked = await inquire(args, request, answer);
+    if (!asked.ok) return asked.complain;
+    const { data } = asked;
+    report.imported += data.imported;
+    report.unchanged += data.unchanged;
+    rejected.push(
+      ...data.rejected.map(({ row, ...why }) => ({ line: readable[row - 1]?.line ?? 0, ...why })),
+    );
+  }
+  report.rejected.push(...rejected);
+  return null;
+}
+
+function toRejected(row: CsvRow): Rejected {
+  const detail = 'detail' in row ? `The row ${row.detail}.` : '';
+  return { line: row.line, code: 'malformed', detail };
+}
+
+function show(report: Report, { json, dryRun }: ImportOptions, output: Output): void {
+  const { imported, unchanged } = report;
+  const rejected = report.rejected.toSorted((one, other) => one.line - other.line);
+  if (json) {
+    output.printJson({ imported, unchanged, rejected });
+    return;
+  }
+  if (rejected.length > 0) output.complain(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
+  const done = dryRun ? 'would be imported' : 'imported';
+  output.print(`${imported} ${done}, ${unchanged} were here already, ${rejected.length} rejected`);
+}

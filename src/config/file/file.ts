@@ -1,0 +1,110 @@
+import { dirname, join, resolve } from 'node:path';
+import { anchorPaths } from './anchor.ts';
+import { type Fault, formatReason, type KeyPath } from '../fault/fault.ts';
+import type { LocalFile } from './local-file.ts';
+import { findConfigurationFiles, type Machine } from '../place.ts';
+import { isTree } from './tree.ts';
+import { parseYaml } from './yaml.ts';
+
+/** What decides which file is read, and how; `readFile` throws the file system's error. */
+export interface FileSources extends Machine {
+  /** The file that the command line names. */
+  readonly file?: string | undefined;
+  /** The working directory. */
+  readonly directory: string;
+  readonly readFile: (path: string) => string;
+  /** Looks at the file in the working directory before it is read; without this none is looked for there. */
+  readonly judgeLocalFile?: (path: string) => LocalFile;
+}
+
+/** The name of the configuration file in the working directory. */
+export const localFileName = 'latchkey.yaml';
+
+/** The values given by the configuration file, its relative paths made absolute from its folder. */
+export interface FileValues {
+  readonly tree: unknown;
+  /** The file that was read; `null` when none is there. */
+  readonly file: string | null;
+  /** What named it: `flag`, `environment LATCHKEY_CONFIG` or `default`. */
+  readonly origin: string;
+  /** Where a file was looked for that nobody named, up to the place that had it. */
+  readonly places: readonly string[];
+  readonly faults: readonly Fault[];
+  readonly originOf: (path: KeyPath) => string;
+}
+
+/**
+ * Finds and reads the configuration file: one that is named must exist, one at a default place need not.
+ * `isStateNamed`: the state directory says which daemon is meant, not the file that lies in the working directory.
+ */
+export function readConfigurationFile(sources: FileSources, isStateNamed: boolean): FileValues {
+  const { file, directory, environment } = sources;
+  const variable = environment['LATCHKEY_CONFIG'];
+  if (file !== undefined) return parseFile(open(sources, resolve(directory, file)), 'flag');
+  if (variable !== undefined && variable !== '')
+    return parseFile(open(sources, resolve(directory, variable)), 'environment LATCHKEY_CONFIG');
+  return searchFile(sources, isStateNamed);
+}
+
+function searchFile(sources: FileSources, isStateNamed: boolean): FileValues {
+  const local = join(sources.directory, localFileName);
+  const judged = isStateNamed ? undefined : sources.judgeLocalFile?.(local);
+  const places = judged === undefined ? [] : [local];
+  if (judged === 'safe') return parseFile(open(sources, local), 'default', places);
+  for (const path of findConfigurationFiles(sources)) {
+    places.push(path);
+    const opened = open(sources, path);
+    if (!isAbsent(opened)) return parseFile(opened, 'default', places);
+  }
+  return { ...none, places };
+}
+
+type Opened = { readonly path: string } & ({ readonly text: string } | { readonly error: unknown });
+
+const none: FileValues = {
+  tree: {},
+  file: null,
+  origin: 'default',
+  places: [],
+  faults: [],
+  originOf: () => 'default',
+};
+
+function open(sources: FileSources, path: string): Opened {
+  try {
+    return { path, text: sources.readFile(path) };
+  } catch (error) {
+    return { path, error };
+  }
+}
+
+function isAbsent(opened: Opened): boolean {
+  const error = 'error' in opened ? opened.error : undefined;
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}
+
+function parseFile(opened: Opened, origin: string, places: readonly string[] = []): FileValues {
+  const { path } = opened;
+  const atLine = (line: number): string => `${path} line ${line}`;
+  const refuse = (...faults: readonly Omit<Fault, 'key'>[]): FileValues => ({
+    ...none,
+    file: path,
+    places,
+    faults: faults.map((fault) => ({ key: 'file', ...fault })),
+  });
+  if ('error' in opened)
+    return refuse({ text: `cannot read ${path}: ${formatReason(opened.error)}`, origin });
+  const yaml = parseYaml(opened.text);
+  if (!('value' in yaml)) return refuse(...yaml.map(({ text, line }) => ({ text, origin: atLine(line) })));
+  const tree = yaml.value ?? {};
+  if (!isTree(tree))
+    return refuse({ text: 'must be a mapping of keys to values', origin: atLine(yaml.lineOf([])) });
+  return {
+    tree: anchorPaths(tree, dirname(path)),
+    file: path,
+    origin,
+    places,
+    faults: [],
+    originOf: (at) => atLine(yaml.lineOf(at)),
+  };
+}

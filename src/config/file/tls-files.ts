@@ -1,0 +1,54 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type tls from 'node:tls';
+import type { Configuration } from '../configuration.ts';
+import { formatReason } from '../fault/fault.ts';
+
+export type TlsSettings = NonNullable<Configuration['listen']['tls']>;
+
+/** What the files of `listen.tls` hold (PEM); `leaf` is the first certificate of the chain, the server's own. */
+export type TlsIdentity = { readonly chain: string; readonly key: string; readonly leaf: X509Certificate };
+
+/** The files read, or which of them cannot be used and why. */
+export type TlsFilesResult =
+  | { readonly ok: true; readonly identity: TlsIdentity }
+  | { readonly ok: false; readonly key: 'cert_file' | 'key_file'; readonly text: string };
+
+/** Reads the files of `listen.tls` and looks whether a server can show them: certificate and key belong together. */
+export function readTlsFiles(
+  { certFile, keyFile }: TlsSettings,
+  readFile: (path: string) => string,
+): TlsFilesResult {
+  const chain = attempt(() => readFile(certFile));
+  if (!chain.ok) return fault('cert_file', `cannot read ${certFile}: ${formatReason(chain.error)}`);
+  const key = attempt(() => readFile(keyFile));
+  if (!key.ok) return fault('key_file', `cannot read ${keyFile}: ${formatReason(key.error)}`);
+  const leaf = attempt(() => new X509Certificate(chain.value));
+  if (!leaf.ok) return fault('cert_file', `${certFile} holds no certificate (PEM)`);
+  const privateKey = attempt(() => createPrivateKey(key.value));
+  if (!privateKey.ok) return fault('key_file', `${keyFile} holds no private key (PEM) without a passphrase`);
+  if (!leaf.value.checkPrivateKey(privateKey.value)) {
+    return fault('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
+  }
+  // Loaded where it is needed: it takes 10 ms of the start of every command.
+  const { createSecureContext } = createRequire(import.meta.url)('node:tls') as typeof tls;
+  // OpenSSL refuses what is too weak, or broken further down the chain.
+  const usable = attempt(() => createSecureContext({ cert: chain.value, key: key.value }));
+  if (!usable.ok) return fault('cert_file', `${certFile} cannot be used: ${formatReason(usable.error)}`);
+  return { ok: true, identity: { chain: chain.value, key: key.value, leaf: leaf.value } };
+}
+
+function fault(key: 'cert_file' | 'key_file', text: string): TlsFilesResult {
+  return { ok: false, key, text };
+}
+
+type Attempt<Value> =
+  { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly error: unknown };
+
+function attempt<Value>(make: () => Value): Attempt<Value> {
+  try {
+    return { ok: true, value: make() };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}

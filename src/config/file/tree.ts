@@ -1,0 +1,54 @@
+import type { KeyPath } from '../fault/fault.ts';
+
+/** A mapping as it was written, nothing about it known yet. */
+export type Tree = { readonly [key: string]: unknown };
+
+export function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Reads a list that was written as one, or as a mapping from 0, 1, 2 … (which is how single items
+ * come from the environment: `LATCHKEY_PRODUCTS__0__KEY`).
+ */
+export function listOf(value: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (!isTree(value)) return undefined;
+  const keys = Object.keys(value);
+  return keys.length > 0 && keys.every((key, index) => key === String(index))
+    ? Object.values(value)
+    : undefined;
+}
+
+/** Finds what stands at a path; `undefined` when nothing does. */
+export function valueAt(root: unknown, path: KeyPath): unknown {
+  let value = root;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Tree)[String(step)];
+  }
+  return value;
+}
+
+/** Lays one value over another: mappings key by key, single items over a list's, all else replaces. */
+export function overlay(base: unknown, over: unknown): unknown {
+  if (over === undefined) return base;
+  if (!isTree(over)) return over;
+  const byPosition = Array.isArray(base) && Object.keys(over).every((key) => /^\d+$/.test(key));
+  const merged = new Map<string, unknown>(isTree(base) || byPosition ? Object.entries(base) : []);
+  for (const [key, value] of Object.entries(over)) merged.set(key, overlay(merged.get(key), value));
+  return Object.fromEntries(merged);
+}
+
+/** Lists the single values in a tree with the way to each; an empty list is one. */
+export function leavesOf(value: unknown, path: KeyPath = []): readonly (readonly [KeyPath, unknown])[] {
+  if (typeof value !== 'object' || value === null) return [[path, value]];
+  if (Array.isArray(value) && value.length === 0) return [[path, '[]']];
+  return Object.entries(value).flatMap(([key, item]) =>
+    leavesOf(item, [...path, Array.isArray(value) ? Number(key) : key]),
+  );
+}
+
+export function isDistinct(names: readonly unknown[]): boolean {
+  return new Set(names).size === names.length;
+}

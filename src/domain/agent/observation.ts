@@ -1,0 +1,136 @@
+import { countAfter, type License } from '../license.ts';
+import type { Operation } from '../outbox/operation.ts';
+
+/** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
+export type Observation = {
+  license: License;
+  /** The license with the unfinished local changes: what a caller is answered. */
+  local: LocalState;
+  /** The configured product under whose secret it was asked. */
+  productKey: string;
+  /** When the upstream vouched for it. */
+  confirmedAt: number;
+  /** Which start of this process received it: a count seen before a restart is no base for sending. */
+  boot: number;
+  /** Other programs were seen to change `uses`. */
+  manyWriters: boolean;
+  /** Since when reads have been answered 404, without an answer in between. */
+  missingSince: number | null;
+  /** Reads were answered so twice, far enough apart: the key does not exist any more. */
+  gone: boolean;
+  /** A write was answered 404, which alone proves nothing: the next step is a read. */
+  readFirst: boolean;
+  /** When a caller last asked for it. */
+  askedAt: number;
+  /** When to refresh it in the background (`Clock.steady`); null when callers no longer ask for it. */
+  refreshAt: number | null;
+};
+
+/** The members of a license that local changes move, and how many of those the upstream has not confirmed. */
+export type LocalState = { uses: number; enabled: boolean; pending: number };
+
+/** The license as a caller here sees it. */
+export function localLicense({ license, local }: Pick<Observation, 'license' | 'local'>): License {
+  return { ...license, uses: local.uses, enabled: local.enabled };
+}
+
+/**
+ * What callers here see: the last confirmed `uses` with the unfinished changes applied one by one, and
+ * the last confirmed `enabled` unless a disable waits. A waiting enable never shows.
+ * Held operations are left out of the count: the count that was read may already contain them. A disable
+ * that the upstream refused, or that a person must decide, still holds here.
+ */
+export function localState(license: License, operations: readonly Operation[]): LocalState {
+  return operations.reduce<LocalState>(addLocalChange, {
+    uses: Math.max(license.uses, 0),
+    enabled: license.enabled,
+    pending: 0,
+  });
+}
+
+/** The local state with one more operation behind the others. */
+export function addLocalChange(local: LocalState, { kind, progress }: Operation): LocalState {
+  const unfinished =
+    progress.state === 'pending' || progress.state === 'in_flight' || progress.state === 'uncertain';
+  const held = progress.state === 'uncertain' && progress.held;
+  const stands = unfinished || progress.state === 'dead' || progress.state === 'conflicted';
+  const counts = unfinished && !held && (kind === 'usage' || kind === 'decrease');
+  return {
+    uses: counts ? countAfter(local.uses, kind) : local.uses,
+    enabled: local.enabled && !(stands && kind === 'disable'),
+    pending: local.pending + (unfinished ? 1 : 0),
+  };
+}
+
+/** How many operations of a key there are of each sort that `localState` tells apart. */
+export type Backlog = {
+  /** Uses and decreases that count: unfinished, not held. */
+  usages: number;
+  decreases: number;
+  /** Disables that hold here. */
+  disables: number;
+  unfinished: number;
+};
+
+/**
+ * The same as `localState` by their numbers alone, so that a key with a long queue costs no more than
+ * another. Null where the order of the operations matters: the count could touch 0 on the way.
+ */
+export function localStateByBacklog(license: License, backlog: Backlog): LocalState | null {
+  const uses = Math.max(license.uses, 0);
+  if (backlog.decreases > uses) return null;
+  return {
+    uses: uses + backlog.usages - backlog.decreases,
+    enabled: license.enabled && backlog.disables === 0,
+    pending: backlog.unfinished,
+  };
+}
+
+/** The observation after a read was answered 404 at `now`; two such answers `goneMs` apart make the key gone. */
+export function observeMissing(observation: Observation, now: number, goneMs: number): Observation {
+  const missingSince = observation.missingSince ?? now;
+  const gone = observation.gone || now - missingSince >= goneMs;
+  return { ...observation, missingSince, gone, readFirst: false };
+}
+
+/** When a key is refreshed: `refresh` after its observation, ±20 %, as long as it was asked for within `grace`. */
+export type RefreshPolicy = { refreshMs: number; graceMs: number };
+
+/** What a read has brought: an answer, nothing, or that the key is gone. */
+export type RefreshedAs = 'known' | 'unanswered' | 'gone';
+
+/**
+ * `Observation.refreshAt` after a read. One that failed is repeated after a tenth of the time; a key that is
+ * gone is still read, rarely: it may come back.
+ */
+export function nextRefreshAt(
+  { askedAt }: Pick<Observation, 'askedAt'>,
+  { refreshMs, graceMs, goneMs }: RefreshPolicy & { goneMs: number },
+  at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
+): number | null {
+  if (at.now - askedAt > graceMs) return null;
+  const jitter = 0.8 + 0.4 * at.draw;
+  const intervalMs: Record<RefreshedAs, number> = {
+    known: refreshMs,
+    unanswered: refreshMs * 0.1,
+    gone: Math.max(refreshMs, goneMs),
+  };
+  return at.steady + Math.max(1, Math.round(intervalMs[at.readAs] * jitter));
+}
+
+/**
+ * `Observation.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
+ * late, since to plan anew moves the key in an index.
+ */
+export function refreshAtAfterChange(
+  observation: Pick<Observation, 'askedAt' | 'refreshAt'>,
+  policy: RefreshPolicy & { goneMs: number },
+  at: { now: number; steady: number; draw: number },
+): number | null {
+  const atDraw = (draw: number): number | null =>
+    nextRefreshAt(observation, policy, { ...at, draw, readAs: 'known' });
+  const [earliest, latest] = [atDraw(0), atDraw(1)];
+  if (earliest === null || latest === null) return null;
+  const { refreshAt } = observation;
+  return refreshAt !== null && refreshAt >= earliest && refreshAt <= latest ? refreshAt : atDraw(at.draw);
+}

@@ -1,0 +1,151 @@
+import type { ParameterFault } from '../problem/problem.ts';
+
+/** What a coupon applies to (`coupon_type` on the wire). */
+export type CouponScope =
+  { type: 'single'; productKey: string } | { type: 'multi' } | { type: 'collection'; collectionId: string };
+
+/** Either a percentage (> 0, ≤ 100) or a fixed amount in cents. */
+export type CouponDiscount = { type: 'percent'; percentOff: number } | { type: 'amount'; amountOff: number };
+
+/** All of a coupon but its id (specification 2.1). Times are epoch ms, amounts cents. */
+export type CouponTerms = {
+  scope: CouponScope;
+  discount: CouponDiscount;
+  code: string;
+  startAt: number | null;
+  endAt: number | null;
+  minimumPurchaseAmount: number | null;
+  usageLimit: number | null;
+  notes: string | null;
+};
+
+export type Coupon = CouponTerms & { id: number };
+
+/** What can be said of a coupon at an instant. */
+export type CouponState = 'scheduled' | 'active' | 'used_up' | 'ended';
+
+export const couponStates: readonly CouponState[] = ['scheduled', 'active', 'used_up', 'ended'];
+
+/** Whether a coupon can be redeemed at an instant (epoch ms); `redemptions`: how often it was. */
+export function couponState(
+  { startAt, endAt, usageLimit }: CouponTerms,
+  redemptions: number,
+  now: number,
+): CouponState {
+  if (endAt !== null && now > endAt) return 'ended';
+  if (usageLimit !== null && redemptions >= usageLimit) return 'used_up';
+  return startAt !== null && now < startAt ? 'scheduled' : 'active';
+}
+
+/** Restricts a list of coupons; undefined members do not. */
+export type CouponFilter = {
+  /** Compared without case. */
+  code?: string | undefined;
+  /** Of a coupon for one product. */
+  productKey?: string | undefined;
+  /** The state at an instant (epoch ms). */
+  state?: { is: CouponState; at: number } | undefined;
+};
+
+export const maximumCouponCodeLength = 64;
+/** White space and control characters are not allowed in a code. */
+export const couponCodePattern: RegExp = /^[^\s\p{Cc}]+$/u;
+
+/** The form under which codes are compared: without case. */
+export function foldCouponCode(code: string): string {
+  return code.normalize('NFC').toLowerCase();
+}
+
+/** The parameters of a coupon's creation, each already of its type; undefined when not sent. */
+export type CouponParameters = {
+  couponType?: CouponScope['type'] | undefined;
+  percentOff?: number | undefined;
+  amountOff?: number | undefined;
+  code?: string | undefined;
+  startDate?: number | undefined;
+  endDate?: number | undefined;
+  productKey?: string | undefined;
+  collectionId?: string | undefined;
+  minimumPurchaseAmount?: number | undefined;
+  usageLimit?: number | undefined;
+  notes?: string | undefined;
+};
+
+function discountFaults({ percentOff, amountOff }: CouponParameters): ParameterFault[] {
+  if (percentOff === undefined && amountOff === undefined) {
+    return [fault('percent_off', 'required', 'Either percent_off or amount_off is required.')];
+  }
+  if (percentOff !== undefined && amountOff !== undefined) {
+    return [fault('amount_off', 'excluded', 'A coupon has either percent_off or amount_off, not both.')];
+  }
+  return [];
+}
+
+function scopeFaults({ couponType, productKey, collectionId }: CouponParameters): ParameterFault[] {
+  if (couponType === undefined) return [];
+  const faults: ParameterFault[] = [];
+  if (couponType === 'single' && productKey === undefined) {
+    faults.push(fault('product_key', 'required', 'product_key is required when coupon_type is single.'));
+  }
+  if (couponType !== 'single' && productKey !== undefined) {
+    faults.push(fault('product_key', 'excluded', `product_key does not go with coupon_type ${couponType}.`));
+  }
+  if (couponType === 'collection' && collectionId === undefined) {
+    const detail = 'collection_id is required when coupon_type is collection.';
+    faults.push(fault('collection_id', 'required', detail));
+  }
+  if (couponType !== 'collection' && collectionId !== undefined) {
+    const detail = `collection_id does not go with coupon_type ${couponType}.`;
+    faults.push(fault('collection_id', 'excluded', detail));
+  }
+  return faults;
+}
+
+/**
+ * Whether an end comes after a start (epoch ms): in whole seconds, in which they are told, so that what was accepted is
+ * accepted again.
+ */
+export function endsAfter(startAt: number, endAt: number): boolean {
+  return Math.floor(endAt / 1000) > Math.floor(startAt / 1000);
+}
+
+function dateFaults({ startDate, endDate }: CouponParameters): ParameterFault[] {
+  if (startDate === undefined || endDate === undefined || endsAfter(startDate, endDate)) return [];
+  return [fault('end_date', 'not_after_start', 'end_date must be after start_date.')];
+}
+
+/** The faults that lie between parameters (specification 2.1 and 4.1); those of a single one are found by its type. */
+export function couponFaults(parameters: CouponParameters): ParameterFault[] {
+  return [...discountFaults(parameters), ...scopeFaults(parameters), ...dateFaults(parameters)];
+}
+
+/** The terms that faultless parameters describe; throws when `couponFaults` would have found any. */
+export function couponTerms(parameters: CouponParameters & { code: string }): CouponTerms {
+  return {
+    scope: couponScope(parameters),
+    discount: couponDiscount(parameters),
+    code: parameters.code,
+    startAt: parameters.startDate ?? null,
+    endAt: parameters.endDate ?? null,
+    minimumPurchaseAmount: parameters.minimumPurchaseAmount ?? null,
+    usageLimit: parameters.usageLimit ?? null,
+    notes: parameters.notes ?? null,
+  };
+}
+
+function couponScope({ couponType, productKey, collectionId }: CouponParameters): CouponScope {
+  if (couponType === 'multi') return { type: 'multi' };
+  if (couponType === 'single' && productKey !== undefined) return { type: 'single', productKey };
+  if (couponType === 'collection' && collectionId !== undefined) return { type: 'collection', collectionId };
+  throw new Error('coupon parameters do not name a scope');
+}
+
+function couponDiscount({ percentOff, amountOff }: CouponParameters): CouponDiscount {
+  if (percentOff !== undefined) return { type: 'percent', percentOff };
+  if (amountOff !== undefined) return { type: 'amount', amountOff };
+  throw new Error('coupon parameters name no discount');
+}
+
+function fault(parameter: string, code: string, detail: string): ParameterFault {
+  return { parameter, code, detail };
+}

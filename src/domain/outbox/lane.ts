@@ -1,0 +1,73 @@
+import type { Observation } from '../agent/observation.ts';
+import type { Operation } from './operation.ts';
+
+/** What the head of a lane needs next. */
+export type Step =
+  /** Nothing, or what is in flight. */
+  | { step: 'none' }
+  /** Nothing before then (`Clock.steady`): an earlier request may still be on its way. */
+  | { step: 'wait'; until: number }
+  /** Ask the upstream first: to settle doubt, for a base to count from, or because the attempt needs it. */
+  | { step: 'read' }
+  | { step: 'send'; operation: Operation; baseUses: number | null };
+
+/** A lane as the writer sees it at one instant. */
+export type LaneView = {
+  /** The first that is unfinished, leaving out those that a person must decide. */
+  head: Operation | null;
+  observation: Observation | null;
+  /** The current start of this process. */
+  boot: number;
+  /** `Clock.steady`. */
+  now: number;
+  /** Until when an earlier request of this lane may still be on its way; null when none is. */
+  fencedUntil: number | null;
+  /** An operation of the lane waits to be read back; it need not be the head, once a person has retried another. */
+  hasDoubt: boolean;
+  /** The lane has been read for this very attempt. */
+  justRead: boolean;
+};
+
+/**
+ * The next step of a lane (src/sync/README.md, Lanes and A lost answer). When its head is due is for the
+ * store's `next_at` to say; this decides only what is done then.
+ */
+export function nextStep(lane: LaneView): Step {
+  const { head, observation, justRead, now, fencedUntil, hasDoubt } = lane;
+  if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
+  if (fencedUntil !== null && fencedUntil > now) return { step: 'wait', until: fencedUntil };
+  if (head.progress.state === 'uncertain' || hasDoubt) return { step: 'read' };
+  if (!justRead && observation !== null && mayBeMissing(observation)) return { step: 'read' };
+  switch (head.kind) {
+    case 'usage':
+      return canCount(lane) ? send(head, lane) : { step: 'read' };
+    case 'decrease':
+      // Never sent at 0: only a read made for this attempt may decide that there is nothing to take back.
+      return canCount(lane) && observation !== null && observation.license.uses > 0
+        ? send(head, lane)
+        : { step: 'read' };
+    case 'enable':
+      return justRead ? { step: 'send', operation: head, baseUses: null } : { step: 'read' };
+    case 'disable':
+    case 'create_coupon':
+    case 'redeem':
+    case 'void':
+      return { step: 'send', operation: head, baseUses: null };
+    default:
+      return head.kind satisfies never;
+  }
+}
+
+/** The upstream has answered 404 about the key: writes wait until a read shows it. */
+function mayBeMissing({ missingSince, readFirst }: Observation): boolean {
+  return missingSince !== null || readFirst;
+}
+
+/** Whether there is a count to send on: one that was seen since the start. */
+function canCount({ observation, boot }: LaneView): boolean {
+  return observation !== null && observation.boot === boot;
+}
+
+function send(operation: Operation, { observation }: LaneView): Step {
+  return { step: 'send', operation, baseUses: observation?.license.uses ?? null };
+}

@@ -1,0 +1,75 @@
+/** Why a request to the upstream certainly changed nothing there. */
+export type NotAppliedReason =
+  /** Nothing left us (name resolution, connection refused, TLS), or it came back to ourselves. */
+  | 'unreachable'
+  /** A firewall asked us to prove that we are no robot: nothing reached the upstream. */
+  | 'challenged'
+  /** 400, 422: it will never be taken. */
+  | 'refused'
+  /** 404: the upstream does not know it. */
+  | 'missing'
+  /** 401, 403. */
+  | 'unauthorized'
+  /** 429. */
+  | 'throttled'
+  /** 4xx out of a cache on the way: it says nothing of the upstream as it is now. */
+  | 'cached'
+  /** Any other 4xx with a JSON object as its body. */
+  | 'rejected';
+
+/** The upstream's answer refused this request, in the upstream's own words. */
+export type NotApplied = {
+  outcome: 'not_applied';
+  reason: NotAppliedReason;
+  /** HTTP status; null when nothing was answered. */
+  status: number | null;
+  detail: string;
+  retryAfterMs: number | null;
+};
+
+/** It is unknown whether the request was applied. */
+export type Ambiguous = {
+  outcome: 'ambiguous';
+  /** HTTP status; null when no whole answer came. */
+  status: number | null;
+  detail: string;
+  retryAfterMs: number | null;
+};
+
+/** The upstream's own answer, in the specification's shape, says it was applied. */
+export type Applied<Value> = {
+  outcome: 'applied';
+  value: Value;
+  /** Epoch ms of the authoritative observation behind the answer. */
+  confirmedAt: number;
+  /** A cache on the way answered a read: callers may see it, but it is no base for sending and settles nothing. */
+  isCached: boolean;
+  /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
+  instance?: string;
+};
+
+/** What became of one request to the upstream. */
+export type Outcome<Value> = Applied<Value> | NotApplied | Ambiguous;
+
+/** Whether the upstream could not be reached or could not answer, as opposed to having refused. */
+export function isOutage(outcome: Outcome<unknown>): outcome is Ambiguous | NotApplied {
+  return outcome.outcome === 'ambiguous' || (outcome.outcome === 'not_applied' && !isRefused(outcome));
+}
+
+/** Whether a request was refused, as opposed to one that never reached the upstream. */
+export function isRefused({ reason }: NotApplied): boolean {
+  return reason !== 'unreachable' && reason !== 'challenged';
+}
+
+/** Whether the upstream itself answered: without a credential nothing is even sent, and neither a cache nor a firewall is it. */
+export function isAnswer(outcome: Outcome<unknown>): boolean {
+  if (outcome.outcome === 'applied') return !outcome.isCached;
+  if (outcome.outcome === 'ambiguous' || outcome.status === null) return false;
+  return isRefused(outcome) && outcome.reason !== 'cached';
+}
+
+/** Whether the upstream did what was asked, or knows that there is no such thing. */
+export function isSuccess(outcome: Outcome<unknown>): boolean {
+  if (!isAnswer(outcome)) return false;
+  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing');
+}

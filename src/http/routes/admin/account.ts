@@ -1,0 +1,76 @@
+import { found, listHeaders, made } from '../../answer.ts';
+import { withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import {
+  accountList,
+  accountObject,
+  accountParameters,
+  presentAccount,
+  presentAccountKey,
+} from '../../wire/account.ts';
+import { endOfOld, rollParameters } from '../../wire/roll.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { pageQuery } from '../../wire/common/page.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const answersSecret = true;
+
+/** Accounts of an authority (src/http/README.md, Admin routes). */
+export const accountRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/accounts',
+    operationId: 'addAccount',
+    tag: 'Accounts',
+    summary: 'Add an account',
+    access,
+    authorityOnly,
+    operatorOnly: true,
+    answersSecret,
+    body: accountParameters,
+    answers: { 201: enveloped(accountObject) },
+    async handle({ app, body, writeOptions }) {
+      const { name, apiKey = null } = body;
+      const added = await app.writer.write('addAccount', { name, apiKey }, writeOptions);
+      return added.ok ? made(presentAccountKey(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/accounts',
+    operationId: 'listAccounts',
+    tag: 'Accounts',
+    summary: 'List accounts',
+    access,
+    authorityOnly,
+    query: pageQuery,
+    answers: { 200: enveloped(accountList) },
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = withinReach(principal);
+      const accounts = await reader.accounts.list(filter, query);
+      const headers = listHeaders(await reader.accounts.count(filter), query, sentTo);
+      return found({ accounts: accounts.map(presentAccount) }, headers);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/accounts/:id/roll-key',
+    operationId: 'rollApiKey',
+    tag: 'Accounts',
+    summary: 'Give an account a new API key',
+    access,
+    authorityOnly,
+    owned: 'account',
+    answersSecret,
+    body: rollParameters,
+    answers: { 200: enveloped(accountObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const oldUntil = endOfOld(body, app.believedNow());
+      const rolled = await app.writer.write('rollApiKey', { accountId: id, oldUntil }, writeOptions);
+      if (!rolled.ok) return rolled;
+      app.keepApiKey(id, rolled.value.apiKey);
+      return found(presentAccountKey(rolled.value));
+    },
+  }),
+];

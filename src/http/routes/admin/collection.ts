@@ -1,0 +1,89 @@
+import { notFound } from '../../../domain/problem/not-found.ts';
+import { found, listHeaders, made } from '../../answer.ts';
+import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import {
+  collectionChange,
+  collectionList,
+  collectionObject,
+  collectionParameters,
+  collectionQuery,
+  presentCollection,
+} from '../../wire/collection.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+
+/** Collections of an authority (src/http/README.md, Admin routes). */
+export const collectionRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/collections',
+    operationId: 'addCollection',
+    tag: 'Collections',
+    summary: 'Add a collection of products',
+    refusals: ['collection_id_taken'],
+    access,
+    authorityOnly,
+    body: collectionParameters,
+    answers: { 201: enveloped(collectionObject) },
+    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app, principal, body, writeOptions }) {
+      const { name, productKeys, collectionId = null, accountId = principal.reach.accountId } = body;
+      const command = { name, productKeys, collectionId, accountId };
+      const added = await app.writer.write('addCollection', command, writeOptions);
+      return added.ok ? made(presentCollection(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/collections',
+    operationId: 'listCollections',
+    tag: 'Collections',
+    summary: 'List collections',
+    access,
+    authorityOnly,
+    query: collectionQuery,
+    answers: { 200: enveloped(collectionList) },
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = withinReach(principal, query.accountId);
+      const collections = await reader.collections.list(filter, query);
+      const headers = listHeaders(await reader.collections.count(filter), query, sentTo);
+      return found({ collections: collections.map(presentCollection) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/collections/:id',
+    operationId: 'getCollection',
+    tag: 'Collections',
+    summary: 'Show a collection',
+    access,
+    authorityOnly,
+    owned: 'collection',
+    answers: { 200: enveloped(collectionObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const collection = await reader.collections.get(id);
+      if (collection === null) return notFound('collection');
+      return found(presentCollection(collection));
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/admin/v1/collections/:id',
+    operationId: 'updateCollection',
+    tag: 'Collections',
+    summary: 'Give a collection another name and other products',
+    access,
+    authorityOnly,
+    owned: 'collection',
+    body: collectionChange,
+    answers: { 200: enveloped(collectionObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const changed = await app.writer.write('updateCollection', { collectionId: id, ...body }, writeOptions);
+      return changed.ok ? found(presentCollection(changed.value)) : changed;
+    },
+  }),
+];

@@ -1,0 +1,78 @@
+import type { Principal } from '../../../domain/access/principal.ts';
+import { notFound } from '../../../domain/problem/not-found.ts';
+import type { Result } from '../../../domain/problem/problem.ts';
+import { couponScopeFaults } from '../../../service/authority/coupon.ts';
+import { found, type Answer } from '../../answer.ts';
+import { route, type Route, type RouteRequest } from '../../route.ts';
+import { couponCreation, couponId, couponObject, presentCoupon } from '../../wire/coupon.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const path = '/admin/v1/coupons/:id';
+const answers = { 200: enveloped(couponObject) };
+
+const update = route({
+  method: 'PUT',
+  path,
+  operationId: 'updateCoupon',
+  tag: 'Coupons',
+  summary: 'Replace the terms of a coupon; of one that was redeemed not its code, scope and discount',
+  refusals: ['coupon_not_found', 'coupon_code_taken', 'coupon_redeemed', 'product_is_recurring'],
+  access,
+  authorityOnly,
+  body: couponCreation,
+  answers,
+  async faults({ reader }, { reach }, { scope }) {
+    return scope === undefined ? [] : await couponScopeFaults(reader, reach.accountId, scope);
+  },
+  async handle({ app, principal, path: { id }, body: terms, writeOptions }) {
+    const number = couponId(id);
+    if (number === null) return notFound('coupon');
+    const command = { accountId: principal.reach.accountId, id: number, terms };
+    const changed = await app.writer.write('updateCoupon', command, writeOptions);
+    return changed.ok ? found(presentCoupon(changed.value)) : changed;
+  },
+});
+
+const end = route({
+  method: 'POST',
+  path: `${path}/end`,
+  operationId: 'endCoupon',
+  tag: 'Coupons',
+  summary: 'End a coupon now',
+  refusals: ['coupon_not_found'],
+  access,
+  authorityOnly,
+  answers,
+  handle: (request) => act('endCoupon', request),
+});
+
+const remove = route({
+  method: 'DELETE',
+  path,
+  operationId: 'deleteCoupon',
+  tag: 'Coupons',
+  summary: 'Delete a coupon that was never redeemed',
+  refusals: ['coupon_not_found', 'coupon_redeemed'],
+  access,
+  authorityOnly,
+  answers,
+  handle: (request) => act('deleteCoupon', request),
+});
+
+type Request = RouteRequest<typeof path, Principal, unknown, unknown>;
+
+async function act(
+  name: 'endCoupon' | 'deleteCoupon',
+  { app, principal, path: { id }, writeOptions }: Request,
+): Promise<Result<Answer>> {
+  const number = couponId(id);
+  if (number === null) return notFound('coupon');
+  const command = { accountId: principal.reach.accountId, id: number };
+  const acted = await app.writer.write(name, command, writeOptions);
+  return acted.ok ? found(presentCoupon(acted.value)) : acted;
+}
+
+/** What a seller changes of coupons (src/http/README.md, Admin routes). */
+export const couponChangeRoutes: readonly Route[] = [update, end, remove];

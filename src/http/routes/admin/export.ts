@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { done } from '../../../domain/problem/problem.ts';
+import type { Awaitable } from '../../../service/tables.ts';
+import type { Answer } from '../../answer.ts';
+import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import {
+  couponExport,
+  csvOf,
+  licenseExport,
+  purchaseExport,
+  type ExportShape,
+} from '../../wire/bulk/export.ts';
+import { identifier } from '../../wire/common/kind.ts';
+import { parameters } from '../../wire/common/parameters.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const answers = { 200: z.string().meta({ contentMediaType: 'text/csv' }) };
+const ofAccount = parameters({ account_id: identifier.optional() });
+const ofProduct = parameters({ product_key: identifier.optional(), account_id: identifier.optional() });
+const pageLength = 500;
+
+const exportLicenses = route({
+  method: 'GET',
+  path: '/admin/v1/licenses/export',
+  operationId: 'exportLicenses',
+  tag: 'Import and export',
+  summary: 'All licenses as CSV, as an import takes it',
+  access,
+  authorityOnly,
+  query: ofProduct,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  handle({ app: { reader }, principal, query }) {
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
+    const read = (after: string) => reader.licenses.after(filter, after, pageLength);
+    return csv(
+      pages(read, '', ({ licenseKey }) => licenseKey),
+      licenseExport,
+    );
+  },
+});
+
+const exportPurchases = route({
+  method: 'GET',
+  path: '/admin/v1/purchases/export',
+  operationId: 'exportPurchases',
+  tag: 'Import and export',
+  summary: 'All purchases as CSV, with their licenses, as an import takes it',
+  access,
+  authorityOnly,
+  query: ofProduct,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  handle({ app: { reader }, principal, query }) {
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
+    const read = (after: string) => reader.purchases.after(filter, after, pageLength);
+    return csv(
+      pages(read, '', ({ purchase }) => purchase.purchaseId),
+      purchaseExport,
+    );
+  },
+});
+
+const exportCoupons = route({
+  method: 'GET',
+  path: '/admin/v1/coupons/export',
+  operationId: 'exportCoupons',
+  tag: 'Import and export',
+  summary: "All of an account's coupons as CSV, as an import takes it",
+  access,
+  authorityOnly,
+  query: ofAccount,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  handle({ app: { reader }, principal, query }) {
+    const accountId = query.accountId ?? principal.reach.accountId;
+    const read = (after: number) => reader.coupons.after(accountId, after, pageLength);
+    return csv(
+      pages(read, 0, ({ id }) => id),
+      couponExport,
+    );
+  },
+});
+
+/** Reads page by page, each behind the last key of the one before. */
+async function* pages<Item, Key>(
+  read: (after: Key) => Awaitable<Item[]>,
+  first: Key,
+  keyOf: (item: Item) => Key,
+): AsyncGenerator<readonly Item[]> {
+  for (let items = await read(first); ; items = await read(keyOf(items.at(-1) as Item))) {
+    if (items.length === 0) return;
+    yield items;
+  }
+}
+
+function csv<Item>(
+  items: AsyncIterable<readonly Item[]>,
+  shape: ExportShape<Item>,
+): { ok: true; value: Answer } {
+  const headers = { 'Content-Type': 'text/csv; charset=utf-8' };
+  return done({ status: 200, headers, body: csvOf(items, shape) });
+}
+
+/** What brings a catalogue elsewhere (src/http/README.md, Admin routes). */
+export const exportRoutes: readonly Route[] = [exportLicenses, exportPurchases, exportCoupons];

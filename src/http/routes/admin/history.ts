@@ -1,0 +1,31 @@
+import { parseLicenseKey } from '../../../domain/license-key.ts';
+import { licenseNotFound } from '../../../service/access/license-access.ts';
+import { found, listHeaders } from '../../answer.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { changeList, presentChange } from '../../wire/history.ts';
+import { pageQuery } from '../../wire/common/page.ts';
+
+const list = route({
+  method: 'GET',
+  path: '/admin/v1/licenses/:key/history',
+  operationId: 'listLicenseHistory',
+  tag: 'Licenses',
+  summary: 'List what has changed a license, the latest first',
+  refusals: ['license_not_found'],
+  access: { credential: 'any', scope: 'admin' },
+  query: pageQuery,
+  answers: { 200: enveloped(changeList) },
+  async handle({ app, principal, path: { key }, query, sentTo }) {
+    const licenseKey = parseLicenseKey(key);
+    if (licenseKey === null) return licenseNotFound();
+    const reach = principal.isOperator ? null : principal.reach;
+    const history = await app.licensing.history(reach, licenseKey, query);
+    if (!history.ok) return history;
+    const { changes, total } = history.value;
+    return found({ changes: changes.map(presentChange) }, listHeaders(total, query, sentTo));
+  },
+});
+
+/** What happened to a license (src/http/README.md, The history of a license). */
+export const historyRoutes: readonly Route[] = [list];

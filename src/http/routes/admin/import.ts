@@ -1,0 +1,96 @@
+import type { Result } from '../../../domain/problem/problem.ts';
+import type { ImportReport } from '../../../service/authority/import.ts';
+import { found, type Answer } from '../../answer.ts';
+import { accountFaults, onlyAccountOf } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { importReport, importRows } from '../../wire/bulk/import.ts';
+import {
+  couponImport,
+  couponImportQuery,
+  couponRow,
+  licenseImport,
+  licenseRow,
+  productImportQuery,
+  purchaseImport,
+  purchaseRow,
+} from '../../wire/bulk/import-rows.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+/** Ten thousand rows of a hundred characters are a megabyte. */
+const bodyBytes = 4 * 1024 ** 2;
+const answers = { 200: enveloped(importReport) };
+
+const importLicenses = route({
+  method: 'POST',
+  path: '/admin/v1/licenses/import',
+  operationId: 'importLicenses',
+  tag: 'Import and export',
+  summary: 'Take licenses over from another store, with their dates, counts and states',
+  refusals: ['import_rejected'],
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'licenses',
+  query: productImportQuery,
+  body: licenseImport,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
+    const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
+    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
+    return present(await app.writer.write('importLicenses', command, writeOptions));
+  },
+});
+
+const importPurchases = route({
+  method: 'POST',
+  path: '/admin/v1/purchases/import',
+  operationId: 'importPurchases',
+  tag: 'Import and export',
+  summary: 'Take purchases over from another store, with the licenses that came with them',
+  refusals: ['import_rejected'],
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'purchases',
+  query: productImportQuery,
+  body: purchaseImport,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
+    const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
+    const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
+    return present(await app.writer.write('importPurchases', command, writeOptions));
+  },
+});
+
+const importCoupons = route({
+  method: 'POST',
+  path: '/admin/v1/coupons/import',
+  operationId: 'importCoupons',
+  tag: 'Import and export',
+  summary: 'Take coupons over from another store',
+  refusals: ['import_rejected', 'account_not_found'],
+  access,
+  authorityOnly,
+  bodyBytes,
+  csvMember: 'coupons',
+  query: couponImportQuery,
+  body: couponImport,
+  answers,
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  async handle({ app, principal, query, body: { coupons }, writeOptions }) {
+    const accountId = query.accountId ?? principal.reach.accountId;
+    const command = { ...importRows(coupons, query, couponRow), accountId };
+    return present(await app.writer.write('importCoupons', command, writeOptions));
+  },
+});
+
+function present(imported: Result<ImportReport>): Result<Answer> {
+  return imported.ok ? found(imported.value) : imported;
+}
+
+/** What takes a catalogue over (src/http/README.md, Admin routes). */
+export const importRoutes: readonly Route[] = [importLicenses, importPurchases, importCoupons];

@@ -1,0 +1,120 @@
+import type { Decision } from '../../../domain/outbox/decision.ts';
+import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
+import { refuse } from '../../../domain/problem/problem.ts';
+import type { OperationReads } from '../../../service/tables.ts';
+import { found, listHeaders } from '../../answer.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import {
+  operationList,
+  operationQuery,
+  presentOperation,
+  presentStanding,
+  standingOperation,
+  type StandingOperation,
+} from '../../wire/outbox.ts';
+import type { App } from '../../app.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/outbox';
+const finishedStates: readonly OperationState[] = ['delivered', 'inferred', 'cancelled', 'dropped'];
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listOperations',
+  tag: 'Outbox',
+  summary: 'List operations of the outbox: all that is not finished, or those of a state or a license key',
+  access,
+  operatorOnly: true,
+  query: operationQuery,
+  answers: { 200: enveloped(operationList) },
+  handle({ app: { operations }, query, sentTo }) {
+    if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
+    const state = query.state ?? null;
+    if (query.licenseKey !== undefined) {
+      const open = unfinishedOf(operations, query.licenseKey, state);
+      const page = open.slice(query.offset, query.offset + query.limit);
+      return found({ operations: page.map(presentOperation) }, listHeaders(open.length, query, sentTo));
+    }
+    const headers = listHeaders(countOperations(operations, state), query, sentTo);
+    return found({ operations: operations.list(state, query).map(presentOperation) }, headers);
+  },
+});
+
+/** What of a license key is on its way or waits for a person, in order. */
+function unfinishedOf(
+  operations: OperationReads,
+  licenseKey: string,
+  state: OperationState | null,
+): readonly Operation[] {
+  const all = [...operations.shown(licenseKey), ...operations.dead(licenseKey)];
+  // A disable that is dead or conflicted is among both.
+  const once = [...new Map(all.map((operation) => [operation.id, operation])).values()];
+  return once
+    .filter(({ progress }) => state === null || progress.state === state)
+    .toSorted((one, other) => one.seq - other.seq);
+}
+
+function countOperations(operations: OperationReads, state: OperationState | null): number {
+  const depth = operations.depth();
+  if (state !== null) return depth[state];
+  const all = Object.values(depth).reduce((sum, count) => sum + count, 0);
+  return finishedStates.reduce((rest, finished) => rest - depth[finished], all);
+}
+
+const show = route({
+  method: 'GET',
+  path: `${path}/:id`,
+  operationId: 'getOperation',
+  tag: 'Outbox',
+  summary: 'Show an operation of the outbox',
+  refusals: ['operation_not_found'],
+  access,
+  operatorOnly: true,
+  answers: { 200: enveloped(standingOperation) },
+  handle({ app, path: { id } }) {
+    const operation = app.operations?.get(id);
+    if (operation === undefined || operation === null) return notFound();
+    return found(present(app, operation));
+  },
+});
+
+function notFound(): ReturnType<typeof refuse> {
+  return refuse('operation_not_found', 'There is no operation with this id.');
+}
+
+function present(app: App, operation: Operation): StandingOperation {
+  const standing = presentStanding(app.standingOf(operation), app.now());
+  return { ...presentOperation(operation), standing };
+}
+
+function decisionRoute(decision: Decision, operationId: string, summary: string): Route {
+  return route({
+    method: 'POST',
+    path: `${path}/:id/${decision}`,
+    operationId,
+    tag: 'Outbox',
+    summary,
+    refusals: ['operation_not_found', 'operation_not_open'],
+    access,
+    operatorOnly: true,
+    answers: { 200: enveloped(standingOperation) },
+    async handle({ app, path: { id }, writeOptions }) {
+      if (app.operations === null) return notFound();
+      const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
+      if (!decided.ok) return decided;
+      app.sync?.wake();
+      return found(present(app, decided.value.operation));
+    },
+  });
+}
+
+/** The outbox, and the decisions of a person about it (src/http/README.md, Admin routes). */
+export const outboxRoutes: readonly Route[] = [
+  list,
+  show,
+  decisionRoute('retry', 'retryOperation', 'Send an operation again'),
+  decisionRoute('drop', 'dropOperation', 'Give an operation up'),
+  decisionRoute('confirm', 'confirmOperation', 'Say that an operation was applied'),
+];

@@ -1,0 +1,31 @@
+import { refuse, refuseParameters } from '../../../domain/problem/problem.ts';
+import { found } from '../../answer.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { preloadParameters, queuedObject } from '../../wire/preload.ts';
+
+const preload = route({
+  method: 'POST',
+  path: '/admin/v1/preload',
+  operationId: 'preloadLicenses',
+  tag: 'Sync',
+  summary: 'Fetch license keys ahead, so that an agent answers them offline',
+  refusals: ['not_an_agent'],
+  access: { credential: 'any', scope: 'admin' },
+  operatorOnly: true,
+  bodyBytes: 2 * 1024 ** 2,
+  body: preloadParameters,
+  answers: { 200: enveloped(queuedObject) },
+  async handle({ app, body: { licenseKeys, productKey = null }, writeOptions }) {
+    if (app.sync === null) return refuse('not_an_agent', 'An authority has every license key.');
+    if (productKey !== null && app.configuredProducts()?.includes(productKey) === false) {
+      const detail = 'This agent has no such product.';
+      return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
+    }
+    const queued = await app.sync.preload({ licenseKeys, productKey }, writeOptions);
+    return queued.ok ? found(queued.value) : queued;
+  },
+});
+
+/** What an agent is told to fetch (src/http/README.md, Admin routes). */
+export const preloadRoutes: readonly Route[] = [preload];

@@ -1,0 +1,118 @@
+import { notFound } from '../../../domain/problem/not-found.ts';
+import { found, listHeaders, made } from '../../answer.ts';
+import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { endOfOld, rollParameters } from '../../wire/roll.ts';
+import {
+  presentProduct,
+  presentProductSecret,
+  productChange,
+  productList,
+  productObject,
+  productParameters,
+  productQuery,
+} from '../../wire/product.ts';
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const authorityOnly = true;
+const answersSecret = true;
+
+/** Products of an authority (src/http/README.md, Admin routes). */
+export const productRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/products',
+    operationId: 'addProduct',
+    tag: 'Products',
+    summary: 'Add a product',
+    refusals: ['product_key_taken'],
+    access,
+    authorityOnly,
+    answersSecret,
+    body: productParameters,
+    answers: { 201: enveloped(productObject) },
+    faults: (_, principal, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app, principal, body, writeOptions }) {
+      const {
+        name,
+        recurring = false,
+        accountId = principal.reach.accountId,
+        productKey = null,
+        secret = null,
+      } = body;
+      const command = { name, recurring, accountId, productKey, secret };
+      const added = await app.writer.write('addProduct', command, writeOptions);
+      return added.ok ? made(presentProductSecret(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/products',
+    operationId: 'listProducts',
+    tag: 'Products',
+    summary: 'List products',
+    access,
+    authorityOnly,
+    query: productQuery,
+    answers: { 200: enveloped(productList) },
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = { archived: query.archived, ...withinReach(principal, query.accountId) };
+      const products = await reader.products.list(filter, query);
+      const headers = listHeaders(await reader.products.count(filter), query, sentTo);
+      return found({ products: products.map(presentProduct) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/products/:id',
+    operationId: 'getProduct',
+    tag: 'Products',
+    summary: 'Show a product',
+    access,
+    authorityOnly,
+    owned: 'product',
+    answers: { 200: enveloped(productObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const product = await reader.products.get(id);
+      if (product === null) return notFound('product');
+      return found(presentProduct(product));
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/admin/v1/products/:id',
+    operationId: 'updateProduct',
+    tag: 'Products',
+    summary: 'Rename a product, archive it or put it on sale again',
+    access,
+    authorityOnly,
+    owned: 'product',
+    body: productChange,
+    answers: { 200: enveloped(productObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const changed = await app.writer.write('updateProduct', { productKey: id, ...body }, writeOptions);
+      return changed.ok ? found(presentProduct(changed.value)) : changed;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/products/:id/roll-secret',
+    operationId: 'rollProductSecret',
+    tag: 'Products',
+    summary: 'Give a product a new secret',
+    access,
+    authorityOnly,
+    owned: 'product',
+    answersSecret,
+    body: rollParameters,
+    answers: { 200: enveloped(productObject) },
+    async handle({ app, path: { id }, body, writeOptions }) {
+      const oldUntil = endOfOld(body, app.believedNow());
+      const command = { productKey: id, oldUntil };
+      const rolled = await app.writer.write('rollProductSecret', command, writeOptions);
+      return rolled.ok ? found(presentProductSecret(rolled.value)) : rolled;
+    },
+  }),
+];

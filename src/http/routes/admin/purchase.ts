@@ -1,0 +1,97 @@
+import { notFound } from '../../../domain/problem/not-found.ts';
+import { found, listHeaders, made } from '../../answer.ts';
+import { accountFaults, productFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import {
+  presentPurchase,
+  purchaseList,
+  purchaseObject,
+  purchaseParameters,
+  purchaseQuery,
+} from '../../wire/purchase.ts';
+
+const access = { credential: 'any', scope: 'sell' } as const;
+const authorityOnly = true;
+
+/** Purchases of an authority (src/http/README.md, Admin routes). */
+export const purchaseRoutes: readonly Route[] = [
+  route({
+    method: 'POST',
+    path: '/admin/v1/purchases',
+    operationId: 'addPurchase',
+    tag: 'Purchases',
+    summary: 'Record a purchase and issue its license key',
+    refusals: ['license_key_taken', 'product_archived'],
+    access,
+    authorityOnly,
+    body: purchaseParameters,
+    answers: { 201: enveloped(purchaseObject) },
+    faults: (app, principal, { productKey }) => productFaults(app, principal, productKey),
+    async handle({ app, body, writeOptions }) {
+      const {
+        productKey,
+        buyerEmail,
+        licenseKey = null,
+        date: soldAt = null,
+        uses = 0,
+        enabled = true,
+      } = body;
+      const command = { productKey, buyerEmail, licenseKey, soldAt, uses, enabled };
+      const added = await app.writer.write('addPurchase', command, writeOptions);
+      return added.ok ? made(presentPurchase(added.value)) : added;
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/purchases',
+    operationId: 'listPurchases',
+    tag: 'Purchases',
+    summary: 'List purchases, the latest first',
+    access,
+    authorityOnly,
+    query: purchaseQuery,
+    answers: { 200: enveloped(purchaseList) },
+    faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+    async handle({ app: { reader }, principal, query, sentTo }) {
+      const filter = { ...query, ...withinReach(principal, query.accountId) };
+      const purchases = await reader.purchases.list(filter, query);
+      const headers = listHeaders(await reader.purchases.count(filter), query, sentTo);
+      return found({ purchases: purchases.map(presentPurchase) }, headers);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/admin/v1/purchases/:id',
+    operationId: 'getPurchase',
+    tag: 'Purchases',
+    summary: 'Show a purchase',
+    access,
+    authorityOnly,
+    owned: 'purchase',
+    answers: { 200: enveloped(purchaseObject) },
+    async handle({ app: { reader }, path: { id } }) {
+      const purchase = await reader.purchases.get(id);
+      const license = purchase === null ? null : await reader.licenses.get(purchase.licenseKey);
+      if (purchase === null || license === null) {
+        return notFound('purchase');
+      }
+      return found(presentPurchase({ purchase, license }));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/admin/v1/purchases/:id/refund',
+    operationId: 'refundPurchase',
+    tag: 'Purchases',
+    summary: 'Refund a purchase, which disables its license key',
+    access,
+    authorityOnly,
+    owned: 'purchase',
+    answers: { 200: enveloped(purchaseObject) },
+    async handle({ app, path: { id }, writeOptions }) {
+      const refunded = await app.writer.write('refundPurchase', { purchaseId: id }, writeOptions);
+      return refunded.ok ? found(presentPurchase(refunded.value)) : refunded;
+    },
+  }),
+];

@@ -1,0 +1,37 @@
+import { refuse } from '../../../domain/problem/problem.ts';
+import { found } from '../../answer.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { presentSync, syncObject } from '../../wire/status.ts';
+
+function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary: string): Route {
+  return route({
+    method: 'POST',
+    path: `/admin/v1/sync/${act}`,
+    operationId,
+    tag: 'Sync',
+    summary,
+    refusals: ['not_an_agent'],
+    access: { credential: 'any', scope: 'admin' },
+    operatorOnly: true,
+    answers: { 200: enveloped(syncObject) },
+    async handle({ app, writeOptions }) {
+      if (app.sync === null) return refuse('not_an_agent', 'Only an agent has an upstream to sync with.');
+      const acted = await app.sync[act](writeOptions);
+      if (!acted.ok) return acted;
+      // A repeated request gets the first answer, stored under its idempotency key.
+      if (acted.value !== null) return found(acted.value);
+      const value = presentSync(await app.status());
+      const { idempotency } = writeOptions;
+      if (idempotency !== null) await app.writer.write('keepAnswer', { idempotency, value });
+      return found(value);
+    },
+  });
+}
+
+/** Manual control of synchronization (src/http/README.md, Admin routes). */
+export const syncRoutes: readonly Route[] = [
+  syncRoute('now', 'syncNow', 'Send what waits at once: no backoff, no breaker'),
+  syncRoute('pause', 'pauseSync', 'Send nothing more, across restarts too, until resumed'),
+  syncRoute('resume', 'resumeSync', 'Go on after a pause, and ask again where a credential was refused'),
+];

@@ -1,0 +1,88 @@
+import type { Principal } from '../../../domain/access/principal.ts';
+import type { ParameterFault } from '../../../domain/problem/problem.ts';
+import type { Scope } from '../../../domain/access/scope.ts';
+import { found, listHeaders, made } from '../../answer.ts';
+import { accountFaults, onlyAccountOf, productFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { pageQuery } from '../../wire/common/page.ts';
+import {
+  presentToken,
+  presentTokenSecret,
+  tokenList,
+  tokenObject,
+  tokenParameters,
+} from '../../wire/token.ts';
+
+/** The scope `ops` is of the whole process, and not an account's to give. */
+function scopeFaults({ isOperator }: Principal, asked: readonly Scope[] = []): ParameterFault[] {
+  if (isOperator || !asked.includes('ops')) return [];
+  const detail = 'A credential of one account cannot give the scope ops.';
+  return [{ parameter: 'scopes', code: 'excluded', detail }];
+}
+
+const access = { credential: 'any', scope: 'admin' } as const;
+const path = '/admin/v1/tokens';
+
+const issue = route({
+  method: 'POST',
+  path,
+  operationId: 'issueToken',
+  tag: 'Tokens',
+  summary: 'Issue a token, which is shown only this once',
+  access,
+  answersSecret: true,
+  body: tokenParameters,
+  answers: { 201: enveloped(tokenObject) },
+  async faults(app, principal, { scopes, accountId, productKey }) {
+    return [
+      ...scopeFaults(principal, scopes),
+      ...accountFaults(principal, accountId),
+      ...(await productFaults(app, principal, productKey)),
+    ];
+  },
+  async handle({ app, principal, body, writeOptions }) {
+    const { scopes, productKey = null, label = null, expiresAt = null } = body;
+    const accountId = body.accountId ?? onlyAccountOf(principal);
+    const configuredProducts = app.configuredProducts();
+    const command = { scopes, productKey, accountId, label, expiresAt, configuredProducts };
+    const issued = await app.writer.write('issueToken', command, writeOptions);
+    return issued.ok ? made(presentTokenSecret(issued.value)) : issued;
+  },
+});
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listTokens',
+  tag: 'Tokens',
+  summary: 'List tokens',
+  access,
+  query: pageQuery,
+  answers: { 200: enveloped(tokenList) },
+  async handle({ app: { reader }, principal, query, sentTo }) {
+    const filter = withinReach(principal);
+    const tokens = await reader.tokens.list(filter, query);
+    const headers = listHeaders(await reader.tokens.count(filter), query, sentTo);
+    return found({ tokens: tokens.map(presentToken) }, headers);
+  },
+});
+
+const revoke = route({
+  method: 'DELETE',
+  path: `${path}/:id`,
+  operationId: 'revokeToken',
+  tag: 'Tokens',
+  summary: 'Revoke a token, which stops at once',
+  refusals: ['token_of_the_file'],
+  access,
+  owned: 'token',
+  answers: { 200: enveloped(tokenObject) },
+  async handle({ app, path: { id }, writeOptions }) {
+    const revoked = await app.writer.write('revokeToken', { tokenId: id }, writeOptions);
+    return revoked.ok ? found(presentToken(revoked.value)) : revoked;
+  },
+});
+
+/** Tokens (src/http/README.md, Credentials and scopes). */
+export const tokenRoutes: readonly Route[] = [issue, list, revoke];

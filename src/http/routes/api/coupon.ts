@@ -1,0 +1,147 @@
+import { refuse, type Result } from '../../../domain/problem/problem.ts';
+import type { CouponAnswer } from '../../../service/answers.ts';
+import { couponScopeFaults } from '../../../service/authority/coupon.ts';
+import { found, listHeaders, made } from '../../answer.ts';
+import type { App } from '../../app.ts';
+import { route, type Route } from '../../route.ts';
+import { provenanceHeaders } from '../../provenance.ts';
+import {
+  countedCouponList,
+  couponCreation,
+  couponId,
+  couponList,
+  couponObject,
+  presentCounted,
+  presentCoupon,
+  redeemedCouponObject,
+  shownOrders,
+  countedCouponQuery,
+} from '../../wire/coupon.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { pageQuery } from '../../wire/common/page.ts';
+
+const path = '/api/v2/coupons';
+
+async function getById(
+  { couponing }: App,
+  accountId: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<Result<CouponAnswer>> {
+  const number = couponId(id);
+  if (number === null) return refuse('coupon_not_found', 'A coupon has an integer as its id.');
+  return await couponing.get(accountId, number, signal);
+}
+
+const create = route({
+  method: 'POST',
+  path,
+  operationId: 'createCoupon',
+  tag: 'Coupons',
+  summary: 'Create a coupon',
+  headers: ['location', 'provenance'],
+  refusals: ['coupon_code_taken', 'product_is_recurring', 'upstream_refused'],
+  access: { credential: 'api_key', scope: 'coupons:write' },
+  body: couponCreation,
+  answers: { 201: enveloped(couponObject) },
+  async faults({ role, reader }, { reach }, { scope }) {
+    // An agent has no catalogue: its upstream checks the scope.
+    if (role === 'agent' || scope === undefined) return [];
+    return await couponScopeFaults(reader, reach.accountId, scope);
+  },
+  async handle({ app, principal, body, writeOptions, signal }) {
+    const created = await app.couponing.create(principal.reach.accountId, body, writeOptions, signal);
+    if (!created.ok) return created;
+    const { coupon, provenance } = created.value;
+    const location = `${path}/${coupon.id}`;
+    return made(presentCoupon(coupon), { Location: location, ...provenanceHeaders(provenance) });
+  },
+});
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listCoupons',
+  tag: 'Coupons',
+  summary: 'List coupons',
+  headers: ['provenance'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  query: pageQuery,
+  answers: { 200: enveloped(couponList) },
+  async handle({ app, principal, query, sentTo, signal }) {
+    const listed = await app.couponing.list(principal.reach.accountId, query, signal);
+    if (!listed.ok) return listed;
+    const { coupons, total, provenance } = listed.value;
+    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
+    return found({ coupons: coupons.map(presentCoupon) }, headers);
+  },
+});
+
+const get = route({
+  method: 'GET',
+  path: `${path}/:id`,
+  operationId: 'getCoupon',
+  tag: 'Coupons',
+  summary: 'Retrieve a coupon',
+  headers: ['provenance'],
+  refusals: ['coupon_not_found'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  answers: { 200: enveloped(couponObject) },
+  async handle({ app, principal, path: { id }, signal }) {
+    const got = await getById(app, principal.reach.accountId, id, signal);
+    if (!got.ok) return got;
+    return found(presentCoupon(got.value.coupon), provenanceHeaders(got.value.provenance));
+  },
+});
+
+const checkoutPath = '/agent/v1/coupons';
+
+const listCounted = route({
+  method: 'GET',
+  path: checkoutPath,
+  operationId: 'listCheckoutCoupons',
+  tag: 'Checkout',
+  summary: 'List coupons with their state and how often each is redeemed',
+  headers: ['provenance'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  query: countedCouponQuery,
+  answers: { 200: enveloped(countedCouponList) },
+  async handle({ app, principal: { reach }, query: { state, ...query }, sentTo, signal }) {
+    const filter = state === undefined ? {} : { state: { is: state, at: app.now() } };
+    const listed = await app.couponing.list(reach.accountId, { ...query, ...filter }, signal);
+    if (!listed.ok) return listed;
+    const { coupons, total, provenance } = listed.value;
+    const counted = [];
+    for (const coupon of coupons) {
+      const redemptions = await app.reader.redemptions.countOf(reach.accountId, coupon.id);
+      counted.push(presentCounted(coupon, redemptions, app));
+    }
+    const headers = { ...listHeaders(total, query, sentTo), ...provenanceHeaders(provenance) };
+    return found({ coupons: counted }, headers);
+  },
+});
+
+const getCounted = route({
+  method: 'GET',
+  path: `${checkoutPath}/:id`,
+  operationId: 'getCheckoutCoupon',
+  tag: 'Checkout',
+  summary: 'Show a coupon with the orders that redeemed it',
+  headers: ['provenance'],
+  refusals: ['coupon_not_found'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  answers: { 200: enveloped(redeemedCouponObject) },
+  async handle({ app, principal: { reach }, path: { id }, signal }) {
+    const got = await getById(app, reach.accountId, id, signal);
+    if (!got.ok) return got;
+    const { coupon, provenance } = got.value;
+    const { redemptions } = app.reader;
+    const count = await redemptions.countOf(reach.accountId, coupon.id);
+    const orders = await redemptions.ordersOf(reach.accountId, coupon.id, shownOrders);
+    const counted = presentCounted(coupon, count, app);
+    return found({ ...counted, orders }, provenanceHeaders(provenance));
+  },
+});
+
+/** Coupons (specification 4.1 to 4.3), and how often they are redeemed (src/http/README.md, Coupons at checkout). */
+export const couponRoutes: readonly Route[] = [create, list, get, listCounted, getCounted];

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import type { Principal, Reach } from '../../../domain/access/principal.ts';
+import { refuse } from '../../../domain/problem/problem.ts';
+import type { QuoteReason } from '../../../domain/checkout/quote.ts';
+import { found } from '../../answer.ts';
+import type { App } from '../../app.ts';
+import type { LicenseForm } from '../../dialects/dialect.ts';
+import { provenanceHeaders } from '../../provenance.ts';
+import { route, type Route } from '../../route.ts';
+import { couponCodeParameters, presentVerifiedCoupon, verifiedCouponObject } from '../../wire/coupon.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { firstVersionParameters } from '../../wire/license.ts';
+import { changeLicense, licenseChanges, verifyLicense, type Asked } from './license.ts';
+
+/** What a caller of the first version names: a product, and a license key of it. */
+type Named = { productLink: string; licenseKey: string | null };
+
+/**
+ * Whose license key is meant, for a credential that reaches further than one product. An unknown product is
+ * answered like an unknown key, so that nobody can tell which exist.
+ */
+async function askedOf(
+  { app, principal }: { app: App; principal: Principal },
+  { productLink, licenseKey }: Named,
+): Promise<Asked> {
+  const reach: Reach = { ...principal.reach, productKey: productLink };
+  return { reach, licenseKey: (await isReachable(app, principal.reach, productLink)) ? licenseKey : null };
+}
+
+async function isReachable(app: App, reach: Reach, productKey: string): Promise<boolean> {
+  if (reach.productKey !== null && reach.productKey !== productKey) return false;
+  const configured = app.configuredProducts();
+  if (configured !== null) return configured.includes(productKey);
+  return (await app.reader.products.get(productKey))?.accountId === reach.accountId;
+}
+
+/** What a quote for any cart could not mend. */
+const invalidating = new Set<QuoteReason>(['not_started', 'ended', 'usage_limit_reached']);
+
+const verifyCoupon = route({
+  method: 'GET',
+  path: '/api/v1/coupons/verify',
+  operationId: 'verifyCouponV1',
+  tag: 'First version',
+  summary: 'Tell whether a coupon code can be redeemed now, as far as can be said without a cart',
+  headers: ['provenance'],
+  refusals: ['coupon_code_not_found'],
+  access: { credential: 'api_key', scope: 'coupons:read' },
+  query: couponCodeParameters,
+  answers: { 200: enveloped(z.array(verifiedCouponObject)) },
+  async handle({ app, principal, query: { code }, signal }) {
+    const { accountId } = principal.reach;
+    const quoted = await app.checkout.quote(accountId, { code, currency: null, lines: [] }, signal);
+    if (!quoted.ok) return quoted;
+    const { couponId, reasons } = quoted.value.quote;
+    if (couponId === null) return refuse('coupon_code_not_found', 'There is no coupon with this code.');
+    const got = await app.couponing.get(accountId, couponId, signal);
+    if (!got.ok) return got;
+    const usage = await app.reader.redemptions.countOf(accountId, couponId);
+    const isValid = !reasons.some((reason) => invalidating.has(reason));
+    const coupon = presentVerifiedCoupon(got.value.coupon, { isValid, usage });
+    return found([coupon], provenanceHeaders(quoted.value.provenance));
+  },
+});
+
+/**
+ * The first version of the interface, as far as software still uses it: the API key is the credential, and the
+ * caller names the product of a license key.
+ */
+export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
+  const answers = { 200: enveloped(form.schema) };
+  const verify = route({
+    method: 'GET',
+    path: '/api/v1/license/verify',
+    operationId: 'verifyLicenseV1',
+    tag: 'First version',
+    summary: 'Verify a license key of a product',
+    headers: ['provenance'],
+    access: { credential: 'api_key', scope: 'verify' },
+    isVerdict: true,
+    query: firstVersionParameters,
+    answers,
+    handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
+  });
+  const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
+    route({
+      method: 'PUT',
+      path: `/api/v1/license/${trigger}`,
+      operationId: `${operationId}V1`,
+      tag: 'First version',
+      summary: `${summary} of a product`,
+      headers: ['provenance'],
+      access: { credential: 'api_key', scope },
+      isVerdict: true,
+      body: firstVersionParameters,
+      isBodyInQuery: true,
+      answers,
+      handle: async (request) =>
+        changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),
+    }),
+  );
+  return [verify, ...changes, verifyCoupon];
+}

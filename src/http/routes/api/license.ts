@@ -1,0 +1,165 @@
+import type { Principal, Reach } from '../../../domain/access/principal.ts';
+import type { Scope } from '../../../domain/access/scope.ts';
+import type { LicenseTrigger } from '../../../domain/license.ts';
+import { parseLicenseKey } from '../../../domain/license-key.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
+import type { LicenseAnswer } from '../../../service/answers.ts';
+import { licenseNotFound } from '../../../service/access/license-access.ts';
+import type { Lookups } from '../../../service/ports.ts';
+import type { Awaitable } from '../../../service/tables.ts';
+import { found, listHeaders, type Answer } from '../../answer.ts';
+import type { App } from '../../app.ts';
+import type { LicenseForm } from '../../dialects/dialect.ts';
+import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { route, type Route, type RouteRequest } from '../../route.ts';
+import { provenanceHeaders } from '../../provenance.ts';
+import { licenseList, licenseParameters, licenseQuery, presentSoldLicense } from '../../wire/license.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+
+/** A license key, null when none can look like this, and whose it must be. */
+export type Asked = { reach: Reach; licenseKey: string | null };
+
+type FromCaller = Pick<
+  RouteRequest<string, Principal, unknown, unknown>,
+  'app' | 'principal' | 'writeOptions' | 'waitMs' | 'signal'
+>;
+
+/** What the license operations are called, what each does and what it needs, in every version of the interface. */
+export const licenseChanges: readonly {
+  trigger: Exclude<LicenseTrigger, 'refund'>;
+  scope: Scope;
+  operationId: string;
+  summary: string;
+}[] = [
+  { trigger: 'disable', scope: 'manage', operationId: 'disableLicense', summary: 'Disable a license key' },
+  { trigger: 'enable', scope: 'manage', operationId: 'enableLicense', summary: 'Enable a license key' },
+  { trigger: 'usage', scope: 'use', operationId: 'recordUse', summary: 'Count a use' },
+  { trigger: 'decrease', scope: 'use', operationId: 'undoUse', summary: 'Take a use back' },
+];
+
+/** Answers what a license key is worth. */
+export async function verifyLicense(
+  { app, principal, signal }: FromCaller,
+  { reach, licenseKey }: Asked,
+  form: LicenseForm,
+): Promise<Result<Answer>> {
+  if (licenseKey === null) return licenseNotFound();
+  const lookups = lookupsOf(app, principal);
+  return await present(app, await app.licensing.verify(reach, licenseKey, signal, lookups), form);
+}
+
+/** Changes a license and answers how it is then. */
+export async function changeLicense(
+  { app, principal, writeOptions, waitMs, signal }: FromCaller,
+  { reach, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
+  form: LicenseForm,
+): Promise<Result<Answer>> {
+  if (licenseKey === null) return licenseNotFound();
+  const lookups = lookupsOf(app, principal);
+  const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
+  const result = await app.licensing.change(request, signal);
+  // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
+  if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
+  return await present(app, result, form);
+}
+
+/**
+ * Limits how many keys that are not known here a credential can have looked up at an agent's upstream
+ * (`limits.misses`): guessing must not spend the upstream's rate.
+ */
+function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Lookups {
+  return {
+    credential,
+    waitMs: () => misses.waitOf(credential),
+    charge: () => misses.charge(credential),
+    giveBack: (count) => misses.giveBack(credential, count),
+  };
+}
+
+async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
+  return result.ok ? done(await answerOf(app, result.value, form)) : result;
+}
+
+/** The answer in the form of a dialect; at once where the form need not wait for the name of the product. */
+function answerOf(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable<Answer> {
+  const { provenance, license, repeat } = answer;
+  let isNameAsked = false;
+  const presented = form.present(answer, (productKey) => {
+    isNameAsked = true;
+    return app.productName(productKey);
+  });
+  const finish = (body: object): Answer => {
+    const { value } = found(body, provenanceHeaders(provenance));
+    // An agent takes the name of a product from whatever was last told of any of its keys.
+    if (repeat === undefined || (isNameAsked && app.role === 'agent')) return value;
+    const confirmedAt = 'confirmedAt' in provenance ? provenance.confirmedAt : null;
+    return { ...value, repeat: { ...repeat, licenseKey: license.licenseKey, confirmedAt } };
+  };
+  return presented instanceof Promise ? presented.then(finish) : finish(presented);
+}
+
+/** A target with a license key that needs no decoding, and nothing else. */
+const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
+
+/** Answers a verify where nothing has to be waited for; null: it is to be handled. */
+function verifyAtOnce(app: App, reach: Reach, target: string, form: LicenseForm): Answer | null {
+  const licenseKey = parseLicenseKey(plainTarget.exec(target)?.[1] ?? '');
+  const known = licenseKey === null ? null : app.licensing.verifyNow?.(reach, licenseKey);
+  const answer = known && answerOf(app, known, form);
+  return answer instanceof Promise ? null : (answer ?? null);
+}
+
+const list = route({
+  method: 'GET',
+  path: '/admin/v1/licenses',
+  operationId: 'listLicenses',
+  tag: 'Licenses',
+  summary: 'List licenses',
+  access: { credential: 'any', scope: 'admin' },
+  authorityOnly: true,
+  query: licenseQuery,
+  answers: { 200: enveloped(licenseList) },
+  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  async handle({ app: { reader }, principal, query, sentTo }) {
+    const filter = { ...query, ...withinReach(principal, query.accountId) };
+    const licenses = await reader.licenses.list(filter, query);
+    const headers = listHeaders(await reader.licenses.count(filter), query, sentTo);
+    return found({ licenses: licenses.map(presentSoldLicense) }, headers);
+  },
+});
+
+/** Licenses in the form of a dialect: specification 4.4, and the list of an authority. */
+export function licenseRoutes(form: LicenseForm): readonly Route[] {
+  const answers = { 200: enveloped(form.schema) };
+  const verify = route({
+    method: 'GET',
+    path: '/api/v2/license/verify',
+    operationId: 'verifyLicense',
+    tag: 'Licenses',
+    summary: 'Verify a license key',
+    headers: ['provenance'],
+    access: { credential: 'product_secret', scope: 'verify' },
+    isVerdict: true,
+    query: licenseParameters,
+    answers,
+    answerAtOnce: (app, { reach }, target) => verifyAtOnce(app, reach, target, form),
+    handle: (request) => verifyLicense(request, { reach: request.principal.reach, ...request.query }, form),
+  });
+  const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
+    route({
+      method: 'PUT',
+      path: `/api/v2/license/${trigger}`,
+      operationId,
+      tag: 'Licenses',
+      summary,
+      headers: ['provenance'],
+      access: { credential: 'product_secret', scope },
+      isVerdict: true,
+      body: licenseParameters,
+      answers,
+      handle: (request) =>
+        changeLicense(request, { reach: request.principal.reach, ...request.body, trigger }, form),
+    }),
+  );
+  return [verify, ...changes, list];
+}

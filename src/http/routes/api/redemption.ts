@@ -1,0 +1,95 @@
+import { redemptionNotFound } from '../../../service/checkout/redemption.ts';
+import { found, listHeaders, made, nothing } from '../../answer.ts';
+import { provenanceHeaders } from '../../provenance.ts';
+import { route, type Route } from '../../route.ts';
+import { enveloped } from '../../wire/common/envelope.ts';
+import { cartBytes } from '../../wire/quote.ts';
+import {
+  presentRedemption,
+  redemptionList,
+  redemptionObject,
+  redemptionParameters,
+  redemptionQuery,
+} from '../../wire/redemption.ts';
+import { catalogueFaults } from './quote.ts';
+
+const path = '/agent/v1/redemptions';
+const reading = { credential: 'api_key', scope: 'coupons:read' } as const;
+const writing = { credential: 'api_key', scope: 'coupons:write' } as const;
+
+const redeem = route({
+  method: 'POST',
+  path,
+  operationId: 'redeemCoupon',
+  tag: 'Checkout',
+  summary: 'Redeem a coupon for an order',
+  headers: ['location', 'provenance'],
+  refusals: ['coupon_not_redeemable', 'order_reused', 'product_archived'],
+  access: writing,
+  body: redemptionParameters,
+  bodyBytes: cartBytes,
+  answers: { 200: enveloped(redemptionObject), 201: enveloped(redemptionObject) },
+  faults: catalogueFaults,
+  async handle({ app, principal, body, writeOptions, signal }) {
+    const command = { accountId: principal.reach.accountId, ...body };
+    const redeemed = await app.checkout.redeem(command, writeOptions, signal);
+    if (!redeemed.ok) return redeemed;
+    const { redemption, isNew, provenance } = redeemed.value;
+    const shown = presentRedemption(redemption, app.role);
+    const headers = provenanceHeaders(provenance);
+    if (!isNew) return found(shown, headers);
+    return made(shown, { Location: `${path}/${encodeURIComponent(redemption.order)}`, ...headers });
+  },
+});
+
+const list = route({
+  method: 'GET',
+  path,
+  operationId: 'listRedemptions',
+  tag: 'Checkout',
+  summary: 'List the redemptions of a coupon',
+  access: reading,
+  query: redemptionQuery,
+  answers: { 200: enveloped(redemptionList) },
+  async handle({ app, principal: { reach }, query, sentTo }) {
+    const { redemptions } = app.reader;
+    const listed = await redemptions.listOf(reach.accountId, query.couponId, query);
+    const total = await redemptions.countOf(reach.accountId, query.couponId);
+    const shown = listed.map((each) => presentRedemption(each, app.role));
+    return found({ redemptions: shown }, listHeaders(total, query, sentTo));
+  },
+});
+
+const get = route({
+  method: 'GET',
+  path: `${path}/:order`,
+  operationId: 'getRedemption',
+  tag: 'Checkout',
+  summary: 'Show the redemption of an order',
+  refusals: ['redemption_not_found'],
+  access: reading,
+  answers: { 200: enveloped(redemptionObject) },
+  async handle({ app, principal: { reach }, path: { order } }) {
+    const redemption = await app.reader.redemptions.get(reach.accountId, order);
+    return redemption === null ? redemptionNotFound() : found(presentRedemption(redemption, app.role));
+  },
+});
+
+const remove = route({
+  method: 'DELETE',
+  path: `${path}/:order`,
+  operationId: 'voidRedemption',
+  tag: 'Checkout',
+  summary: 'Void the redemption of an order, which gives the use of the coupon back',
+  refusals: ['redemption_not_found'],
+  access: writing,
+  answers: { 204: null },
+  async handle({ app, principal: { reach }, path: { order }, writeOptions }) {
+    const command = { accountId: reach.accountId, order };
+    const voided = await app.writer.write('voidRedemption', command, writeOptions);
+    return voided.ok ? nothing() : voided;
+  },
+});
+
+/** Redemptions (src/http/README.md, Coupons at checkout). */
+export const redemptionRoutes: readonly Route[] = [redeem, list, get, remove];

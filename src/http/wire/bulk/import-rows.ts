@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { CouponTerms } from '../../../domain/checkout/coupon.ts';
+import { mostUsesAtFirst } from '../../../domain/license.ts';
+import { maximumLicenseKeyLength } from '../../../domain/license-key.ts';
+import type { RejectedRow } from '../../../service/authority/import.ts';
+import type { CouponRow } from '../../../service/authority/coupon-import.ts';
+import type { LicenseRow } from '../../../service/authority/license-import.ts';
+import type { PurchaseRow } from '../../../service/authority/purchase-import.ts';
+import { couponCreation, describeConditions } from '../coupon.ts';
+import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
+import { instantCell, stateCell } from './import-cell.ts';
+import { email, identifier, integer } from '../common/kind.ts';
+import { licenseKeyText } from '../license.ts';
+import { parameters, type ParameterSet, without } from '../common/parameters.ts';
+
+type Owned = { accountId?: string | undefined };
+
+/** The query of an import of coupons; `account_id`: whose they become. */
+export const couponImportQuery: ParameterSet<ImportOptions & Owned> = parameters({
+  ...importShape,
+  account_id: identifier.optional(),
+});
+
+/**
+ * The query of an import whose rows may leave out their product; `product_key` is that of such rows, `account_id` whose
+ * products they may name.
+ */
+export const productImportQuery: ParameterSet<ImportOptions & Owned & { productKey?: string | undefined }> =
+  parameters({ ...importShape, product_key: identifier.optional(), account_id: identifier.optional() });
+
+type LicenseCells = {
+  licenseKey: string | null;
+  productKey?: string | undefined;
+  buyerEmail: string;
+  uses?: number | undefined;
+  enabled?: boolean | undefined;
+  date?: number | undefined;
+};
+
+const licenseShape = {
+  license_key: licenseKeyText(maximumLicenseKeyLength),
+  product_key: identifier.optional(),
+  buyer_email: email,
+  uses: integer(0, mostUsesAtFirst).optional(),
+  enabled: stateCell.optional(),
+  date: instantCell.optional(),
+};
+const licenseCells: ParameterSet<LicenseCells> = parameters(licenseShape, {
+  unknown: 'refused',
+  id: 'LicenseRow',
+});
+
+/** The body of an import of licenses; CSV is the rows alone. */
+export const licenseImport: ParameterSet<{
+  productKey?: string | undefined;
+  licenses: ReadRows<LicenseCells>;
+}> = {
+  ...parameters({ product_key: identifier.optional(), licenses: rowsOf(licenseCells) }),
+  schema: z
+    .object({ product_key: identifier.optional(), licenses: describedRows(licenseCells) })
+    .meta({ id: 'LicenseImport' }),
+};
+
+/** Reads a row of licenses; `ofAll`: the product of rows that name none. */
+export function licenseRow(
+  { row, licenseKey, productKey, buyerEmail, uses, enabled, date }: LicenseCells & { row: number },
+  ofAll: string | undefined,
+): LicenseRow | RejectedRow {
+  const product = productKey ?? ofAll;
+  if (licenseKey === null || product === undefined) {
+    return { row, code: 'required', detail: 'product_key is required.' };
+  }
+  const given = { uses: uses ?? null, enabled: enabled ?? null, createdAt: date ?? null };
+  return { row, licenseKey, productKey: product, buyerEmail, ...given };
+}
+
+type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
+
+const purchaseCells: ParameterSet<PurchaseCells> = parameters(
+  { purchase_id: identifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
+  { unknown: 'refused', id: 'PurchaseRow' },
+);
+
+/** The body of an import of purchases; CSV is the rows alone. */
+export const purchaseImport: ParameterSet<{
+  productKey?: string | undefined;
+  purchases: ReadRows<PurchaseCells>;
+}> = {
+  ...parameters({ product_key: identifier.optional(), purchases: rowsOf(purchaseCells) }),
+  schema: z
+    .object({ product_key: identifier.optional(), purchases: describedRows(purchaseCells) })
+    .meta({ id: 'PurchaseImport' }),
+};
+
+/** Reads a row of purchases; `ofAll`: the product of rows that name none. */
+export function purchaseRow(
+  { purchaseId, refundedAt, ...cells }: PurchaseCells & { row: number },
+  ofAll: string | undefined,
+): PurchaseRow | RejectedRow {
+  const license = licenseRow(cells, ofAll);
+  if ('code' in license) return license;
+  return { ...license, purchaseId: purchaseId ?? null, refundedAt: refundedAt ?? null };
+}
+
+type CouponCells = { id?: number | undefined; terms: CouponTerms };
+
+/** Coupons that are created after it are numbered on from the greatest id, and have to have room. */
+const greatestCouponId = 2 ** 52 - 1;
+
+const couponIdCell: ParameterSet<{ id?: number | undefined }> = parameters({
+  id: integer(1, greatestCouponId).optional(),
+});
+
+const couponCells: ParameterSet<CouponCells> = {
+  schema: couponCreation.schema
+    .extend(couponIdCell.schema.shape)
+    .meta({ id: 'CouponRow', override: describeConditions }),
+  read(raw) {
+    const id = couponIdCell.read(raw);
+    const terms = couponCreation.read(without(raw, 'id'));
+    if (id.ok && terms.ok) return { ok: true, values: { ...id.values, terms: terms.values } };
+    const faults = [id, terms].flatMap((read) => (read.ok ? [] : read.faults));
+    return { ok: false, values: {}, faults };
+  },
+};
+
+/** The body of an import of coupons; CSV is the rows alone. */
+export const couponImport: ParameterSet<{ coupons: ReadRows<CouponCells> }> = {
+  ...parameters({ coupons: rowsOf(couponCells) }),
+  schema: z.object({ coupons: describedRows(couponCells) }).meta({ id: 'CouponImport' }),
+};
+
+/** Reads a row of coupons. */
+export function couponRow({ row, id, terms }: CouponCells & { row: number }): CouponRow {
+  return { row, id: id ?? null, terms };
+}

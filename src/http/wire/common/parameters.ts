@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { ParameterFault } from '../../../domain/problem/problem.ts';
+import { readerOf, type Issue, type Issues } from './kind.ts';
+
+/** Parameters as they were sent, by name; those sent empty are not among them. */
+export type RawParameters = ReadonlyMap<string, unknown>;
+
+/** What is read of them. */
+export type Readable = { get(name: string): unknown; keys(): Iterable<string> };
+
+export const noParameters: RawParameters = new Map();
+
+/** What was read: all of it, or what is readable and every fault. */
+export type ParsedParameters<Values> =
+  { ok: true; values: Values } | { ok: false; values: Partial<Values>; faults: readonly ParameterFault[] };
+
+/** The parameters of a request: `schema` for the documentation, `read` for the request. */
+export type ParameterSet<Values> = {
+  readonly schema: z.ZodObject;
+  /** `within`: what stands before each name in a fault. */
+  read(raw: Readable, within?: string): ParsedParameters<Values>;
+};
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Name;
+
+type ValuesOf<S extends Shape> = { [Name in keyof S & string as Camel<Name>]: z.output<S[Name]> };
+
+/**
+ * Makes a set of parameters from their names on the wire; inside, the same names are in camelCase. `id` names
+ * those of a body in the description.
+ */
+export function parameters<S extends Shape>(
+  shape: S,
+  { unknown = 'ignored', id }: { unknown?: 'ignored' | 'refused'; id?: string } = {},
+): ParameterSet<ValuesOf<S>> {
+  const fields = Object.entries(shape).map(([name, kind]) => ({
+    name,
+    inside: camelCase(name),
+    read: readerOf(kind),
+  }));
+  const known = new Set(Object.keys(shape));
+  let schema: z.ZodObject | null = null;
+  return {
+    // A process that is asked for no description makes none.
+    get schema() {
+      schema ??= (unknown === 'refused' ? z.strictObject(shape) : z.object(shape)).meta(
+        id === undefined ? {} : { id },
+      );
+      return schema;
+    },
+    read(raw, within = '') {
+      const values: Record<string, unknown> = {};
+      const faults: ParameterFault[] = [];
+      const found: Issues = { issues: [] };
+      for (const { name, inside, read } of fields) {
+        const value = read(raw.get(name), found);
+        if (found.issues.length === 0) values[inside] = value;
+        else faults.push(...found.issues.splice(0).map((issue) => parameterFault(`${within}${name}`, issue)));
+      }
+      if (unknown === 'refused') faults.push(...unknownFaults(raw, known, within));
+      // Each value is the output of its own schema, which the compiler cannot follow through the loop.
+      if (faults.length === 0) return { ok: true, values: values as ValuesOf<S> };
+      return { ok: false, values: values as Partial<ValuesOf<S>>, faults };
+    },
+  };
+}
+
+function parameterFault(parameter: string, { code, message, params }: Issue): ParameterFault {
+  const own = code === 'custom' ? params?.['code'] : null;
+  return {
+    parameter,
+    code: typeof own === 'string' ? own : 'malformed',
+    detail: `${parameter} ${message}.`,
+  };
+}
+
+function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string): ParameterFault[] {
+  const faults: ParameterFault[] = [];
+  for (const name of raw.keys()) {
+    if (known.has(name)) continue;
+    // What a caller sent is repeated only in part.
+    const parameter = `${within}${name.slice(0, 64).toWellFormed()}`;
+    faults.push({ parameter, code: 'unknown', detail: 'There is no such parameter.' });
+  }
+  return faults;
+}
+
+/** All parameters but one. */
+export function without(raw: Readable, name: string): Readable {
+  const others = [...raw.keys()].filter((each) => each !== name);
+  return new Map(others.map((each) => [each, raw.get(each)]));
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

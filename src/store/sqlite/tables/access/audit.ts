@@ -1,0 +1,73 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../../service/access/tables.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+
+const select = 'SELECT id, at, actor, act, subject, detail FROM audit';
+const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });
+
+/*
+ * The parameters are always since, until, actor, act, subject. Which of them leads is spelled out, because a
+ * condition with IS NULL can use no index.
+ */
+const between = 'at >= ?1 AND at < ?2';
+const optional = {
+  actor: '(?3 IS NULL OR actor = ?3)',
+  act: '(?4 IS NULL OR act = ?4)',
+  subject: '(?5 IS NULL OR subject = ?5)',
+};
+const conditions = {
+  bySubject: `subject = ?5 AND ${between} AND ${optional.actor} AND ${optional.act}`,
+  byActor: `actor = ?3 AND ${between} AND ${optional.act} AND ${optional.subject}`,
+  byAct: `act = ?4 AND ${between} AND ${optional.actor} AND ${optional.subject}`,
+  byTime: `${between} AND ${optional.actor} AND ${optional.act} AND ${optional.subject}`,
+};
+
+/** Prepares the reads of people's acts. */
+export function auditReads(database: DatabaseSync): AuditReads {
+  const get = prepareQuery(database, `${select} WHERE id = ?`, fromRow);
+  const prepareFiltered = (condition: string) => ({
+    list: prepareQuery(
+      database,
+      `${select} WHERE ${condition} ORDER BY at DESC, id DESC LIMIT ?6 OFFSET ?7`,
+      fromRow,
+    ),
+    count: prepareCount(database, `SELECT count(*) AS count FROM audit WHERE ${condition}`),
+  });
+  const bySubject = prepareFiltered(conditions.bySubject);
+  const byActor = prepareFiltered(conditions.byActor);
+  const byAct = prepareFiltered(conditions.byAct);
+  const byTime = prepareFiltered(conditions.byTime);
+  // Each has the number after the last one's, and none is ever removed.
+  const all = prepareCount(database, 'SELECT coalesce(max(id), 0) AS count FROM audit');
+  const isOfAll = ({ since, until, actor, act, subject }: AuditFilter): boolean =>
+    [since, until, actor, act, subject].every((value) => value === undefined);
+  const statementsFor = ({ actor, act, subject }: AuditFilter) => {
+    if (subject !== undefined) return bySubject;
+    if (actor !== undefined) return byActor;
+    return act === undefined ? byTime : byAct;
+  };
+  return {
+    get: (id) => get.first(id),
+    list: (filter, { limit, offset }) =>
+      statementsFor(filter).list.all(...filterParameters(filter), limit, offset),
+    count: (filter) => (isOfAll(filter) ? all() : statementsFor(filter).count(...filterParameters(filter))),
+  };
+}
+
+function filterParameters({ since, until, actor, act, subject }: AuditFilter): (string | number | null)[] {
+  return [since ?? 0, until ?? Number.MAX_SAFE_INTEGER, actor ?? null, act ?? null, subject ?? null];
+}
+
+/** Prepares the record of people's acts; the schema lets nothing change or remove one. */
+export function auditTable(database: DatabaseSync): AuditTable {
+  const add = prepareChange(
+    database,
+    'INSERT INTO audit (at, actor, act, subject, detail) VALUES (:at, :actor, :act, :subject, :detail)',
+  );
+  return {
+    ...auditReads(database),
+    add({ at, actor, act, subject, detail }) {
+      add({ at, actor, act, subject, detail });
+    },
+  };
+}

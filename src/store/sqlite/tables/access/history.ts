@@ -1,0 +1,79 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { changesKept, type HistoryEntry } from '../../../../domain/history.ts';
+import type { HistoryReads, HistoryTable } from '../../../../service/access/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
+
+/** Those that are no longer told are removed so many at a time: to remove one at each change would write twice as much. */
+const trimmedTogether = 100;
+
+type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
+  usesBefore: number;
+  enabledBefore: Bit;
+  usesAfter: number;
+  enabledAfter: Bit;
+};
+
+function fromRow({ usesBefore, enabledBefore, usesAfter, enabledAfter, ...same }: Row): HistoryEntry {
+  return {
+    ...same,
+    before: { uses: usesBefore, enabled: enabledBefore === 1 },
+    after: { uses: usesAfter, enabled: enabledAfter === 1 },
+  };
+}
+
+/** Prepares the reads of what happened to license keys. */
+export function historyReads(database: DatabaseSync): HistoryReads {
+  const list = prepareQuery(
+    database,
+    `SELECT license_key AS licenseKey, at, change, credential, uses_before AS usesBefore,
+       enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
+     FROM license_history WHERE license_key = ? ORDER BY number DESC LIMIT ? OFFSET ?`,
+    fromRow,
+  );
+  const count = prepareCount(database, 'SELECT count(*) AS count FROM license_history WHERE license_key = ?');
+  return {
+    list: (licenseKey, { limit, offset }) =>
+      list.all(licenseKey, Math.max(0, Math.min(limit, changesKept - offset)), offset),
+    count: (licenseKey) => Math.min(count(licenseKey), changesKept),
+  };
+}
+
+/** Prepares the table of what happened to license keys. Each key numbers its changes. */
+export function historyTable(database: DatabaseSync): HistoryTable {
+  const numberAfter = (key: string): string =>
+    `(SELECT coalesce(max(number), 0) FROM license_history WHERE license_key = ${key})`;
+  const add = prepareQuery(
+    database,
+    `INSERT INTO license_history (license_key, number, at, change, credential, uses_before, enabled_before,
+       uses_after, enabled_after)
+     VALUES (?1, 1 + ${numberAfter('?1')}, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING number`,
+    ({ number }: { number: number }) => number,
+  );
+  const trim = prepareChange(
+    database,
+    'DELETE FROM license_history WHERE license_key = :licenseKey AND number <= :last',
+  );
+  const respell = prepareChange(
+    database,
+    `UPDATE license_history SET license_key = :to, number = number + ${numberAfter(':to')}
+     WHERE license_key = :from`,
+  );
+  const prune = prepareChange(
+    database,
+    `DELETE FROM license_history WHERE (license_key, number) IN
+       (SELECT license_key, number FROM license_history WHERE at < :before ORDER BY at LIMIT :limit)`,
+  );
+  return {
+    ...historyReads(database),
+    add({ licenseKey, at, change, credential, before, after }) {
+      const states = [before.uses, bit(before.enabled), after.uses, bit(after.enabled)];
+      const number = add.first(licenseKey, at, change, credential, ...states) ?? 0;
+      if (number > changesKept && number % trimmedTogether === 0)
+        trim({ licenseKey, last: number - changesKept });
+    },
+    respell(from, to) {
+      respell({ from, to });
+    },
+    prune: (before, limit) => prune({ before, limit }).changes,
+  };
+}

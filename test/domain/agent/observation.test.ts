@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import type { License } from '../../../src/domain/license.ts';
+import {
+  localLicense,
+  localState,
+  nextRefreshAt,
+  refreshAtAfterChange,
+  observeMissing,
+  type LocalState,
+  type Observation,
+} from '../../../src/domain/agent/observation.ts';
+import type {
+  LicenseOperationKind,
+  Operation,
+  OperationProgress,
+  OperationState,
+} from '../../../src/domain/outbox/operation.ts';
+
+const license: License = {
+  licenseKey: 'KEY',
+  productKey: 'press',
+  buyerEmail: 'a@example.com',
+  uses: 3,
+  enabled: true,
+  createdAt: 1,
+};
+
+function operation(kind: LicenseOperationKind, progress: OperationProgress): Operation {
+  return {
+    id: 'id',
+    seq: 1,
+    kind,
+    subject: 'KEY',
+    productKey: 'press',
+    createdAt: 1,
+    attempts: 0,
+    failures: 0,
+    nextAt: null,
+    outage: false,
+    lastError: null,
+    credential: null,
+    requestId: null,
+    fencedUntil: null,
+    upstream: null,
+    seenEnabled: null,
+    payload: null,
+    progress,
+  };
+}
+
+type Provenance = OperationState | 'held';
+const standings: Record<Provenance, OperationProgress> = {
+  pending: { state: 'pending', doubtful: false },
+  in_flight: { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 },
+  uncertain: { state: 'uncertain', doubtful: false, baseUses: 3, held: false },
+  held: { state: 'uncertain', doubtful: false, baseUses: 3, held: true },
+  delivered: { state: 'delivered', finishedAt: 1 },
+  inferred: { state: 'inferred', finishedAt: 1 },
+  conflicted: { state: 'conflicted' },
+  dead: { state: 'dead', cause: 'refused' },
+  cancelled: { state: 'cancelled', finishedAt: 1 },
+  dropped: { state: 'dropped', finishedAt: 1 },
+};
+
+const untouched: LocalState = { uses: 3, enabled: true, pending: 0 };
+const used: LocalState = { uses: 4, enabled: true, pending: 1 };
+const taken: LocalState = { uses: 2, enabled: true, pending: 1 };
+const refused: LocalState = { uses: 3, enabled: false, pending: 0 };
+const disabling: LocalState = { uses: 3, enabled: false, pending: 1 };
+const waiting: LocalState = { uses: 3, enabled: true, pending: 1 };
+
+/** What callers see of a key with 3 uses and one operation. */
+const table: Record<Provenance, Record<LicenseOperationKind, LocalState>> = {
+  pending: { usage: used, decrease: taken, disable: disabling, enable: waiting },
+  in_flight: { usage: used, decrease: taken, disable: disabling, enable: waiting },
+  uncertain: { usage: used, decrease: taken, disable: disabling, enable: waiting },
+  held: { usage: waiting, decrease: waiting, disable: disabling, enable: waiting },
+  delivered: { usage: untouched, decrease: untouched, disable: untouched, enable: untouched },
+  inferred: { usage: untouched, decrease: untouched, disable: untouched, enable: untouched },
+  conflicted: { usage: untouched, decrease: untouched, disable: refused, enable: untouched },
+  dead: { usage: untouched, decrease: untouched, disable: refused, enable: untouched },
+  cancelled: { usage: untouched, decrease: untouched, disable: untouched, enable: untouched },
+  dropped: { usage: untouched, decrease: untouched, disable: untouched, enable: untouched },
+};
+
+const cells = Object.entries(table).flatMap(([standing, row]) =>
+  Object.entries(row).map(([kind, local]) => ({
+    standing: standing as Provenance,
+    kind: kind as LicenseOperationKind,
+    local,
+  })),
+);
+
+describe('what callers see of a key', () => {
+  it.each(cells)('with a $kind that is $standing is $local', ({ standing, kind, local }) => {
+    expect(localState(license, [operation(kind, standings[standing])])).toEqual(local);
+  });
+
+  it('is what the upstream last said when nothing waits', () => {
+    expect(localState(license, [])).toEqual(untouched);
+  });
+
+  it('never has fewer than 0 uses, step by step', () => {
+    const { pending } = standings;
+    const operations = [operation('decrease', pending), operation('usage', pending)];
+    expect(localState({ ...license, uses: 0 }, operations).uses).toBe(1);
+    expect(localState({ ...license, uses: -4 }, [operation('usage', pending)]).uses).toBe(1);
+  });
+
+  it('never shows an enable that waits', () => {
+    const disabled = { ...license, enabled: false };
+    expect(localState(disabled, [operation('enable', standings.in_flight)]).enabled).toBe(false);
+  });
+
+  it('has the members that local changes move from here, the others from the upstream', () => {
+    const local = { uses: 9, enabled: false, pending: 2 };
+    expect(localLicense({ license, local })).toEqual({ ...license, uses: 9, enabled: false });
+  });
+});
+
+describe('a key that the upstream does not know', () => {
+  const observation: Observation = {
+    license,
+    local: untouched,
+    productKey: 'press',
+    confirmedAt: 1,
+    boot: 1,
+    manyWriters: false,
+    missingSince: null,
+    gone: false,
+    readFirst: false,
+    askedAt: 1,
+    refreshAt: null,
+  };
+
+  it('is gone once it has said so twice, far enough apart', () => {
+    const once = observeMissing(observation, 1000, 60);
+    expect(once).toEqual({ ...observation, missingSince: 1000, gone: false });
+    expect(observeMissing(once, 1059, 60).gone).toBe(false);
+    expect(observeMissing(once, 1060, 60)).toEqual({ ...observation, missingSince: 1000, gone: true });
+  });
+
+  it('stays gone until an answer says otherwise', () => {
+    const gone = { ...observation, missingSince: 1000, gone: true };
+    expect(observeMissing(gone, 1001, 60).gone).toBe(true);
+  });
+});
+
+describe('the refresh of a key', () => {
+  const policy = { refreshMs: 1000, graceMs: 5000, goneMs: 3000 };
+  const at = { now: 10_000, steady: 500, draw: 0.5, readAs: 'known' } as const;
+
+  it('comes a refresh time after its observation, a fifth sooner or later', () => {
+    const asked = { askedAt: 10_000 };
+    expect(nextRefreshAt(asked, policy, at)).toBe(1500);
+    expect(nextRefreshAt(asked, policy, { ...at, draw: 0 })).toBe(1300);
+    expect(nextRefreshAt(asked, policy, { ...at, draw: 1 })).toBe(1700);
+  });
+
+  it('comes sooner again when the read brought nothing', () => {
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'unanswered' })).toBe(600);
+  });
+
+  it('comes rarely, but comes, when the key is gone', () => {
+    expect(nextRefreshAt({ askedAt: 10_000 }, policy, { ...at, readAs: 'gone' })).toBe(3500);
+  });
+
+  it('comes no more when nobody has asked for it within grace', () => {
+    expect(nextRefreshAt({ askedAt: 5000 }, policy, at)).toBe(1500);
+    expect(nextRefreshAt({ askedAt: 4999 }, policy, at)).toBeNull();
+  });
+
+  it('stays as it was planned after a change, where that is neither too soon nor too late', () => {
+    const planned = (refreshAt: number | null) => ({ askedAt: 10_000, refreshAt });
+    for (const refreshAt of [1300, 1650, 1700]) {
+      expect(refreshAtAfterChange(planned(refreshAt), policy, at)).toBe(refreshAt);
+    }
+    for (const refreshAt of [1299, 1701, null]) {
+      expect(refreshAtAfterChange(planned(refreshAt), policy, at)).toBe(1500);
+    }
+    expect(refreshAtAfterChange({ askedAt: 4999, refreshAt: 1500 }, policy, at)).toBeNull();
+  });
+});

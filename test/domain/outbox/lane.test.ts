@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { nextStep, type LaneView, type Step } from '../../../src/domain/outbox/lane.ts';
+import type { Observation } from '../../../src/domain/agent/observation.ts';
+import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
+
+const boot = 4;
+const operation: Operation = {
+  id: 'id',
+  seq: 1,
+  kind: 'usage',
+  subject: 'KEY',
+  productKey: 'press',
+  createdAt: 1,
+  attempts: 0,
+  failures: 0,
+  nextAt: 5,
+  outage: false,
+  lastError: null,
+  credential: null,
+  requestId: null,
+  fencedUntil: null,
+  upstream: null,
+  seenEnabled: null,
+  payload: null,
+  progress: { state: 'pending', doubtful: false },
+};
+
+function seen(uses: number, inBoot: number = boot): Observation {
+  return {
+    license: {
+      licenseKey: 'KEY',
+      productKey: 'press',
+      buyerEmail: 'a@example.com',
+      uses,
+      enabled: true,
+      createdAt: 1,
+    },
+    local: { uses, enabled: true, pending: 0 },
+    productKey: 'press',
+    confirmedAt: 1,
+    boot: inBoot,
+    manyWriters: false,
+    missingSince: null,
+    gone: false,
+    readFirst: false,
+    askedAt: 1,
+    refreshAt: null,
+  };
+}
+
+type View =
+  'never seen' | 'seen before the start' | 'seen at 3' | 'seen at 0' | 'just read at 3' | 'just read at 0';
+const views: Record<View, Pick<LaneView, 'observation' | 'justRead'>> = {
+  'never seen': { observation: null, justRead: false },
+  'seen before the start': { observation: seen(3, boot - 1), justRead: false },
+  'seen at 3': { observation: seen(3), justRead: false },
+  'seen at 0': { observation: seen(0), justRead: false },
+  'just read at 3': { observation: seen(3), justRead: true },
+  'just read at 0': { observation: seen(0), justRead: true },
+};
+
+type Expected = 'read' | { on: number | null };
+const always = (expected: Expected): Record<View, Expected> => ({
+  'never seen': expected,
+  'seen before the start': expected,
+  'seen at 3': expected,
+  'seen at 0': expected,
+  'just read at 3': expected,
+  'just read at 0': expected,
+});
+
+/** What a pending head needs next: sent on which base, or a read first. */
+const table: Record<OperationKind, Record<View, Expected>> = {
+  usage: {
+    'never seen': 'read',
+    'seen before the start': 'read',
+    'seen at 3': { on: 3 },
+    'seen at 0': { on: 0 },
+    'just read at 3': { on: 3 },
+    'just read at 0': { on: 0 },
+  },
+  decrease: {
+    'never seen': 'read',
+    'seen before the start': 'read',
+    'seen at 3': { on: 3 },
+    'seen at 0': 'read',
+    'just read at 3': { on: 3 },
+    'just read at 0': 'read',
+  },
+  disable: always({ on: null }),
+  enable: {
+    'never seen': 'read',
+    'seen before the start': 'read',
+    'seen at 3': 'read',
+    'seen at 0': 'read',
+    'just read at 3': { on: null },
+    'just read at 0': { on: null },
+  },
+  create_coupon: always({ on: null }),
+  redeem: always({ on: null }),
+  void: always({ on: null }),
+};
+
+const cells = Object.entries(table).flatMap(([kind, row]) =>
+  Object.entries(row).map(([view, expected]) => ({
+    kind: kind as OperationKind,
+    view: view as View,
+    expected,
+  })),
+);
+
+function stepOf(head: Operation | null, view: View): Step {
+  return nextStep({ head, boot, now: 1000, fencedUntil: null, hasDoubt: false, ...views[view] });
+}
+
+describe('the head of a lane', () => {
+  it.each(cells)('that is a $kind of a key $view needs $expected', ({ kind, view, expected }) => {
+    const head = { ...operation, kind };
+    const step: Step =
+      expected === 'read' ? { step: 'read' } : { step: 'send', operation: head, baseUses: expected.on };
+    expect(stepOf(head, view)).toEqual(step);
+  });
+
+  it.each(Object.keys(views) as View[])('in doubt is read back, whatever else is known: %s', (view) => {
+    const progress = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
+    expect(stepOf({ ...operation, progress }, view)).toEqual({ step: 'read' });
+  });
+
+  it('waits while an earlier request may still be on its way, in doubt or not', () => {
+    const doubt = { state: 'uncertain', doubtful: false, baseUses: 3, held: false } as const;
+    for (const head of [operation, { ...operation, progress: doubt }]) {
+      const lane = { head, boot, now: 1000, hasDoubt: false, ...views['seen at 3'] };
+      expect(nextStep({ ...lane, fencedUntil: 1001 })).toEqual({ step: 'wait', until: 1001 });
+      expect(nextStep({ ...lane, fencedUntil: 1000 }).step).not.toBe('wait');
+    }
+  });
+
+  it.each([{ missingSince: 1 }, { readFirst: true }])(
+    'is not sent before a read when the key may be missing: %j',
+    (answered) => {
+      const lane = { head: operation, boot, now: 1000, fencedUntil: null, hasDoubt: false };
+      const observation = { ...seen(3), ...answered };
+      expect(nextStep({ ...lane, observation, justRead: false })).toEqual({ step: 'read' });
+      expect(nextStep({ ...lane, observation, justRead: true }).step).toBe('send');
+    },
+  );
+
+  it('needs nothing while it is under way, nor does an empty lane', () => {
+    const progress = { state: 'in_flight', doubtful: false, baseUses: 3, sentAt: 1 } as const;
+    expect(stepOf({ ...operation, progress }, 'seen at 3')).toEqual({ step: 'none' });
+    expect(stepOf(null, 'seen at 3')).toEqual({ step: 'none' });
+  });
+});

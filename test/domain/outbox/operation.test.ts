@@ -1,0 +1,291 @@
+import { describe, expect, it } from 'vitest';
+import {
+  advance,
+  isDoubtful,
+  laneOf,
+  nextProgress,
+  operationStates,
+  operationTransitions,
+  type LaneName,
+  type Operation,
+  type OperationEvent,
+  type OperationEventType,
+  type OperationKind,
+  type OperationProgress,
+  type OperationState,
+} from '../../../src/domain/outbox/operation.ts';
+
+const at = 1000;
+
+const events: { [Type in OperationEventType]: Extract<OperationEvent, { type: Type }> } = {
+  send: { type: 'send', baseUses: 7, at },
+  applied: { type: 'applied', certain: false, at },
+  not_applied: { type: 'not_applied' },
+  ambiguous: { type: 'ambiguous' },
+  repeat: { type: 'repeat' },
+  refused: { type: 'refused', cause: 'refused' },
+  needless: { type: 'needless', at },
+  doubt: { type: 'doubt', baseUses: 3, lasting: false },
+  suspect: { type: 'suspect' },
+  read_applied: { type: 'read_applied', certain: true, at },
+  read_absent: { type: 'read_absent', certain: true },
+  revive: { type: 'revive' },
+  hold: { type: 'hold' },
+  conflict: { type: 'conflict' },
+  cancel: { type: 'cancel', at },
+  overtaken: { type: 'overtaken', at },
+  retry: { type: 'retry' },
+  look: { type: 'look' },
+  drop: { type: 'drop', at },
+  confirm: { type: 'confirm', at },
+};
+
+const pending = { state: 'pending', doubtful: false } as const;
+const inDoubt = { state: 'pending', doubtful: true } as const;
+const inFlight = { state: 'in_flight', doubtful: false, baseUses: 5, sentAt: 900 } as const;
+const uncertain = { state: 'uncertain', doubtful: false, baseUses: 5, held: false } as const;
+const held = { ...uncertain, held: true } as const;
+const delivered = { state: 'delivered', finishedAt: at } as const;
+const dropped = { state: 'dropped', finishedAt: at } as const;
+const cancelled = { state: 'cancelled', finishedAt: at } as const;
+const dead = { state: 'dead', cause: 'refused' } as const;
+const conflicted = { state: 'conflicted' } as const;
+
+const given: Record<OperationState, OperationProgress> = {
+  pending,
+  in_flight: inFlight,
+  uncertain,
+  delivered: { state: 'delivered', finishedAt: 900 },
+  inferred: { state: 'inferred', finishedAt: 900 },
+  conflicted,
+  dead,
+  cancelled: { state: 'cancelled', finishedAt: 900 },
+  dropped: { state: 'dropped', finishedAt: 900 },
+};
+
+/** What can happen in each state, where it leads, and in words; whatever is not here cannot happen. */
+const table: Record<
+  OperationState,
+  Partial<Record<OperationEventType, readonly [to: OperationProgress, inWords: string]>>
+> = {
+  pending: {
+    send: [{ ...inFlight, baseUses: 7, sentAt: at }, 'its turn comes: it is in flight before a byte leaves'],
+    refused: [dead, 'the key is gone: it will never be taken, and was never sent'],
+    needless: [delivered, 'a read shows that there is nothing left to do'],
+    doubt: [{ ...uncertain, baseUses: 3 }, 'it may have been delivered without this store knowing'],
+    suspect: [inDoubt, 'it may have been delivered before, but is sent all the same'],
+    hold: [{ ...held, baseUses: null }, 'nobody but a person can say what became of it'],
+    conflict: [conflicted, 'the upstream moved on'],
+    cancel: [cancelled, 'it is undone here before it was sent'],
+    retry: [pending, 'a person does not want to wait any longer'],
+    drop: [dropped, 'a person gives it up'],
+  },
+  in_flight: {
+    applied: [delivered, 'the upstream says that it was applied'],
+    not_applied: [pending, 'it certainly was not applied: it is sent again later'],
+    ambiguous: [uncertain, 'the answer was lost: it is read back after the fence'],
+    repeat: [inDoubt, 'the answer was lost, and sending it again does no harm'],
+    refused: [dead, 'the upstream will never take it'],
+    doubt: [uncertain, 'the store was copied while it was in flight'],
+    conflict: [conflicted, 'the upstream moved on'],
+    cancel: [cancelled, 'it was refused to the caller who waits for it'],
+  },
+  uncertain: {
+    refused: [held, 'the key is gone, and it may have been applied before: a person must say'],
+    doubt: [uncertain, 'it was in doubt before'],
+    read_applied: [delivered, 'reading it back shows that it was applied'],
+    read_absent: [pending, 'reading it back shows that it was not applied: it is sent again'],
+    hold: [held, 'reading cannot decide it'],
+    conflict: [conflicted, 'the upstream has something else in its place'],
+    overtaken: [{ state: 'inferred', finishedAt: at }, 'a later change has replaced whatever it did'],
+    retry: [inDoubt, 'a person sends again what may have been applied'],
+    look: [{ ...uncertain, baseUses: null }, 'a person has it looked for before it is sent again'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  conflicted: {
+    overtaken: [cancelled, 'a later change has replaced it'],
+    retry: [pending, 'a person sends it all the same'],
+    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  dead: {
+    doubt: [dead, 'it was refused, which no other past changes'],
+    revive: [dead, 'it was refused, which no key that comes back changes'],
+    overtaken: [cancelled, 'a later change has replaced it'],
+    retry: [pending, 'a person sends it again'],
+    look: [{ ...uncertain, baseUses: null }, 'a person wants it sent where it is not found'],
+    drop: [dropped, 'a person gives it up'],
+    confirm: [delivered, 'a person says that it was applied'],
+  },
+  delivered: {},
+  inferred: {},
+  cancelled: {},
+  dropped: {},
+};
+
+const cells = operationStates.flatMap((state) =>
+  Object.values(events).map((event) => {
+    const [to, inWords] = table[state][event.type] ?? [null, 'cannot happen'];
+    return { state, event, type: event.type, to, inWords };
+  }),
+);
+
+describe('an operation', () => {
+  it.each(cells)('that is $state, $type: $inWords', ({ state, event, to }) => {
+    expect(nextProgress(given[state], event)).toEqual(to);
+  });
+
+  it('has no other states and events than these', () => {
+    expect(Object.keys(operationTransitions).toSorted()).toEqual(Object.keys(table).toSorted());
+    for (const row of Object.values(operationTransitions)) {
+      expect(Object.keys(row).toSorted()).toEqual(Object.keys(events).toSorted());
+    }
+    expect([...operationStates].toSorted()).toEqual(Object.keys(table).toSorted());
+  });
+
+  it('that died because its key was missing lives again when the key does, in whatever past', () => {
+    const missing = { state: 'dead', cause: 'missing' } as const;
+    expect(nextProgress(missing, events.revive)).toEqual(pending);
+    expect(nextProgress(missing, events.doubt)).toMatchObject({ state: 'uncertain', held: false });
+  });
+});
+
+describe('doubt', () => {
+  const sentInDoubt = { ...inFlight, doubtful: true, baseUses: 7, sentAt: at } as const;
+  const inferred = { state: 'inferred', finishedAt: at };
+
+  it('that a read could not take away stays through another attempt', () => {
+    expect(nextProgress(uncertain, { type: 'read_absent', certain: false })).toEqual(inDoubt);
+    expect(nextProgress(inDoubt, events.send)).toEqual(sentInDoubt);
+    expect(nextProgress(sentInDoubt, events.not_applied)).toEqual(inDoubt);
+    expect(nextProgress(sentInDoubt, events.ambiguous)).toMatchObject({ state: 'uncertain', doubtful: true });
+  });
+
+  it('makes even a clean answer an inference', () => {
+    expect(nextProgress(sentInDoubt, events.applied)).toEqual(inferred);
+    expect(nextProgress(inDoubt, events.needless)).toEqual(inferred);
+  });
+
+  it('of a change that may be repeated is over with a clean answer, and never dropped before', () => {
+    const repeated = nextProgress(inFlight, events.repeat) ?? pending;
+    expect(repeated).toEqual(inDoubt);
+    const again = nextProgress(repeated, events.send) ?? pending;
+    expect(nextProgress(again, events.refused)).toMatchObject({ state: 'uncertain', held: true });
+    expect(nextProgress(again, { type: 'applied', certain: true, at })).toEqual(delivered);
+  });
+
+  it('that lasts is not taken away by looking for it', () => {
+    expect(nextProgress({ ...held, doubtful: true }, events.look)).toMatchObject({
+      state: 'uncertain',
+      doubtful: true,
+      held: false,
+    });
+  });
+
+  it('makes what a read shows an inference where another writer could have caused it', () => {
+    expect(nextProgress(uncertain, { type: 'read_applied', certain: false, at })).toEqual(inferred);
+  });
+
+  it('that lasts makes whatever a read shows an inference', () => {
+    const lasting = nextProgress(pending, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
+    expect(nextProgress(lasting, events.read_applied)).toEqual(inferred);
+    expect(nextProgress(lasting, events.read_absent)).toEqual(inDoubt);
+  });
+
+  it('that lasts is added to whatever was unfinished, and is not taken back by one that does not last', () => {
+    for (const progress of [pending, inFlight, uncertain]) {
+      const lasting = nextProgress(progress, { type: 'doubt', baseUses: 3, lasting: true }) ?? pending;
+      expect(lasting).toMatchObject({ state: 'uncertain', doubtful: true });
+      expect(nextProgress(lasting, events.doubt)).toMatchObject({ doubtful: true });
+    }
+    for (const progress of [inDoubt, sentInDoubt]) {
+      expect(nextProgress(progress, events.doubt)).toMatchObject({ state: 'uncertain', doubtful: true });
+    }
+  });
+
+  it('is whatever may have been applied without an answer that says so', () => {
+    const inSomeDoubt = [inDoubt, sentInDoubt, uncertain, held];
+    const inNone = [pending, inFlight, delivered, dead, conflicted, dropped, cancelled];
+    expect(inSomeDoubt.filter((progress) => !isDoubtful({ progress }))).toEqual([]);
+    expect(inNone.filter((progress) => isDoubtful({ progress }))).toEqual([]);
+  });
+
+  it('is never called dead, which says that it was not applied', () => {
+    for (const progress of [inDoubt, sentInDoubt, uncertain]) {
+      const { doubtful } = progress;
+      expect(nextProgress(progress, events.refused)).toMatchObject({
+        state: 'uncertain',
+        held: true,
+        doubtful,
+      });
+    }
+  });
+
+  it('stays when a person sends it again, and is over when a person says what became of it', () => {
+    expect(nextProgress(held, events.retry)).toEqual(inDoubt);
+    expect(nextProgress(held, events.confirm)).toEqual(delivered);
+    expect(nextProgress(held, events.drop)).toEqual(dropped);
+  });
+
+  it('takes the base that is told only where it has none', () => {
+    const sent: OperationProgress = { ...inFlight, baseUses: null };
+    const baseless: OperationProgress = { ...uncertain, baseUses: null };
+    const based = { ...uncertain, baseUses: 3 };
+    expect(nextProgress(sent, events.ambiguous)).toEqual(baseless);
+    expect(nextProgress(sent, events.doubt)).toEqual(based);
+    expect(nextProgress(baseless, events.doubt)).toEqual(based);
+  });
+});
+
+describe('advancing an operation', () => {
+  const operation: Operation = {
+    id: 'id',
+    seq: 1,
+    kind: 'usage',
+    subject: 'KEY',
+    productKey: 'press',
+    createdAt: 1,
+    attempts: 2,
+    failures: 1,
+    nextAt: 5,
+    outage: true,
+    credential: null,
+    requestId: null,
+    fencedUntil: null,
+    upstream: null,
+    lastError: 'away',
+    seenEnabled: null,
+    payload: null,
+    progress: pending,
+  };
+
+  it('counts an attempt for each time it is sent, and nothing else', () => {
+    const sent = advance(operation, events.send);
+    expect(sent).toEqual({ ...operation, attempts: 3, progress: table.pending.send?.[0] });
+    expect(advance(sent, events.ambiguous).attempts).toBe(3);
+  });
+
+  it('refuses what cannot happen in its state, and says what was asked of which', () => {
+    expect(() => advance(operation, events.applied)).toThrow(
+      'operation id is pending: no applied from there',
+    );
+  });
+});
+
+describe('the lanes', () => {
+  const lanes: Record<OperationKind, LaneName> = {
+    usage: 'counter',
+    decrease: 'counter',
+    disable: 'state',
+    enable: 'state',
+    create_coupon: 'coupon',
+    redeem: 'redemption',
+    void: 'redemption',
+  };
+
+  it('keep what counts apart from what sets a state', () => {
+    expect(laneOf).toEqual(lanes);
+  });
+});

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { eventOfDecision, type Decision } from '../../../src/domain/outbox/decision.ts';
+import {
+  nextProgress,
+  type Operation,
+  type OperationKind,
+  type OperationProgress,
+  type OperationState,
+} from '../../../src/domain/outbox/operation.ts';
+import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
+
+const minute = 60_000;
+
+/** Every state in each of its forms: one that is missing does not compile. */
+const progresses: { [State in OperationState]: (OperationProgress & { state: State })[] } = {
+  pending: [
+    { state: 'pending', doubtful: false },
+    { state: 'pending', doubtful: true },
+  ],
+  in_flight: [{ state: 'in_flight', doubtful: false, baseUses: 4, sentAt: 0 }],
+  uncertain: [
+    { state: 'uncertain', doubtful: false, baseUses: 4, held: false },
+    { state: 'uncertain', doubtful: true, baseUses: null, held: false },
+    { state: 'uncertain', doubtful: false, baseUses: 4, held: true },
+  ],
+  delivered: [{ state: 'delivered', finishedAt: 0 }],
+  inferred: [{ state: 'inferred', finishedAt: 0 }],
+  conflicted: [{ state: 'conflicted' }],
+  dead: [
+    { state: 'dead', cause: 'refused' },
+    { state: 'dead', cause: 'missing' },
+  ],
+  cancelled: [{ state: 'cancelled', finishedAt: 0 }],
+  dropped: [{ state: 'dropped', finishedAt: 0 }],
+};
+
+const kinds: Record<OperationKind, true> = {
+  usage: true,
+  decrease: true,
+  disable: true,
+  enable: true,
+  create_coupon: true,
+  redeem: true,
+  void: true,
+};
+
+const operation = (kind: OperationKind, progress: OperationProgress): Operation => ({
+  id: 'a',
+  seq: 1,
+  kind,
+  subject: 'K',
+  productKey: 'P',
+  createdAt: 0,
+  attempts: 1,
+  failures: 0,
+  nextAt: null,
+  outage: false,
+  credential: null,
+  requestId: null,
+  fencedUntil: null,
+  upstream: null,
+  lastError: null,
+  seenEnabled: null,
+  payload: null,
+  progress,
+});
+
+const alone: Surroundings = {
+  now: 0,
+  fencedUntil: null,
+  isHead: true,
+  obstacle: null,
+  shown: { uses: 5, enabled: true, at: 0 },
+};
+
+function told(
+  kind: OperationKind,
+  progress: OperationProgress,
+  around: Partial<Surroundings> = {},
+): Standing {
+  return standingOf(operation(kind, progress), { ...alone, ...around });
+}
+
+const all = (Object.keys(kinds) as OperationKind[]).flatMap((kind) =>
+  Object.values(progresses)
+    .flat()
+    .map((progress) => [kind, progress.state, JSON.stringify(progress), progress] as const),
+);
+
+describe.each(all)('%s, %s %s', (kind, _state, _form, progress) => {
+  test('has a meaning, and tells of each decision exactly if it can be made', () => {
+    const { meaning, decisions } = told(kind, progress);
+    const sentences = [meaning, ...Object.values(decisions).filter((effect) => effect !== null)];
+    for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z](?!.*(?:undefined|null|NaN)).*\.$/);
+    for (const decision of ['retry', 'drop', 'confirm'] as const) {
+      const isOpen = nextProgress(progress, eventOfDecision({ kind, progress }, decision, 0)) !== null;
+      expect([decision, decisions[decision] !== null]).toEqual([decision, isOpen]);
+    }
+  });
+
+  test('waits for something exactly while it goes on by itself', () => {
+    const goesOn = progress.state === 'pending' || (progress.state === 'uncertain' && !progress.held);
+    expect(told(kind, progress).waits.length > 0).toBe(goesOn);
+  });
+});
+
+const held = progresses.uncertain[2] as OperationProgress;
+const refused = progresses.dead[0] as OperationProgress;
+const conflicted = progresses.conflicted[0] as OperationProgress;
+
+test.each<[OperationKind, OperationProgress, Decision, string]>([
+  [
+    'usage',
+    held,
+    'retry',
+    'It is sent again. If it was applied before, the use counts twice: 6 instead of 5. It ends inferred.',
+  ],
+  [
+    'usage',
+    held,
+    'drop',
+    'It is not sent again. If it was applied, the store goes on counting the use; if not, it never counts.',
+  ],
+  [
+    'usage',
+    held,
+    'confirm',
+    'It counts as delivered, and nothing is sent. The count stays as the store showed it.',
+  ],
+  [
+    'usage',
+    refused,
+    'confirm',
+    'It counts as delivered, and nothing is sent. The count that is known of the store moves along, from 5 to 6.',
+  ],
+  ['usage', refused, 'drop', 'It is not sent: the store never counts this use.'],
+  ['decrease', refused, 'retry', 'It is sent again, and takes one use back if the store takes it now.'],
+  [
+    'disable',
+    refused,
+    'drop',
+    'It is not sent: the key is not disabled by it. Here the key is again as the store last said, enabled.',
+  ],
+  ['enable', held, 'retry', 'It is sent again. If the key was disabled in the store since, that is undone.'],
+  [
+    'enable',
+    conflicted,
+    'retry',
+    'It is sent again, and enables the key, also when it was disabled in the store since.',
+  ],
+  [
+    'create_coupon',
+    refused,
+    'retry',
+    'Its code is looked for in the store first, and it is created only where that is free: never twice.',
+  ],
+])('of %s %j, %s is told as what it does', (kind, progress, decision, effect) => {
+  expect(told(kind, progress).decisions[decision]).toBe(effect);
+});
+
+test.each<[OperationKind, OperationProgress, RegExp]>([
+  [
+    'usage',
+    { state: 'uncertain', doubtful: false, baseUses: 4, held: false },
+    /the count in the store is read/,
+  ],
+  ['enable', conflicted, /a revocation wins\. Nothing more happens until a person decides\.$/],
+  ['usage', { state: 'dead', cause: 'missing' }, /It goes on by itself if the key is seen again\.$/],
+  ['disable', { state: 'pending', doubtful: true }, /To disable a key twice does no harm/],
+])('%s %j is explained', (kind, progress, meaning) => {
+  expect(told(kind, progress).meaning).toMatch(meaning);
+});
+
+test('both counts are told where it was sent on one', () => {
+  expect(told('usage', held)).toMatchObject({ expectedUses: 5, shown: { uses: 5, enabled: true } });
+  expect(told('decrease', held).expectedUses).toBe(3);
+  expect(told('enable', held).expectedUses).toBeNull();
+  expect(told('usage', { state: 'pending', doubtful: false }).expectedUses).toBeNull();
+});
+
+describe('it waits', () => {
+  const waiting: OperationProgress = { state: 'pending', doubtful: false };
+  const causes = (around: Partial<Surroundings>): unknown =>
+    told('usage', waiting, around).waits.map(({ cause, leftMs }) => [cause, leftMs]);
+
+  test('for its turn, when nothing holds it up', () => {
+    expect(causes({})).toEqual([['turn', null]]);
+  });
+
+  test('for everything that holds it up, each with the time that is left', () => {
+    expect(
+      causes({
+        now: minute,
+        obstacle: { cause: 'upstream_away', until: 0 },
+        fencedUntil: 2 * minute,
+        isHead: false,
+      }),
+    ).toEqual([
+      ['upstream_away', 0],
+      ['fence', minute],
+      ['behind', null],
+    ]);
+    expect(causes({ obstacle: { cause: 'paused' } })).toEqual([['paused', null]]);
+  });
+
+  test('for its backoff, when it is the first of its queue', () => {
+    const { waits } = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
+    expect(waits).toMatchObject([{ cause: 'backoff', leftMs: minute }]);
+  });
+});
