@@ -20,7 +20,7 @@ import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { givenOperation } from '../support/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
+import { fromSource, latchkey, type Outcome, type Program, runProcess } from '../support/command-line.ts';
 
 const secret = 'product-secret-of-the-test';
 const apiKey = 'api-key-of-the-test';
@@ -236,6 +236,53 @@ test('a state directory that a start would refuse is told', async () => {
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toContain('admin.token in it is a link');
 });
+
+/** Latchkey as a user who may not look into what this one has closed, also where this one is root. */
+const asStranger: Program =
+  process.getuid?.() === 0
+    ? ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups', ...fromSource]
+    : fromSource;
+
+test.each([
+  ['it', 'state'],
+  ['the directory it is in', '.'],
+])(
+  'a state directory that may not be read is named, with what to do, where %s is closed',
+  async (_, name) => {
+    await using directory = temporaryDirectory();
+    const home = join(directory.path, 'home');
+    const state = join(home, 'state');
+    const file = join(directory.path, 'latchkey.yaml');
+    mkdirSync(home);
+    openStore({ directory: state })[Symbol.dispose]();
+    const upstream = { base_url: 'http://127.0.0.1:9' };
+    const products = [{ key: 'RGsF', secret }];
+    writeFileSync(file, JSON.stringify({ state_dir: state, upstream, products }), { mode: 0o644 });
+    chmodSync(directory.path, 0o755);
+    chmodSync(join(home, name), 0);
+    using reopened = new DisposableStack();
+    reopened.defer(() => chmodSync(join(home, name), 0o700));
+    const examineAsStranger = (...words: string[]): Promise<Outcome> =>
+      runProcess(['doctor', '--config', file, ...words], {}, asStranger, '/');
+    const found = await examineAsStranger();
+    expect(found).toMatchObject({ code: 1, err: '' });
+    const advice = 'run this as the user whose daemon it is, or as root';
+    expect(linesOf(found, 'fail')).toEqual(
+      expect.arrayContaining([
+        `state directory ${state}: permission denied  →  ${advice}`,
+        `the store ${state}/latchkey.db cannot be looked at: permission denied  →  ${advice}`,
+      ]),
+    );
+    const { code, out } = await examineAsStranger('--json');
+    const { ok, findings } = JSON.parse(out) as { ok: boolean; findings: unknown[] };
+    expect({ code, ok }).toEqual({ code: 1, ok: false });
+    expect(findings).toContainEqual({
+      level: 'fail',
+      what: `state directory ${state}: permission denied`,
+      advice,
+    });
+  },
+);
 
 test('certificates that are none are told', async () => {
   await using directory = temporaryDirectory();

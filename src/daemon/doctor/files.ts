@@ -9,6 +9,8 @@ const groupBits = 0o070;
 const groupWrite = 0o020;
 const otherBits = 0o007;
 const root = 0;
+/** What to do where this user may not look. */
+export const asItsUser = 'run this as the user whose daemon it is, or as root';
 /** Less free room than this does not last, in bytes. */
 const scarceBytes = 64 * 1024 * 1024;
 
@@ -50,7 +52,7 @@ function examineStateDirectory(directory: string, hint: (words: string) => strin
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
       return [warn(`${name} is not there yet`, `the first start makes it: ${hint('serve')}`)];
     }
-    return [fail(`${name}: ${formatReason(error)}`, 'run this as the user whose daemon it is, or as root')];
+    return [fail(`${name}: ${formatReason(error)}`, asItsUser)];
   }
 }
 
@@ -88,7 +90,11 @@ export function examineSecret(path: string, service: number | null): Finding {
 }
 
 function groupOf(directory: string): number | null {
-  return statSync(directory, { throwIfNoEntry: false })?.gid ?? null;
+  try {
+    return statSync(directory).gid;
+  } catch {
+    return null;
+  }
 }
 
 /** Root's file, which the service reads by its group and cannot write: so the Debian package has it. */

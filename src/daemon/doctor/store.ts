@@ -1,10 +1,12 @@
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import { formatReason } from '../../config/fault/fault.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
 import { readContents } from '../../store/sqlite/files/contents.ts';
 import { findDamage } from '../../store/sqlite/files/damage.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { asItsUser } from './files.ts';
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
 export function examineStore(stateDir: string, hint: (words: string) => string): Finding[] {
@@ -15,8 +17,9 @@ export function examineStore(stateDir: string, hint: (words: string) => string):
     const found = examineDatabase(path, advice);
     return found.level === 'ok' ? [found, ...examineOutbox(stateDir, hint)] : [found];
   } catch (error) {
-    if (!(error instanceof DatabaseRefused)) throw error;
-    return [fail(error.message, advice)];
+    if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    return [fail(`the store ${path} cannot be looked at: ${formatReason(error)}`, asItsUser)];
   }
 }
 
