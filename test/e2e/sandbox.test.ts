@@ -64,6 +64,9 @@ test('a sandbox that cannot begin ends with the reason, and leaves nothing behin
   for (const [option, value, reason] of [
     ['--port', String(taken.port), /another program listens on/],
     ['--write-config', file, /is a file: a folder is needed/],
+    ['--credentials', home.path, /^latchkey: --credentials: \S+ cannot be read: it is a folder\n$/],
+    ['--credentials', join(home.path, 'none', 'c.json'), /^latchkey: --credentials: there is no folder for /],
+    ['--credentials', join(file, 'c.json'), /c\.json cannot be read: not a directory\n$/],
   ] as const) {
     const { code, err } = await runProcess(['sandbox', option, value], environment);
     expect([code, err]).toEqual([1, expect.stringMatching(reason)]);

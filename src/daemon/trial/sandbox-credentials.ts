@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { z } from 'zod';
+import { formatReason } from '../../config/fault/fault.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import { shortestSecret } from '../../service/access/secret.ts';
 import { readOwnFile, replaceFile } from '../../store/sqlite/files/private-file.ts';
@@ -23,9 +26,11 @@ const schema: z.ZodType<SandboxCredentials> = z.strictObject({
 /** Why no sandbox is started: a file that cannot be used. The message is for people and repeats no secret. */
 export class SandboxRefused extends Error {}
 
-/** The credentials in a file; null when there is no such file. Throws `SandboxRefused`. */
+/** The credentials in a file; null when it is yet to be written. Throws `SandboxRefused`. */
 export function readCredentials(file: string): SandboxCredentials | null {
-  const text = readOwnFile(file);
+  const text = readText(file);
+  if (text === null && !existsSync(dirname(file)))
+    throw new SandboxRefused(`--credentials: there is no folder for ${file}`);
   if (text === null) return null;
   const read = schema.safeParse(parseJson(text));
   if (read.success) return read.data;
@@ -37,6 +42,16 @@ export function readCredentials(file: string): SandboxCredentials | null {
 export function writeCredentials(file: string, credentials: SandboxCredentials): void {
   const { api_key, product_key, product_secret, license_key } = credentials;
   replaceFile(file, `${JSON.stringify({ api_key, product_key, product_secret, license_key }, null, 2)}\n`);
+}
+
+function readText(file: string): string | null {
+  try {
+    return readOwnFile(file);
+  } catch (error) {
+    const isFolder = error instanceof Error && 'code' in error && error.code === 'EISDIR';
+    const reason = isFolder ? 'it is a folder' : formatReason(error);
+    throw new SandboxRefused(`--credentials: ${file} cannot be read: ${reason}`);
+  }
 }
 
 function parseJson(text: string): unknown {
