@@ -99,6 +99,20 @@ test('a user’s service is installed where the user’s manager looks', async (
   expect(unit).not.toMatch(/User=|StateDirectory=|Protect/);
 });
 
+test('a unit says how it is changed: that of a user by the user’s manager', async () => {
+  await using home = temporaryDirectory();
+  vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
+  const firstLine = async (...argv: string[]): Promise<string | undefined> =>
+    (await latchkey('service', 'print', ...argv)).out.split('\n')[0];
+  expect(await firstLine()).toMatch(/Change it by: systemctl edit latchkey$/);
+  expect(await firstLine('--user')).toMatch(/Change it by: systemctl --user edit latchkey$/);
+  // One of an earlier version, which named the manager of the machine, is unchanged all the same.
+  const path = join(home.path, 'config/systemd/user/latchkey.service');
+  await latchkey('service', 'install', '--user');
+  writeFileSync(path, readFileSync(path, 'utf8').replace('systemctl --user edit', 'systemctl edit'));
+  expect(await latchkey('service', 'uninstall', '--user')).toMatchObject({ code: 0, err: '' });
+});
+
 test('what systemd would read otherwise is quoted', () => {
   const unit = formatUnit({
     ...plain,

@@ -32,8 +32,11 @@ export function isWithin(path: string, folders: readonly string[]): boolean {
 
 /** Writes the systemd unit; its first line has a hash of the rest, so that an edited unit is noticed. */
 export function formatUnit(options: UnitOptions): string {
-  const body = options.scope === 'system' ? systemUnit(options) : userUnit(options);
-  return `${markOf(body)}\n${body}`;
+  const [body, edit] =
+    options.scope === 'system'
+      ? [systemUnit(options), 'systemctl edit']
+      : [userUnit(options), 'systemctl --user edit'];
+  return `${markOf(body)} Change it by: ${edit} latchkey\n${body}`;
 }
 
 /** Where the launcher keeps compiled code: a user of a service has no home. The executable brings its own. */
@@ -43,12 +46,11 @@ CacheDirectoryMode=0700
 
 /** Whether nobody edited a unit since some version of this program wrote it. */
 export function isUnchanged(unit: string): boolean {
-  const end = unit.indexOf('\n');
-  return unit.slice(0, end) === markOf(unit.slice(end + 1));
+  return unit.startsWith(markOf(unit.slice(unit.indexOf('\n') + 1)));
 }
 
 function markOf(body: string): string {
-  return `# Written by: latchkey service install (${hash('sha256', body, 'hex').slice(0, 16)}). Change it by: systemctl edit latchkey`;
+  return `# Written by: latchkey service install (${hash('sha256', body, 'hex').slice(0, 16)}).`;
 }
 
 function systemUnit(options: UnitOptions): string {
