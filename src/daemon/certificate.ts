@@ -37,19 +37,23 @@ export class Certificate {
     return endOf(this.#identity.leaf);
   }
 
-  /** Reads the files again and shows new callers what is in them; what cannot be used leaves the old in force. */
-  renew(settings: TlsSettings, server: FastifyInstance): void {
+  /**
+   * Reads the files again and shows new callers what is in them; what cannot be used leaves the old in force. Says
+   * whether another one is in force now.
+   */
+  renew(settings: TlsSettings, server: FastifyInstance): boolean {
     const read = readFiles(settings);
     if (!read.ok) {
       const error = `listen.tls.${read.key}: ${read.text}`;
       this.#log.error({ error }, 'the certificate cannot be used: the one before stays in force');
-      return;
+      return false;
     }
-    if (read.identity.chain === this.#identity.chain) return;
+    if (read.identity.chain === this.#identity.chain) return false;
     changeCertificate(server, read.identity);
     this.#identity = read.identity;
     this.#log.info(this.#end(), 'another certificate is in force');
     this.#warnOfEnd();
+    return true;
   }
 
   #warnOfEnd(): void {

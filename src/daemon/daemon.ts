@@ -149,11 +149,13 @@ export class Daemon {
     const configuration = takenOver(before, wanted);
     current.replace(configuration);
     this.#parts.memory?.forget(['anything']);
-    this.#listeners?.renewCertificate(configuration.listen.tls);
+    // A file of the same name may hold another one.
+    const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;
+    const renewed = isRenewed ? ['listen.tls.cert_file'] : [];
     this.#role.upstream?.retryCredentials();
     this.#role.bind().catch((error: unknown) => this.#fail(error));
     return {
-      changed: changedKeys(before, configuration),
+      changed: [...new Set([...changedKeys(before, configuration), ...renewed])],
       restart: changedKeys(configuration, wanted),
     };
   }

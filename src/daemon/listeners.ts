@@ -26,8 +26,8 @@ export interface Listeners extends AsyncDisposable {
   readonly addresses: Addresses;
   /** When the certificate in force ends, in epoch ms; null: TCP speaks plain HTTP, or is switched off. */
   certificateEnd(): number | null;
-  /** Puts the certificate in force that is now in the files. */
-  renewCertificate(tls: TlsSettings | null): void;
+  /** Puts the certificate in force that is now in the files; says whether it is another one. */
+  renewCertificate(tls: TlsSettings | null): boolean;
   /** Resolves when all requests that are under way now have been answered, or after `limitMs`. */
   answered(limitMs: number): Promise<void>;
 }
@@ -76,9 +76,10 @@ export async function openListeners(
     addresses,
     certificateEnd: () => certificate?.notAfter ?? null,
     renewCertificate: (tls) => {
-      if (certificate === null || tcpServer === null || tls === null) return;
-      certificate.renew(tls, tcpServer);
+      if (certificate === null || tcpServer === null || tls === null) return false;
+      const isAnother = certificate.renew(tls, tcpServer);
       announce();
+      return isAnother;
     },
     answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

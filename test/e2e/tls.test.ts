@@ -164,7 +164,7 @@ test.skipIf(!hasProgram('curl'))(
   },
 );
 
-test('SIGHUP puts a renewed certificate in force, and open connections go on', async () => {
+test('SIGHUP puts a renewed certificate in force and names it as changed, and open connections go on', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path);
   await using daemon = await startDaemonProcess(directory.path, secured.configuration);
@@ -203,6 +203,14 @@ test('SIGHUP puts a renewed certificate in force, and open connections go on', a
   expect(await shownBy(daemon)).toBe(fingerprintIn(secured.cert));
   expect(await shownUntil()).not.toBe(first);
   expect(sockets.size).toBe(1);
+
+  // Again, with nothing new in the files.
+  daemon.signal('SIGHUP');
+  const changes = (): unknown[] =>
+    daemon.lines.flatMap(({ msg, changed: keys }) =>
+      msg === 'the configuration was read again' ? [keys] : [],
+    );
+  await expect.poll(changes).toEqual([['listen.tls.cert_file'], []]);
 
   const inForce = fingerprintIn(secured.cert);
   writeFileSync(secured.key, 'half a fi');
