@@ -1,15 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tree } from '../../config/file/tree.ts';
 import { credentialHeaders, provenanceHeaderNames } from '../../domain/header-names.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start/start.ts';
+import { onEndingSignal } from '../system/ending-signal.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient, type LocalAnswer } from './local-client.ts';
 import { makeLog } from '../log/log.ts';
 import { makeSample, type Sample } from './sample-catalogue.ts';
+import { makeTemporaryDirectory } from './temporary-directory.ts';
 
 /** How long a step may take before the demo has failed, in ms. */
 const patienceMs = 15_000;
@@ -19,17 +20,17 @@ type Say = (line: string) => void;
 
 /** Runs the main job end to end, on real servers and real files; 0 only when every step held. */
 export async function runDemo(say: Say): Promise<number> {
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-demo-'));
+  using ending = new DisposableStack();
+  const { path } = ending.use(makeTemporaryDirectory('latchkey-demo-'));
+  ending.defer(onEndingSignal(() => process.exit(1)));
   try {
-    await using stage = new Stage(directory);
+    await using stage = new Stage(path);
     await play(stage, say);
     say('Every step held.');
     return 0;
   } catch (error) {
     say(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
     return 1;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import closeWithGrace from 'close-with-grace';
@@ -19,6 +18,7 @@ import { makeSample } from './sample-catalogue.ts';
 import { agentConfiguration, newConfigurationFile, writeAgentConfiguration } from './sandbox-agent.ts';
 import { readCredentials, writeCredentials, type SandboxCredentials } from './sandbox-credentials.ts';
 import { misbehave, type SandboxFaults } from './sandbox-faults.ts';
+import { makeTemporaryDirectory } from './temporary-directory.ts';
 
 export type SandboxOptions = SandboxFaults & {
   /** 0: any free one. */
@@ -60,17 +60,17 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
   const given = options.credentialsFile === null ? null : readCredentials(options.credentialsFile);
   const configuration =
     options.configurationDirectory === null ? null : newConfigurationFile(options.configurationDirectory);
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-sandbox-'));
+  const directory = makeTemporaryDirectory('latchkey-sandbox-');
   const running: Daemon[] = [];
   const end = async (): Promise<void> => {
     await Promise.all(running.splice(0).map((daemon) => daemon.stop()));
-    rmSync(directory, { recursive: true, force: true });
+    directory[Symbol.dispose]();
   };
   const skip = ['beforeExit' as const, ...endingSignals];
   const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
   onEndingSignal(() => ending.close());
   try {
-    const facts = await begin(options, { given, configuration, directory, running });
+    const facts = await begin(options, { given, configuration, directory: directory.path, running });
     process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : describe(facts));
   } catch (error) {
     await end();

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A directory that is removed on dispose, or with the process. */
+export type TemporaryDirectory = Disposable & { path: string };
+
+/** Makes an empty directory whose name begins with a prefix. */
+export function makeTemporaryDirectory(prefix: string): TemporaryDirectory {
+  const path = mkdtempSync(join(tmpdir(), prefix));
+  // Threads that still write may put a file into it meanwhile.
+  const remove = (): void => rmSync(path, { recursive: true, force: true, maxRetries: 3 });
+  // Nothing is disposed of where a process exits, as it does once nobody reads its output any more.
+  process.once('exit', remove);
+  return {
+    path,
+    [Symbol.dispose]: () => {
+      process.off('exit', remove);
+      remove();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { fromSource } from '../support/command-line.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+type Trial = ChildProcessByStdio<null, Readable, null>;
+
+/** What becomes of it while it runs. */
+type Leave = (trial: Trial) => Promise<void> | void;
+
+const cut: Leave = ({ stdout }) => {
+  stdout.destroy();
+};
+const cutAfterOneLine: Leave = async (trial) => {
+  await once(trial.stdout, 'data');
+  await cut(trial);
+};
+const interrupt: Leave = async (trial) => {
+  await once(trial.stdout, 'data');
+  trial.kill('SIGINT');
+};
+
+test.each([
+  ['demo', 'of which only the first line is read', cutAfterOneLine],
+  ['demo', 'that is interrupted', interrupt],
+  ['sandbox', 'whose credentials nobody reads', cut],
+])('a %s %s removes its data', async (command, _, leave) => {
+  await using home = temporaryDirectory();
+  const [program, ...argv] = fromSource;
+  const trial = spawn(program, [...argv, command], {
+    env: { PATH: process.env['PATH'], HOME: home.path, TMPDIR: home.path },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(trial, 'close');
+  try {
+    await leave(trial);
+    await ended;
+    expect(readdirSync(home.path)).toEqual([]);
+  } finally {
+    trial.kill('SIGKILL');
+  }
+});
