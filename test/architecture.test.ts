@@ -45,10 +45,14 @@ const floors: Readonly<Record<string, Allowance>> = {
   http: { folders: ['domain', 'service'], modules: true },
   config: { folders: ['domain'], modules: true },
   daemon: { folders: belowDaemon, modules: true },
-  // One reader of CSV, for files that are imported here or sent to the server as they are.
   // It runs in other people's programs, on older Nodes.
   client: { folders: [], modules: true },
-  cli: { folders: ['domain', 'config'], files: ['http/wire/bulk/csv.ts'], modules: true },
+  cli: {
+    folders: ['domain', 'config'],
+    // One reader of CSV, for files that are imported here or sent to the server as they are; one maker of directories.
+    files: ['http/wire/bulk/csv.ts', 'store/sqlite/files/make-directory.ts'],
+    modules: true,
+  },
   // Scripts of their own, which build what is shipped.
   // What has to lie in the executable beside the program.
   packaging: { folders: [], files: ['http/viewer-file.ts'], modules: true },

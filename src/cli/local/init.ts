@@ -3,7 +3,6 @@ import {
   chownSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   renameSync,
   rmSync,
   type Stats,
@@ -17,6 +16,7 @@ import type { Environment } from '../../config/environment.ts';
 import type { Finding } from '../../config/fault/finding.ts';
 import { type LoadedConfiguration, loadConfiguration } from '../../config/load.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
+import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
 import { toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
@@ -188,7 +188,7 @@ function formatMode(path: string): string {
  * replaced only when that `isWanted`: somebody may have made it while questions were answered.
  */
 function writeWhole(path: string, text: string, isWanted: boolean): void {
-  mkdirSync(dirname(path), { recursive: true });
+  makeDirectory(dirname(path));
   const draft = `${path}.new`;
   rmSync(draft, { force: true });
   try {

@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Tree } from '../../config/file/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
+import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { SandboxRefused, type SandboxCredentials } from './sandbox-credentials.ts';
 
@@ -36,6 +37,6 @@ export function newConfigurationFile(directory: string): string {
 /** Writes the configuration, ready to be served. */
 export function writeAgentConfiguration(sandbox: Upstream, file: string): void {
   const folder = dirname(file);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeDirectory(folder, 0o700);
   replaceFile(file, stringify(agentConfiguration(sandbox, folder)));
 }

@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseHost } from '../../../config/value/address.ts';
 import { formatReason } from '../../../config/fault/fault.ts';
 import { type Command, defineCommand, textOption, UsageError } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import { formatFields, instant, type Shown } from '../../format.ts';
+import { makeDirectory } from '../../../store/sqlite/files/make-directory.ts';
 import type { MadeCertificate } from './certificate-maker.ts';
 import { trustAdvice } from './certificate-trust.ts';
 
@@ -81,7 +82,7 @@ function parseHosts(text: string): readonly [string, ...string[]] {
 
 /** The key last: whoever finds one knows that the rest is there. Nothing that is there is written over. */
 function write({ ca, cert, key }: Files, made: MadeCertificate): void {
-  mkdirSync(resolve(ca, '..'), { recursive: true });
+  makeDirectory(resolve(ca, '..'));
   writeFileSync(ca, made.authority, { flag: 'wx', mode: 0o644 });
   writeFileSync(cert, made.certificate, { flag: 'wx', mode: 0o644 });
   writeFileSync(key, made.key, { flag: 'wx', mode: 0o600 });

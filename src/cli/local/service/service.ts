@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isSea } from 'node:sea';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
@@ -11,6 +11,7 @@ import { exitCode } from '../../exit-code.ts';
 import { hintFor, quoteForShell } from '../../hint.ts';
 import type { Output } from '../../output.ts';
 import type { Syntax } from '../../syntax/declaration.ts';
+import { makeDirectory } from '../../../store/sqlite/files/make-directory.ts';
 import {
   defaultStateDir,
   formatUnit,
@@ -67,7 +68,7 @@ export const installUnit: Command = defineCommand(installing, async (given, outp
     if (before !== null && before !== unit && !isUnchanged(before)) {
       return refuse(output, path, 'is not as it was installed: move it away first. Nothing was changed.');
     }
-    mkdirSync(dirname(path), { recursive: true });
+    makeDirectory(dirname(path));
     writeFileSync(path, unit, { mode: 0o644 });
     if (args.json) output.printJson({ path });
     else output.print([`Installed ${path}. Next:`, ...stepsAfterInstall(plan, args)].join('\n'));

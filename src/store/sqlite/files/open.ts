@@ -1,5 +1,4 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { accessSync, constants } from 'node:fs';
 import { freeSpaceToStart } from '../ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
@@ -12,6 +11,7 @@ import {
   storageFault,
 } from '../faults.ts';
 import { holdDirectory } from './lock.ts';
+import { makeDirectory } from './make-directory.ts';
 import { migrate } from './migrations.ts';
 import { databaseIn, findIntrusion } from './state-directory.ts';
 
@@ -47,28 +47,12 @@ export function openStore({ directory }: { directory: string }): Store {
  * `openStore` does, or the system's own error.
  */
 export function takeDirectory(directory: string): Disposable {
-  makeDirectory(directory);
+  makeDirectory(directory, 0o700);
   const intrusion = findIntrusion(directory, process.getuid?.() ?? null);
   if (intrusion !== null) throw new StateDirectoryRefused(directory, intrusion);
   accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   freeSpaceToStart(directory);
   return holdDirectory(directory);
-}
-
-/**
- * Makes a directory for its owner alone, and those above it, where there is none. Not by `recursive`, which
- * never ends where nothing can be made, as under /proc (Node 26).
- */
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    if (code === 'EEXIST') return;
-    if (code !== 'ENOENT' || dirname(path) === path) throw error;
-    makeDirectory(dirname(path));
-    mkdirSync(path, { mode: 0o700 });
-  }
 }
 
 /** Versions before 3.51.3 can damage a database in WAL mode (https://sqlite.org/wal.html, "The WAL-reset bug"). */
