@@ -30,6 +30,8 @@ const commands = commandsOf(readme);
 const configuration = /^```yaml\n([\s\S]*?)^```$/m.exec(readme)?.[1] ?? '';
 const licenseKey = /license_key=([A-Z0-9-]+)/.exec(readme)?.[1] ?? '';
 const prefix = 'npm run latchkey -- ';
+/** Whether it is of the agent beside a central API, which has a folder of its own. */
+const isBesideStore = (command: string): boolean => command.includes('./agent/');
 /** The seller's guide goes on where the README ends. */
 const sellerCommands = commandsOf(readFileSync(join(root, 'examples/guides/seller.md'), 'utf8')).map(
   (command) => command.replace(/^latchkey /, prefix),
@@ -89,8 +91,11 @@ test('an agent configured, called and looked at as the README says does what it 
   expect(calls).toHaveLength(3);
   for (const call of calls) expect(await follow(call, folder.path, port)).toContain(licenseKey);
   await upstream.until(() => upstream.countsOf(licenseKey).usages === 1);
-  const looks = commands.filter((command) =>
-    /-- (status|verify|outbox|sync|config|token|audit|license history|backup|doctor|service)/.test(command),
+  const looks = commands.filter(
+    (command) =>
+      /-- (status|verify|outbox|sync|config|token|audit|license history|backup|doctor|service)/.test(
+        command,
+      ) && !isBesideStore(command),
   );
   expect(looks).toHaveLength(11);
   for (const look of looks) {
@@ -145,12 +150,37 @@ test('the central API run as the README and the seller’s guide say sells, refu
   });
 }, 60_000);
 
+test('an agent is put beside the central API as the README says, and vouches for what that has sold', async () => {
+  await using folder = temporaryDirectory();
+  const [port, agentPort] = [await freePort(), await freePort()];
+  const atStore = commands.filter((command) => command.endsWith('--state-dir ./store'));
+  const [serveStore = '', addProduct = '', issue = ''] = atStore;
+  const storeArgs = `${serveStore.replace(prefix, '')} --listen 127.0.0.1:${port}`;
+  await using _authority = await serving(storeArgs, folder.path, 'store');
+  const followIt = (command: string): Promise<string> => follow(command, folder.path, port);
+  const product = JSON.parse(await followIt(`${addProduct} --json`)) as {
+    product_key: string;
+    secret: string;
+  };
+  const sold = JSON.parse(await followIt(`${issue.replace('KEY', product.product_key)} --json`)) as {
+    license: { license_key: string };
+  };
+  const [init = '', serve = '', verify = ''] = commands.filter(isBesideStore);
+  // Nobody is there to be asked for the secret, and another test may be about to take the next port.
+  writeFileSync(join(folder.path, 'product.secret'), product.secret, { mode: 0o600 });
+  const instead = `--secret-file ./product.secret --listen 127.0.0.1:${agentPort}`;
+  await followIt(`${init.replace('KEY', product.product_key)} ${instead}`);
+  await using _agent = await serving(serve.replace(prefix, ''), folder.path, 'agent/latchkey-state');
+  const answer = await followIt(`${verify.replace('LICENSE_KEY', sold.license.license_key)} --json`);
+  expect(JSON.parse(answer)).toMatchObject({ license_key: sold.license.license_key, enabled: true });
+}, 60_000);
+
 test('every other command of the README is run by a test or by CI', () => {
   const proven = [
     /^npm (ci|test)/,
     /^curl /,
-    // test/e2e/init.test.ts
-    /-- init$/,
+    // test/e2e/init.test.ts; that of the agent beside the central API above
+    /-- init( --config \.\/agent\/.*)?$/,
     /-- (serve|status|verify|outbox|sync|config|token|audit|license history|backup|doctor|service) ?/,
     /--state-dir \.\/store$/,
     // test/e2e/existing-software/readme.test.ts
