@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
 import { machineNode, npm, packPackage } from '../support/npm.ts';
@@ -109,6 +110,31 @@ describe('the npm package, installed from its tarball on a Node that is too old'
     }
   });
 });
+
+test('a Node program that installs it as the README says asks the agent by its client', async () => {
+  const command = /^npm pack && cd \.\.\/my-program && npm install (\S+)$/m.exec(
+    readFileSync('README.md', 'utf8'),
+  );
+  const folder = join(place.path, 'my-program');
+  for (const path of [folder, join(place.path, 'latchkey')]) mkdirSync(path);
+  copyFileSync(tarball, join(place.path, 'latchkey', basename(tarball)));
+  writeFileSync(join(folder, 'package.json'), '{}');
+  await npm(folder, 'install', command?.[1] ?? '');
+  await using sandbox = await startSandbox();
+  const text = `
+    import { connect } from 'latchkey/client';
+    const latchkey = connect({ productSecret: 'secret-of-the-sandbox' });
+    console.log((await latchkey.verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict);
+  `;
+  writeFileSync(join(folder, 'program.mjs'), text);
+  const asked = await runProcess(
+    [],
+    { LATCHKEY_URL: sandbox.agent.url },
+    [process.execPath, 'program.mjs'],
+    folder,
+  );
+  expect(asked).toEqual({ code: 0, out: 'valid\n', err: '' });
+}, 120_000);
 
 test('a second start takes all that the first has compiled, in every thread', async () => {
   await using folder = temporaryDirectory();
