@@ -17,7 +17,8 @@ function walk(file: string, seen: Set<string>): Set<string> {
   return seen;
 }
 
-it('the types of latchkey/testing need no others than those of the language', async () => {
+/** What the declarations of an entry of the package name beside its own files. */
+async function modulesOf(entry: string): Promise<string[]> {
   await using directory = temporaryDirectory();
   const project = {
     extends: join(root, 'tsconfig.json'),
@@ -29,16 +30,31 @@ it('the types of latchkey/testing need no others than those of the language', as
       outDir: directory.path,
       typeRoots: [join(root, 'node_modules/@types')],
     },
-    files: [join(root, 'src/testing.ts')],
+    files: [join(root, `src/${entry}.ts`)],
     include: [],
   };
   writeFileSync(join(directory.path, 'tsconfig.json'), JSON.stringify(project));
   await compile('--project', directory.path);
-  const entry = join(directory.path, 'testing.d.ts');
-  expect(existsSync(entry)).toBe(true);
-  const named = [...walk(entry, new Set())].filter((name) => !name.startsWith(directory.path));
-  expect(named).toEqual([]);
+  const declarations = join(directory.path, `${entry}.d.ts`);
+  expect(existsSync(declarations)).toBe(true);
+  return [...walk(declarations, new Set())].filter((name) => !name.startsWith(directory.path));
+}
+
+it('the types of latchkey/testing need no others than those of the language', async () => {
+  expect(await modulesOf('testing')).toEqual([]);
 });
+
+it('the types of latchkey need no others than those that are installed with it', async () => {
+  const read = (path: string): Manifest => JSON.parse(readFileSync(join(root, path), 'utf8')) as Manifest;
+  const { dependencies } = read('package.json');
+  const packages = (await modulesOf('index')).filter((name) => !name.startsWith('node:'));
+  expect(packages.length).toBeGreaterThan(1);
+  const untyped = packages.filter((name) => read(`node_modules/${name}/package.json`).types === undefined);
+  const needed = [...packages, ...untyped.map((name) => `@types/${name}`)];
+  expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(needed));
+});
+
+type Manifest = { dependencies: Readonly<Record<string, string>>; types?: string };
 
 it('older ways to find types lead to the same ones', () => {
   const { exports, typesVersions } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
