@@ -47,6 +47,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: 2,
     unstubEnvs: true,
+    // What is polled for comes to be at some time: a second, as it is by default, passes on a busy machine.
+    expect: { poll: { timeout: 30_000 } },
     projects: [...projects, ...(postgresPrograms === null ? [] : projectsOnPostgres)].map((test) => ({
       extends: true,
       test,

@@ -51,7 +51,7 @@ test('a second backup is refused while the first is made, and taken when it is d
   await vi.waitFor(async () => {
     const second = await server.inject(request);
     expect([second.statusCode, second.json<{ code: string }>().code]).toEqual([409, 'backup_running']);
-  });
+  }, 10_000);
   resolve();
   expect((await first).body).toBe('all of it');
   expect((await server.inject(request)).body).toBe('all of it');
@@ -150,7 +150,7 @@ test('HEAD tells how long a backup is, and leaves room for the next', async () =
   const head = await server.inject({ ...request, method: 'HEAD' });
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(Number(head.headers['content-length'])).toBeGreaterThan(4096);
-  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200));
+  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), 10_000);
 });
 
 test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {
