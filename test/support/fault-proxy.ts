@@ -40,6 +40,7 @@ export class FaultProxy implements AsyncDisposable {
   #server: Server | undefined;
   #port = 0;
   #resetAnswers = 0;
+  #swallowed = 0;
   #fault: NetworkFault = { kind: 'pass' };
 
   constructor(targetPort: number) {
@@ -57,6 +58,11 @@ export class FaultProxy implements AsyncDisposable {
   /** How many answers were resets instead. */
   get resetAnswers(): number {
     return this.#resetAnswers;
+  }
+
+  /** How many pieces of what callers have sent were swallowed. */
+  get swallowed(): number {
+    return this.#swallowed;
   }
 
   /** How many connections stand now. */
@@ -130,7 +136,8 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #forward(connection: Connection, chunk: Buffer): void {
-    if (!this.#meet(connection).deaf) connection.target.write(chunk);
+    if (this.#meet(connection).deaf) this.#swallowed += 1;
+    else connection.target.write(chunk);
   }
 
   #answer(connection: Connection, chunk: Buffer): void {

@@ -1,3 +1,4 @@
+import { onTestFinished, vi } from 'vitest';
 import { credentialHeaders } from '../../src/domain/header-names.ts';
 import { dialects } from '../../src/upstream/dialects/all.ts';
 import { plainUpstream, type PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
@@ -71,6 +72,18 @@ export async function stage(
       await server[Symbol.asyncDispose]();
     },
   };
+}
+
+/**
+ * Stops all timers until the end of the test, but for the time that it lets pass: however slow this machine is, no
+ * request is given up by chance.
+ */
+export function stopTimers(): { pass: (ms: number) => void } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return { pass: (ms) => vi.advanceTimersByTime(ms) };
 }
 
 /** A signal that is never aborted. */
