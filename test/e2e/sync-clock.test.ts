@@ -1,7 +1,15 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { codeOf, dataOf, eventually, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+import {
+  codeOf,
+  dataOf,
+  eventually,
+  hasty,
+  setStage,
+  type Agent,
+  type AgentStage,
+} from '../support/agent-stage.ts';
 
 /** Where Debian and its descendants put it (apt-get install libfaketime). */
 const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
@@ -87,7 +95,7 @@ test.skipIf(library === undefined)(
   async () => {
     await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
     const clock = new TurnedClock(stage);
-    const agent = await stage.startAgent({}, clock.environment);
+    const agent = await stage.startAgent(hasty, clock.environment);
     await agent.learn(['KEY']);
     await stage.proxy.become({ kind: 'half_open' });
     const before = await agent.change('usage', 'KEY');

@@ -9,7 +9,6 @@ import {
   setStageWithAgent,
   type Agent,
   type AgentStage,
-  type Configuration,
 } from '../support/agent-stage.ts';
 import {
   every,
@@ -22,14 +21,7 @@ import {
 } from '../support/plain-upstream.ts';
 import type { HttpAnswer } from '../support/raw-http.ts';
 
-/** Nothing here hangs: a slow machine is no fault of the upstream. */
-const patient: Configuration = { upstream: { timeout: '5s' } };
-
 const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
-
-function stageWithAgent(): Promise<AgentStage> {
-  return setStageWithAgent({ configuration: patient });
-}
 
 function getCoupon({ client }: Agent, id: unknown): Promise<HttpAnswer> {
   return client.get(`/api/v2/coupons/${String(id)}`, { headers: credentials });
@@ -51,7 +43,7 @@ function madeUpstream({ upstream }: AgentStage, code: string): number {
 test.concurrent(
   'a list that was never mirrored is 503, not empty; once mirrored it is answered without the upstream',
   async () => {
-    await using stage = await stageWithAgent();
+    await using stage = await setStageWithAgent();
     const { agent, upstream, proxy } = stage;
     const { id } = upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
     await proxy.become({ kind: 'refuse' });
@@ -77,7 +69,7 @@ test.concurrent(
   'a stale mirror is refreshed behind its answer; a coupon leaves it only on a 404 of its own',
   async () => {
     const freshness = { fresh: '50ms', stale: '1h', grace: '2h' };
-    await using stage = await setStageWithAgent({ configuration: { ...patient, freshness } });
+    await using stage = await setStageWithAgent({ configuration: { freshness } });
     const { agent, upstream } = stage;
     const kept = upstream.addCoupon({ code: 'KEPT', percent_off: 10 });
     const deleted = upstream.addCoupon({ code: 'DELETED', percent_off: 10 });
@@ -103,7 +95,7 @@ test.concurrent(
 test.concurrent(
   'while the upstream is there a coupon is created there at once, and its refusals are passed on',
   async () => {
-    await using stage = await stageWithAgent();
+    await using stage = await setStageWithAgent();
     const { agent, upstream } = stage;
     const made = await agent.createCoupon({ code: 'SUMMER', notes: 'for all' });
     expect([made.status, dataOf(made)['id'], made.headers['location']]).toEqual([
@@ -129,7 +121,7 @@ test.concurrent(
 test.concurrent(
   'a coupon created while the upstream is away has a provisional id that goes on resolving, across kill -9 too',
   async () => {
-    await using stage = await stageWithAgent();
+    await using stage = await setStageWithAgent();
     const { agent, upstream, proxy } = stage;
     upstream.addCoupon({ code: 'SPRING', percent_off: 10 });
     await eventually(async () => (await listCoupons(agent)).status === 200);
@@ -175,7 +167,7 @@ for (const [what, fault] of [
   ['request was lost', loseRequest],
 ] as const) {
   test.concurrent(`a creation whose ${what} is settled by listing: the coupon exists once`, async () => {
-    await using stage = await stageWithAgent();
+    await using stage = await setStageWithAgent();
     const { agent, upstream } = stage;
     upstream.fault = firstFew(1, fault, creates);
     const made = await agent.createCoupon({ code: 'WINTER', usage_limit: '5', notes: 'once' });
@@ -194,7 +186,7 @@ for (const [what, fault] of [
 test.concurrent(
   'a code that someone else took meanwhile is a conflict: shown to people, and never sent again',
   async () => {
-    await using stage = await stageWithAgent();
+    await using stage = await setStageWithAgent();
     const { agent, upstream } = stage;
     upstream.fault = firstFew(1, loseRequest, creates);
     const made = await agent.createCoupon({ code: 'WINTER' });
@@ -210,7 +202,7 @@ test.concurrent(
 );
 
 test.concurrent('without an API key of the upstream coupons are 501, and licenses are as ever', async () => {
-  await using stage = await setStage({ licenses: ['LICENSE-1'], configuration: patient });
+  await using stage = await setStage({ licenses: ['LICENSE-1'] });
   const agent = await stage.startAgent({ upstream: { api_key: null } });
   await agent.learn(['LICENSE-1']);
   const headers = agent.admin;
@@ -228,7 +220,7 @@ test.concurrent('without an API key of the upstream coupons are 501, and license
 test.concurrent(
   'an API key that the upstream refuses pauses coupons alone, and the right one resumes them',
   async () => {
-    await using stage = await setStage({ licenses: ['LICENSE-1'], configuration: patient });
+    await using stage = await setStage({ licenses: ['LICENSE-1'] });
     const { upstream, proxy } = stage;
     const agent = await stage.startAgent();
     await agent.learn(['LICENSE-1']);

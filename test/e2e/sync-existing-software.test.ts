@@ -130,7 +130,7 @@ async function play(client: HttpClient): Promise<Record<string, unknown>> {
   return answers;
 }
 
-const stageOptions = { licenses, configuration: { upstream: { timeout: '5s', probe: '1h' } } };
+const stageOptions = { licenses, configuration: { upstream: { probe: '1h' } } };
 
 async function playUpstream(): Promise<Record<string, unknown>> {
   await using stage = await setStage(stageOptions);

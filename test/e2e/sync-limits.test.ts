@@ -10,9 +10,6 @@ import {
 
 const otherSecret = 'other-secret';
 
-/** Nothing here hangs: a slow machine is no fault of the upstream. */
-const patient = { timeout: '5s' };
-
 /** A stage with a second product, whose key is LICENSE-2. */
 function stageOfTwoProducts(): Promise<AgentStage> {
   return setStage({
@@ -24,7 +21,6 @@ function stageOfTwoProducts(): Promise<AgentStage> {
       ],
     },
     configuration: {
-      upstream: patient,
       products: [
         { key: 'product', secret },
         { key: 'other', secret: otherSecret },
@@ -88,9 +84,7 @@ test.concurrent(
 test.concurrent(
   'the pages of a firewall decide nothing: verdicts and uses go on, and arrive once it lets them',
   async () => {
-    // Nothing here hangs: a slow machine is no fault of the upstream.
-    const configuration = { upstream: { timeout: '5s' } };
-    await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2'], configuration });
+    await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2'] });
     const { upstream } = stage;
     const agent = await stage.startAgent();
     await agent.learn(['LICENSE-1', 'LICENSE-2']);
@@ -123,7 +117,7 @@ test.concurrent(
   async () => {
     await using stage = await setStage({
       licenses: ['LICENSE-1'],
-      configuration: { upstream: patient, sync: { max_pending: 3 } },
+      configuration: { sync: { max_pending: 3 } },
     });
     const { upstream, proxy } = stage;
     const agent = await stage.startAgent();
@@ -159,7 +153,7 @@ test.concurrent(
   async () => {
     await using stage = await setStage({
       licenses: ['LICENSE-1', 'LICENSE-2'],
-      configuration: { upstream: patient, freshness: { gone: '600ms' } },
+      configuration: { freshness: { gone: '600ms' } },
     });
     const { upstream } = stage;
     const agent = await stage.startAgent();

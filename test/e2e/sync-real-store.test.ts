@@ -38,7 +38,7 @@ function before(unknown: Unknown, { configuration = {}, ...options }: StageOptio
     configuration: {
       limits: { misses: 1_000 },
       ...rest,
-      upstream: { dialect: 'payhip', timeout: '5s', probe: '1h', ...upstream },
+      upstream: { dialect: 'payhip', probe: '1h', ...upstream },
     },
   };
 }

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { codeOf, dataOf, eventually, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+import {
+  codeOf,
+  dataOf,
+  eventually,
+  hasty,
+  setStage,
+  type Agent,
+  type AgentStage,
+} from '../support/agent-stage.ts';
 import {
   delayAnswer,
   every,
@@ -126,7 +134,7 @@ test.concurrent(
   'a key disabled here while the upstream is away stays so across kill -9, and an enable waits',
   async () => {
     await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-    const agent = await stage.startAgent();
+    const agent = await stage.startAgent(hasty);
     await agent.learn(['KEY']);
     await stage.proxy.become({ kind: 'half_open' });
     expect(dataOf(await agent.change('disable', 'KEY'))['enabled']).toBe(false);
@@ -207,7 +215,7 @@ test.concurrent(
   'a key that was never seen is 503 upstream_unreachable, never 404, whatever keeps the upstream from saying',
   async () => {
     await using stage = await setStage({ configuration: quiet });
-    const agent = await stage.startAgent({ sync: { breaker: { failures: 100 } } });
+    const agent = await stage.startAgent({ ...hasty, sync: { breaker: { failures: 100 } } });
     const answers: Record<string, unknown> = {};
     for (const [what, fault] of noVerdicts) {
       stage.upstream.fault = every(fault);

@@ -74,13 +74,12 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
 
 test('a use that was under way when the process was killed is told to be in doubt at the next start', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
-  // Long enough for the kill to come first.
-  const before = await stage.startAgent({ upstream: { timeout: '20s' } });
+  const before = await stage.startAgent();
   await before.learn(['KEY']);
   stage.upstream.fault = every(hang(true), movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'cut' });
   await eventually(() => stage.upstream.countsOf('KEY').net === 1);
-  const after = await stage.startAgent({ upstream: { timeout: '200ms' } });
+  const after = await stage.startAgent();
   await eventually(() => pointsOf(after, 'cut').includes('settled'));
   expect(pointsOf(after, 'cut')).toEqual(['in_doubt', 'settled']);
   expect(linesOf(after, 'cut')[0]).toMatchObject({

@@ -63,8 +63,7 @@ test('SIGTERM under load loses no answered write, refuses what comes later and e
 });
 
 test('while it drains, the listeners stay open: probes are answered, new requests refused, old ones finished', async () => {
-  const stage = await setStage({ licenses: ['KEY'], configuration: { upstream: { timeout: '10s' } } });
-  await using _ = stage;
+  await using stage = await setStage({ licenses: ['KEY'] });
   const agent = await stage.startAgent();
   await agent.learn(['KEY']);
   stage.upstream.fault = every(delayAnswer(1500), movesCounter);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  hasty,
   setStageWithAgent,
   type Agent,
   type AgentStage,
@@ -64,7 +65,7 @@ function stageWithCells(configuration: object): Promise<AgentStage> {
   const licenses = cells
     .filter(({ kind }) => kind !== 'create_coupon')
     .map(({ kind, subject }) => ({ licenseKey: subject, uses: usesBefore, enabled: kind !== 'enable' }));
-  return setStageWithAgent({ licenses, configuration });
+  return setStageWithAgent({ licenses, configuration: { ...hasty, ...configuration } });
 }
 
 /** The first attempts of every cell meet its fault; gives how often each did. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventually, setStageWithAgent, type AgentStage } from '../support/agent-stage.ts';
+import { eventually, hasty, setStageWithAgent, type AgentStage } from '../support/agent-stage.ts';
 import type { NetworkFault } from '../support/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
@@ -31,7 +31,7 @@ function stageWithKeys(): Promise<AgentStage> {
       enabled: kind !== 'enable',
     })),
   );
-  return setStageWithAgent({ licenses });
+  return setStageWithAgent({ licenses, configuration: hasty });
 }
 
 async function ask({ agent }: AgentStage, kind: OperationKind, moment: Moment): Promise<void> {

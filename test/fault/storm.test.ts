@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';
-import { setStageWithAgent, type AgentStage, type LicenseChangeKind } from '../support/agent-stage.ts';
+import { hasty, setStageWithAgent, type AgentStage, type LicenseChangeKind } from '../support/agent-stage.ts';
 import type { NetworkFault } from '../support/fault-proxy.ts';
 import {
   cutBody,
@@ -159,7 +159,7 @@ class Storm {
 
 async function weather(seed: number, writers: 'single' | 'many'): Promise<Storm> {
   const licenses = keys.map((licenseKey) => ({ licenseKey, uses: usesBefore }));
-  const stage = await setStageWithAgent({ licenses, configuration: { sync: { writers } } });
+  const stage = await setStageWithAgent({ licenses, configuration: { ...hasty, sync: { writers } } });
   return new Storm(stage, new SeededRandom(seed), writers === 'many');
 }
 

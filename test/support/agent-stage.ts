@@ -269,11 +269,17 @@ export async function setStageWithAgent(options: StageOptions = {}): Promise<Age
   return stage;
 }
 
-/** Waits that let a test live through outages in seconds. */
+/** For an agent whose upstream leaves requests without an answer: it gives up on them within a test. */
+export const hasty: Configuration = { upstream: { timeout: '200ms' } };
+
+/**
+ * Waits that let a test live through outages in seconds. For an answer it is patient: a slow machine is no fault of the
+ * upstream.
+ */
 function defaultConfiguration(upstreamUrl: string): Configuration {
   return {
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '200ms', probe: '200ms' },
+    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '10s', probe: '200ms' },
     products: [{ key: productKey, secret }],
     sync: {
       rate: 1000,

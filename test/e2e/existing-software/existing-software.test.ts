@@ -29,7 +29,7 @@ function setStore(dialect: string, unknown: string): Promise<AgentStage> {
         { productKey: 'another', secret: 'secret-of-another' },
       ],
     },
-    configuration: { listen: { dialect, unknown }, upstream: { timeout: '10s' } },
+    configuration: { listen: { dialect, unknown } },
   });
 }
 
