@@ -47,15 +47,19 @@ const faults: Readonly<Record<string, () => Fault>> = {
 
 const changes = ['usage', 'decrease', 'disable', 'enable'] as const;
 const usesBefore = 5;
-/** So many requests of an operation meet the fault before one gets through; a 429 makes all others wait too. */
-const faultyAttempts = (circumstance: string): number => (circumstance.includes('429') ? 1 : 2);
-
 type Cell = {
   kind: LicenseChangeKind | 'create_coupon';
   circumstance: string;
   /** The license key or coupon code that no other cell has. */
   subject: string;
 };
+
+/** So many requests of an operation meet the fault before one gets through; a 429 makes all others wait too. */
+function faultyAttempts({ kind, circumstance }: Cell): number {
+  // The creation that a 409 refuses is refused however often it is sent: an answer may come too late to be heard.
+  if (kind === 'create_coupon' && circumstance.includes('409')) return Infinity;
+  return circumstance.includes('429') ? 1 : 2;
+}
 
 const cells: readonly Cell[] = Object.keys(faults).flatMap((circumstance, index) =>
   [...changes, 'create_coupon' as const].map((kind) => ({ kind, circumstance, subject: `${kind}-${index}` })),
@@ -79,7 +83,7 @@ function spoil(
     const cell = bySubject.get(request.licenseKey ?? request.parameters['code'] ?? '');
     const before = met.get(cell?.subject ?? '') ?? 0;
     if (cell === undefined || cell.kind !== request.kind) return undefined;
-    if (before >= faultyAttempts(cell.circumstance)) return undefined;
+    if (before >= faultyAttempts(cell)) return undefined;
     met.set(cell.subject, before + 1);
     meanwhile(cell, before);
     return faults[cell.circumstance]?.();
