@@ -235,9 +235,9 @@ test.concurrent('a product without a secret tells nothing about an upstream that
 });
 
 const waits: [string, () => number | Date, number][] = [
-  ['seconds', () => 1, 1_000],
-  // A date has whole seconds: the wait is between one and two of them.
-  ['a date', () => new Date(Date.now() + 2_000), 1_000],
+  ['seconds', () => 5, 5_000],
+  // A date has whole seconds: the wait is between five and six of them.
+  ['a date', () => new Date(Date.now() + 6_000), 5_000],
 ];
 
 for (const [form, retryAfter, atLeastMs] of waits) {
