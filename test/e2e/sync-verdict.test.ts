@@ -57,9 +57,10 @@ test.concurrent(
     expect(standings).toEqual(['fresh', 'stale', 'grace', 'verdict_expired']);
     expect((await agent.verify('KEY')).status).toBe(503);
 
-    // The upstream is back: a verdict again, at once.
+    // The upstream is back: a verdict again, at once; the probe of the breaker may have asked before the caller.
     await stage.proxy.become({ kind: 'pass' });
-    expect(await standingsUntil(agent, 'KEY', 'fresh')).toEqual(['verdict_expired', 'fresh']);
+    const again = await standingsUntil(agent, 'KEY', 'fresh');
+    expect(again.filter((one) => one !== 'verdict_expired')).toEqual(['fresh']);
   },
 );
 
@@ -169,12 +170,14 @@ test.concurrent(
     await agent.learn(['KEY']);
     stage.upstream.forget('KEY');
     const standings = await standingsUntil(agent, 'KEY', 'license_not_found');
+    const goneAt = Date.now();
     expect(standings).not.toContain('upstream_unreachable');
     const refusals = stage.upstream.ledger.filter(
       ({ licenseKey, answered }) => licenseKey === 'KEY' && answered === 'status:404',
     );
-    const [first, last] = [refusals.at(0), refusals.at(-1)];
-    expect((last?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(690);
+    expect(refusals.length).toBeGreaterThanOrEqual(2);
+    // Between their answers, not their requests: one may be on its way for longer than the other.
+    expect(goneAt - (refusals[0]?.at ?? 0)).toBeGreaterThanOrEqual(690);
 
     stage.upstream.addLicense({ licenseKey: 'KEY', productKey: 'product', buyerEmail: 'buyer@example.com' });
     await eventually(async () => (await agent.verify('KEY')).status === 200);
@@ -233,7 +236,7 @@ test.concurrent(
 );
 
 test.concurrent('a 404 is remembered for freshness.unknown: many callers, one request', async () => {
-  const freshness = { refresh: '1h', unknown: '1s' };
+  const freshness = { refresh: '1h', unknown: '3s' };
   await using stage = await setStage({ configuration: { ...quiet, freshness } });
   const agent = await stage.startAgent();
   await eventually(async () => (await agent.verify('NOBODYS')).status === 404);
@@ -247,12 +250,12 @@ test.concurrent('a 404 is remembered for freshness.unknown: many callers, one re
     return verifies(stage, 'NOBODYS') === 2;
   });
   const again = stage.upstream.ledger.findLast(({ licenseKey }) => licenseKey === 'NOBODYS');
-  expect((again?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+  expect((again?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(2_990);
 });
 
 test.concurrent('callers who ask for a new key at the same time share one request', async () => {
   await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
-  const agent = await stage.startAgent({ upstream: { timeout: '5s' } });
+  const agent = await stage.startAgent();
   stage.upstream.fault = every(delayAnswer(150));
   const answers = await Promise.all(Array.from({ length: 15 }, () => agent.verify('KEY')));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
