@@ -42,7 +42,7 @@ test.each([
 test('a reader that has seen enough is no failure', async () => {
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
   const command = `"${process.execPath}" "${main}" config show --json | head -c 1`;
-  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { timeout: 50_000 });
   expect({ stdout, stderr }).toEqual({ stdout: '{', stderr: '' });
 });
 
@@ -52,7 +52,7 @@ test.skipIf(process.platform !== 'linux')(
     const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
     const run = (options: string): Promise<unknown> => {
       const command = `"${process.execPath}" "${main}" config show ${options} > /dev/full`;
-      return promisify(execFile)('sh', ['-c', command], { timeout: 15_000 });
+      return promisify(execFile)('sh', ['-c', command], { timeout: 50_000 });
     };
     const reason = 'the answer cannot be written: ENOSPC: no space left on device';
     await expect(run('')).rejects.toMatchObject({

@@ -118,7 +118,8 @@ async function driveBrokenBytes({ tcp }: DaemonProcess, told: Told): Promise<voi
     'GET http://Canary/ HTTP/1.1\r\nHost: Canary\r\n\r\n',
     'GET /%zzCanary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
   ]) {
-    told.add('raw bytes', (await sendRaw({ tcp }, bytes)).raw);
+    // Some of these connections stay open.
+    told.add('raw bytes', (await sendRaw({ tcp }, bytes, { deadlineMs: 2_000 })).raw);
   }
 }
 

@@ -56,7 +56,7 @@ async function serving(
   const environment = { PATH: process.env['PATH'], HOME: folder };
   const child = spawn(process.execPath, [program, ...args.split(' ')], { cwd: folder, env: environment });
   await vi.waitFor(() => expect(existsSync(join(folder, stateDir, 'listen.json'))).toBe(true), {
-    timeout: 15_000,
+    timeout: 30_000,
   });
   return Object.assign(child, {
     [Symbol.asyncDispose]: async () => {

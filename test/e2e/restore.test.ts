@@ -91,7 +91,7 @@ test('a restored agent sends what the one before it had not, and nothing else', 
   const file = join(elsewhere.path, 'copy.db');
   expect((await operate(stage.directory, 'backup', file)).code).toBe(0);
   await stage.proxy.become({ kind: 'pass' });
-  await stage.upstream.until(() => keys.some((key) => stage.upstream.countsOf(key).net >= 5), 20_000);
+  await stage.upstream.until(() => keys.some((key) => stage.upstream.countsOf(key).net >= 5));
   await agent.kill();
 
   const restored = await operate(elsewhere.path, 'restore', file);

@@ -37,7 +37,7 @@ export function compiledOnce(program: Program): Record<string, string> {
   return program === fromSource ? { NODE_COMPILE_CACHE: compiledCode } : {};
 }
 
-/** Runs a command line as people do: a process of its own, ended after 15 seconds. */
+/** Runs a command line as people do: a process of its own, ended after 50 seconds. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -47,7 +47,7 @@ export function runProcess(
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const [file, ...first] = program;
   const env = { ...process.env, ...compiledOnce(program), ...environment };
-  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 15_000 }, (_error, out, err) => {
+  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 50_000 }, (_error, out, err) => {
     resolve({ code: child.exitCode ?? -1, out, err });
   });
   return promise;

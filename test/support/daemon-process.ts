@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
 import { compiledOnce, fromSource, type Program } from './command-line.ts';
 
-const startMs = 30_000;
+/** How long a line is waited for: many daemons may start at once on a machine that is busy with others. */
+const patienceMs = 100_000;
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 
@@ -152,8 +153,8 @@ async function waitFor<Value>(
     if (found !== undefined) resolve(found);
   };
   const timer = setTimeout(() => {
-    reject(new Error(`the daemon did not say "${what}" within ${startMs} ms`));
-  }, startMs);
+    reject(new Error(`the daemon did not say "${what}" within ${patienceMs} ms`));
+  }, patienceMs);
   listeners.add(look);
   look();
   return await promise.finally(() => {

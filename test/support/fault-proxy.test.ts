@@ -36,8 +36,8 @@ async function stage(): Promise<Scene> {
   return {
     upstream,
     proxy,
-    useAnew: (deadlineMs = 2_000) => sendRaw({ tcp: proxy.url }, rawUse, { deadlineMs }),
-    use: (signal = AbortSignal.timeout(2_000)) =>
+    useAnew: (deadlineMs = 30_000) => sendRaw({ tcp: proxy.url }, rawUse, { deadlineMs }),
+    use: (signal = AbortSignal.timeout(30_000)) =>
       client.put('/api/v2/license/usage', {
         headers: { 'product-secret-key': 'secret-1' },
         form: { license_key: key },
@@ -112,7 +112,7 @@ describe('a fault proxy', () => {
     await using scene = await stage();
     const { proxy, upstream, useAnew } = scene;
     await proxy.become({ kind: 'half_open' });
-    const asked = useAnew(100);
+    const asked = useAnew(1_000);
     await upstream.until(() => upstream.ledger[0]?.answered === 'sent');
     await proxy.become({ kind: 'pass' });
     expect((await useAnew()).status).toBe(200);

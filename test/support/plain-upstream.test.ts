@@ -60,7 +60,7 @@ async function stage(options: Partial<PlainUpstreamOptions> = {}): Promise<Scene
       client.put('/api/v2/license/usage', {
         headers: secret,
         form: { license_key: key },
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(30_000),
       }),
     async [Symbol.asyncDispose]() {
       await client[Symbol.asyncDispose]();

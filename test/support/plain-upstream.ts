@@ -335,7 +335,7 @@ export class PlainUpstream implements AsyncDisposable {
   }
 
   /** Waits until `holds` does, looking again whenever the ledger has changed; rejects at the deadline. */
-  async until(holds: () => boolean, deadlineMs = 5_000): Promise<void> {
+  async until(holds: () => boolean, deadlineMs = 30_000): Promise<void> {
     const signal = AbortSignal.timeout(deadlineMs);
     while (!holds()) await once(this.#moved, 'moved', { signal });
   }

@@ -25,7 +25,7 @@ export interface RawOptions {
 export async function sendRaw(
   listener: Listener,
   bytes: string | Uint8Array | AsyncIterable<string | Uint8Array>,
-  { deadlineMs = 2_000 }: RawOptions = {},
+  { deadlineMs = 30_000 }: RawOptions = {},
 ): Promise<RawAnswer> {
   const socket = await connected(listener);
   const collected = collect(socket, deadlineMs);
