@@ -18,7 +18,7 @@ type Way = { through?: FaultProxy | undefined; statementTimeoutMs?: number | und
 export async function openCopies(
   server: PostgresServer,
   count: number,
-  { through, statementTimeoutMs = 500 }: Way = {},
+  { through, statementTimeoutMs = 5_000 }: Way = {},
 ): Promise<Database[] & AsyncDisposable> {
   const own = server.settings({ pool: 4, statementTimeoutMs });
   const port = through?.port ?? own.address.port;

@@ -348,7 +348,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
 
   test('does not wait for ever for a database that answers nothing', async () => {
     await using proxy = await startFaultProxy(server.address.port);
-    await using databases = await copies(2, proxy);
+    await using databases = await copies(2, proxy, 500);
     const far = databases[1] as Database;
     const writer = writerOn(far);
     await use(writer);
