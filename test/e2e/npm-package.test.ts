@@ -8,7 +8,8 @@ import { startDaemonProcess, type DaemonProcess } from '../support/daemon-proces
 import { machineNode, npm, packPackage } from '../support/npm.ts';
 import { certificate } from '../support/certificate.ts';
 import { startForwarder } from '../support/forward-proxy.ts';
-import { freePort, listenSecurely } from '../support/listener.ts';
+import { freePort } from '../support/free-port.ts';
+import { listenSecurely } from '../support/listener.ts';
 import { httpClient } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -13,7 +13,7 @@ import {
 } from '../support/agent-stage.ts';
 import { latchkey } from '../support/command-line.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
-import { freePort } from '../support/listener.ts';
+import { freePort } from '../support/free-port.ts';
 import { firewallPage, firstFew, type LedgerEntryDraft, movesCounter } from '../support/plain-upstream.ts';
 import {
   challengePage,

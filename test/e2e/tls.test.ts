@@ -11,8 +11,8 @@ import { expect, test } from 'vitest';
 import { makeCertificate } from '../../src/cli/local/certificate/certificate-maker.ts';
 import { runProcess } from '../support/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { freePort } from '../support/free-port.ts';
 import { hasProgram } from '../support/installed.ts';
-import { freePort } from '../support/listener.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

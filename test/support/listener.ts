@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import { createServer as createPlainServer, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { certificate, privateKey } from './certificate.ts';
 
 export interface Listener extends AsyncDisposable {
@@ -31,12 +31,6 @@ export async function listen(server: Server): Promise<Listener> {
       await closed;
     },
   };
-}
-
-/** A port of this machine that nobody listens on. */
-export async function freePort(): Promise<number> {
-  await using taken = await listen(createPlainServer());
-  return taken.port;
 }
 
 /** A server with the certificate of `localhost` that answers everything with 404 and a message. */
