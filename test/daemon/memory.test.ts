@@ -216,7 +216,7 @@ async function givenUpstream() {
 }
 
 const treeOf = (url: string, more: Tree = {}): Tree => ({
-  upstream: { base_url: url, timeout: '300ms' },
+  upstream: { base_url: url },
   products: [{ key: 'EDITOR', secret }],
   freshness: { fresh: '1d', stale: '7d', grace: '14d', refresh: '12h' },
   sync: { writers: 'single', fence: '400ms', backoff: { first: '20ms', max: '100ms' } },
@@ -255,7 +255,7 @@ test('a use is seen under every spelling of its key, and so is what the upstream
 test('an answer grows old by the clock: it ages, and is fresh, stale, in grace and over at the same instants', async () => {
   await using upstream = await givenUpstream();
   await using asked = await new Remembering().start(treeOf(upstream.url));
-  expect(await asked.learn('own-spelling')).toMatchObject({ freshness: 'fresh', age: 0 });
+  await asked.learn('own-spelling');
   upstream.says.away = true;
   let passed = 0;
   const at = (ms: number): void => {
@@ -263,6 +263,7 @@ test('an answer grows old by the clock: it ages, and is fresh, stale, in grace a
     passed = ms;
   };
   for (const [ms, seen] of [
+    [0, { freshness: 'fresh' }],
     [hour, { freshness: 'fresh' }],
     [day - 60_000, { freshness: 'fresh' }],
     [day + 60_000, { freshness: 'stale' }],

@@ -98,7 +98,7 @@ export async function setDialectStage(
 
 function agentTree(authority: Daemon, apiKey: string): object {
   return {
-    upstream: { base_url: authority.addresses.tcp ?? '', api_key: apiKey, timeout: '2s' },
+    upstream: { base_url: authority.addresses.tcp ?? '', api_key: apiKey },
     products: [
       { key: 'EDITOR', name: 'The Editor', secret },
       { key: 'PLAYER', secret: otherSecret },
