@@ -22,7 +22,7 @@ async function startSandbox(home: string, ...options: string[]) {
     text += chunk.toString();
   });
   const ended = once(child, 'close') as Promise<[number | null]>;
-  await vi.waitFor(() => expect(text).toMatch(/agent/), { timeout: 20_000 });
+  await vi.waitFor(() => expect(text).toMatch(/agent/), { timeout: 60_000 });
   const told = (what: string): string => new RegExp(`${what} +(\\S+)`).exec(text)?.[1] ?? '';
   const verify = (key = told('license key')): Promise<Response> =>
     fetch(`${told('address')}/api/v2/license/verify?license_key=${key}`, {
@@ -48,7 +48,7 @@ test('a sandbox answers with the credentials it printed, goes away when told to,
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--offline-after', '2s');
   expect((await sandbox.verify()).status).toBe(200);
-  await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), { timeout: 20_000 });
+  await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), { timeout: 60_000 });
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');
   expect(await sandbox.end()).toBe(0);
   expect(existsSync(sandbox.state)).toBe(false);
@@ -137,7 +137,7 @@ test('a sandbox writes the configuration of an agent that can be started as it i
   const ended = once(agent, 'close');
   try {
     const listening = join(folder, 'state', 'listen.json');
-    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), { timeout: 20_000 });
+    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), { timeout: 60_000 });
     const { tcp } = JSON.parse(readFileSync(listening, 'utf8')) as { tcp: string };
     expect(await verifyAt(tcp, facts)).toBe(200);
     expect(await verifyAt(tcp, { ...facts, license_key: 'MISTYPED' })).toBe(400);

@@ -84,7 +84,7 @@ test.runIf(hasTracer)(
     let said = '';
     tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
     try {
-      await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 5_000 });
+      await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 30_000 });
       const refused = await use(client, 'KEY-0');
       expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
       expect(await daemon.ended).toBe(74);

@@ -48,7 +48,7 @@ test('SIGTERM under load loses no answered write, refuses what comes later and e
     await stockCatalogue(daemon, directory.path);
     const count = (key: string) => () => answered.set(key, (answered.get(key) ?? 0) + 1);
     const callers = [...keys, ...keys, ...keys].map((key) => useUntilRefused(daemon, key, count(key)));
-    await vi.waitFor(() => expect(Math.max(...answered.values())).toBeGreaterThan(20), { timeout: 10_000 });
+    await vi.waitFor(() => expect(Math.max(...answered.values())).toBeGreaterThan(20), { timeout: 30_000 });
     daemon.signal('SIGTERM');
     const endings = new Set(await Promise.all(callers));
     expect([...endings].filter((ending) => !['503 1', 'cut'].includes(ending))).toEqual([]);
@@ -66,7 +66,7 @@ test('while it drains, the listeners stay open: probes are answered, new request
   await using stage = await setStage({ licenses: ['KEY'] });
   const agent = await stage.startAgent();
   await agent.learn(['KEY']);
-  stage.upstream.fault = every(delayAnswer(1500), movesCounter);
+  stage.upstream.fault = every(delayAnswer(4_000), movesCounter);
   const waiting = agent.change('usage', 'KEY', { prefer: 'wait=8' });
   await stage.upstream.until(() => stage.upstream.countsOf('KEY').usages === 1);
   // Neither a connection that idles nor half a request must hold anything up.
@@ -132,7 +132,7 @@ test('with a delay it is not ready at once, and answers until a second signal', 
       daemon.signal('SIGTERM');
       expect(isHurried()).toBe(true);
     },
-    { timeout: 10_000, interval: 200 },
+    { timeout: 30_000, interval: 200 },
   );
   expect(await daemon.ended).toBe(0);
 });
@@ -164,10 +164,10 @@ test('the service manager is told when it is ready, reads its configuration agai
     PATH: `${manager.path}:${process.env['PATH']}`,
     NOTIFY_SOCKET: '@nowhere',
   });
-  await vi.waitFor(() => expect(manager.told()).toEqual(['READY=1']), { timeout: 5_000 });
+  await vi.waitFor(() => expect(manager.told()).toEqual(['READY=1']), { timeout: 30_000 });
   daemon.signal('SIGHUP');
   await vi.waitFor(() => expect(manager.told()).toEqual(['READY=1', 'RELOADING=1', 'READY=1']), {
-    timeout: 5_000,
+    timeout: 30_000,
   });
   daemon.signal('SIGTERM');
   expect(await daemon.ended).toBe(0);

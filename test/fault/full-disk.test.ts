@@ -10,7 +10,7 @@ import { httpClient } from '../support/raw-http.ts';
 import { canMount, smallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
-const patience = { timeout: 10_000, interval: 50 };
+const patience = { timeout: 30_000, interval: 50 };
 
 async function startAgent({ path }: SmallDisk, upstream: PlainUpstream): Promise<Agent> {
   const configuration = {

@@ -108,7 +108,7 @@ export class OperatedMachine implements AsyncDisposable {
             const said = this.daemon.lines.slice(before).map(({ msg }) => msg);
             if (!said.includes('the configuration was read again')) throw new Error(said.join());
           },
-          { timeout: 10_000 },
+          { timeout: 30_000 },
         );
         return;
       }
