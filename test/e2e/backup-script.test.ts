@@ -61,7 +61,7 @@ test('a copy is made, proven and kept to its owner, and those that are too many 
   expect(await latchkey('restore', copy, '--state-dir', restored)).toMatchObject({ code: 0 });
   const { out } = await latchkey('state', 'show', '--state-dir', restored, '--json');
   expect(JSON.parse(out)).toMatchObject({ role: 'authority', products: 1 });
-}, 60_000);
+});
 
 test('a copy that cannot be restored fails, and takes the place of none', async () => {
   await using directory = temporaryDirectory();
@@ -71,7 +71,7 @@ test('a copy that cannot be restored fails, and takes the place of none', async 
   const { status, said } = backUp(directory.path, { keep: '1', after: 'truncate -s 20000 "$copy"' });
   expect([status, said]).toEqual([1, expect.stringMatching(/damaged|is no/)]);
   expect(copiesIn(directory.path)).toEqual(['latchkey-20200101T000000Z.db']);
-}, 60_000);
+});
 
 test('without a daemon nothing is copied, and the exit code says so', async () => {
   await using directory = temporaryDirectory();

@@ -76,7 +76,7 @@ test('a product secret is rotated without a gap, at the authority and in an agen
   for (const line of afterwards) await agent.run(line);
   expect(await verify(agent, secret)).toBe(200);
   expect(await verify(agent, product.secret)).toBe(401);
-}, 60_000);
+});
 
 test('an agent whose secret was rolled at once goes on when it has the new one', async () => {
   await using directory = temporaryDirectory();
@@ -88,7 +88,7 @@ test('an agent whose secret was rolled at once goes on when it has the new one',
   writeFileSync(join(agent.root, 'rgsf.secret'), secret);
   await agent.follow(chapterOf(rotate, 'The credentials of the upstream'));
   await expect.poll(() => verify(agent, secret), { timeout: 10_000 }).toBe(200);
-}, 60_000);
+});
 
 test('API keys, tokens and the admin token are rotated', async () => {
   await using directory = temporaryDirectory();
@@ -115,7 +115,7 @@ test('API keys, tokens and the admin token are rotated', async () => {
     headers: { authorization: `Bearer ${old_}` },
   });
   expect([answer.status, (await admin(store, '/admin/v1/tokens')).status]).toEqual([401, 200]);
-}, 60_000);
+});
 
 test('a TLS certificate is replaced under a running process', async () => {
   await using directory = temporaryDirectory();
@@ -137,7 +137,7 @@ test('a TLS certificate is replaced under a running process', async () => {
   const before = await shown();
   await machine.follow(chapterOf(rotate, 'A TLS certificate'));
   expect(await shown()).not.toBe(before);
-}, 60_000);
+});
 
 test('an agent with changes that were not sent moves to another machine, and they arrive once', async () => {
   await using directory = temporaryDirectory();
@@ -167,7 +167,7 @@ test('an agent with changes that were not sent moves to another machine, and the
   await store.until(() => store.countsOf(licenseKey).usages === 1);
   expect(await verify(to, product.secret)).toBe(200);
   expect(store.countsOf(licenseKey).usages).toBe(1);
-}, 90_000);
+});
 
 /** What the guide says to do on the old machine, and on the new one. */
 function moves(): string[][] {
@@ -186,4 +186,4 @@ test('a copy is put back as the guide says', async () => {
   for (const line of commands) await store.run(line);
   await store.run(`latchkey license show ${licenseKey}`);
   expect(store.answers.at(-1)).toMatchObject({ license: { enabled: true } });
-}, 60_000);
+});

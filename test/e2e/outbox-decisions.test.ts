@@ -52,7 +52,7 @@ test('changes that the upstream refuses for good are shown, and a person decides
     `outbox.drop ${dropped}`,
     `outbox.confirm ${confirmed}`,
   ]);
-}, 60_000);
+});
 
 test('under on_doubt: hold what may have been applied waits for a person, and holds up nothing else', async () => {
   const sync = { writers: 'many', on_doubt: 'hold' };
@@ -76,4 +76,4 @@ test('under on_doubt: hold what may have been applied waits for a person, and ho
   expect(stage.upstream.license('KEY').uses).toBe(2);
   const seen = await agent.verify('KEY');
   expect([dataOf(seen)['uses'], seen.headers['latchkey-pending']]).toEqual([2, '0']);
-}, 60_000);
+});

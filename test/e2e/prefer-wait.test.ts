@@ -10,7 +10,7 @@ test('who waits for the upstream is told that it has confirmed the use', async (
   expect([use.status, dataOf(use)['uses'], use.headers['latchkey-pending']]).toEqual([200, 1, '0']);
   expect(performance.now() - startedAt).toBeLessThan(10_000);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
-}, 60_000);
+});
 
 test('who waits in vain is answered after as long as was asked, and the use is kept', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -28,4 +28,4 @@ test('who waits in vain is answered after as long as was asked, and the use is k
   expect([again.status, again.body]).toEqual([200, use.body]);
   await agent.atRest();
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
-}, 60_000);
+});

@@ -102,7 +102,7 @@ test('an agent configured, called and looked at as the README says does what it 
     const answer = await follow(look, folder.path, port);
     expect(answer.trim(), look).not.toBe('');
   }
-}, 60_000);
+});
 
 test('the central API run as the README and the seller’s guide say sells, refunds, discounts and takes over what another store sold', async () => {
   await using folder = temporaryDirectory();
@@ -148,7 +148,7 @@ test('the central API run as the README and the seller’s guide say sells, refu
   expect(await call(verify, { 'product-secret-key': secret })).toMatchObject({
     data: { date: '2024-02-22T11:23:05+00:00', uses: 3, enabled: true },
   });
-}, 60_000);
+});
 
 test('an agent is put beside the central API as the README says, and vouches for what that has sold', async () => {
   await using folder = temporaryDirectory();

@@ -33,7 +33,7 @@ test('an agent whose upstream section is lost refuses to start, says what is wai
   const after = await stage.startAgent();
   await after.atRest();
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
-}, 90_000);
+});
 
 test('an authority whose configuration has gained an upstream refuses to start, and nothing of it changes', async () => {
   await using directory = temporaryDirectory();
@@ -46,7 +46,7 @@ test('an authority whose configuration has gained an upstream refuses to start, 
   expect(complaint).toContain("it is an authority's, and the configuration has an upstream");
   expect(complaint).toContain('the licenses of 1 products are kept in them alone');
   await using _ = await startDaemonProcess(directory.path, authority);
-}, 60_000);
+});
 
 test('an authority in which nothing was made yet becomes an agent when its configuration gains an upstream', async () => {
   await using directory = temporaryDirectory();
@@ -59,7 +59,7 @@ test('an authority in which nothing was made yet becomes an agent when its confi
     await after.kill();
   }
   expect(await refusedStart(directory.path, authority)).toContain("it is an agent's");
-}, 60_000);
+});
 
 test('a backup of the other role is not restored over a store, but elsewhere', async () => {
   await using directory = temporaryDirectory();
@@ -84,4 +84,4 @@ test('a backup of the other role is not restored over a store, but elsewhere', a
   await using third = temporaryDirectory();
   expect((await operate(third.path, 'restore', file)).code).toBe(0);
   expect(await refusedStart(third.path, agent)).toContain("it is an authority's");
-}, 60_000);
+});

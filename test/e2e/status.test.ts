@@ -57,7 +57,7 @@ test('status follows the upstream, the outbox and the records of an agent', asyn
   expect(totals.uses).toBe(1);
   expect(well.last_error).toMatch(/./);
   expect(Date.parse(well.recovered_at ?? '')).toBeGreaterThanOrEqual(Date.parse(well.last_error_at ?? ''));
-}, 60_000);
+});
 
 test('status names the credentials that the upstream refuses, and what to do, until they are right', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -88,4 +88,4 @@ test('status names the credentials that the upstream refuses, and what to do, un
   });
   expect((await agent.status()).upstream.paused_products).toEqual([]);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
-}, 60_000);
+});

@@ -30,7 +30,7 @@ test('status --watch rewrites a terminal in place through a restart of the daemo
   expect(await terminal.ended).toBe(0);
   // The cursor is shown again.
   expect(terminal.written()).toContain(`${escape}[?25h`);
-}, 60_000);
+});
 
 test('a hostile e-mail address reaches a terminal as text, and the table fits it', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -63,7 +63,7 @@ test('a hostile e-mail address reaches a terminal as text, and the table fits it
   await using plain = openPseudoTerminal(argv, { columns: 200, environment: { NO_COLOR: '1' } });
   await plain.ended;
   expect(plain.written()).not.toContain(escape);
-}, 60_000);
+});
 
 test.each([[['outbox', '--help']], [['init']]])(
   'a terminal that does not tell its width has 80 columns: %j',
@@ -82,5 +82,4 @@ test.each([[['outbox', '--help']], [['init']]])(
     expect(unknown).toBe(usual);
     expect(unknown).toMatch(/.{40}/);
   },
-  60_000,
 );

@@ -50,7 +50,7 @@ test('a use is followed by the id of its request, from the caller to the upstrea
   expect(JSON.stringify(agent.process.lines)).not.toContain('KEY');
   const shown = await agent.ask(`/admin/v1/outbox/${String(queued?.['operation'])}`);
   expect(shown).toMatchObject({ data: { request_id: 'use-1', credential: 'product:product' } });
-}, 60_000);
+});
 
 test('the id outlives a kill, and an answer that was lost is settled under it', async () => {
   await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
@@ -72,7 +72,7 @@ test('the id outlives a kill, and an answer that was lost is settled under it', 
   // Probes ask, too.
   const sent = stage.upstream.ledger.findLast(movesCounter);
   expect(sent).toMatchObject({ headers: { 'x-request-id': 'kept' } });
-}, 60_000);
+});
 
 test('a use that was under way when the process was killed is told to be in doubt at the next start', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -88,7 +88,7 @@ test('a use that was under way when the process was killed is told to be in doub
     state: 'uncertain',
     license: linesOf(before, 'cut')[0]?.['license'],
   });
-}, 60_000);
+});
 
 test('what a person decides is told under the id of the request that had asked', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -101,7 +101,7 @@ test('what a person decides is told under the id of the request that had asked',
   expect(dead?.['error']).toContain('The store is closed');
   await agent.ask(`/admin/v1/outbox/${String(dead?.['operation'])}/drop`, 'post');
   await eventually(() => pointsOf(agent, 'refused').includes('dropped'));
-}, 60_000);
+});
 
 test('a repeated request has an id of its own, and the operation that of the first', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -115,7 +115,7 @@ test('a repeated request has an id of its own, and the operation that of the fir
   await eventually(() => pointsOf(agent, 'first').includes('delivered'));
   expect(pointsOf(agent, 'second')).toEqual([]);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
-}, 60_000);
+});
 
 test('a token is told by its label, too, and debug shows each request to the upstream with its time', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -141,4 +141,4 @@ test('a token is told by its label, too, and debug shows each request to the ups
   expect(asked.filter(({ method }) => method === 'PUT')).toEqual([
     expect.objectContaining({ ...common, route: '/license/usage', request_id: 'by-token' }),
   ]);
-}, 60_000);
+});

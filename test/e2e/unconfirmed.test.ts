@@ -24,4 +24,4 @@ test('while the store is away, commands say in words what only waits for it', as
   expect(await latchkey('coupon', 'list')).toMatch(/LATER +active, provisional/);
   expect(await latchkey('outbox', 'list', '--key', 'KEY')).toMatch(/usage[\s\S]*disable/);
   expect(await latchkey('outbox', 'list', '--key', 'KEY')).not.toContain('enable  ');
-}, 60_000);
+});

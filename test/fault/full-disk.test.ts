@@ -101,7 +101,6 @@ test.runIf(canMount)(
     agent.process.signal('SIGTERM');
     expect(await agent.process.ended).toBe(0);
   },
-  60_000,
 );
 
 test.runIf(canMount)(
@@ -121,7 +120,6 @@ test.runIf(canMount)(
     disk.clear();
     await takesUsesAgain(agent, 'KEY');
   },
-  60_000,
 );
 
 test.runIf(canMount)(
@@ -150,5 +148,4 @@ test.runIf(canMount)(
     expect(told.filter((message) => message === 'refused')).toHaveLength(101);
     expect(told.at(-1)).toBe('stopped');
   },
-  60_000,
 );
