@@ -57,6 +57,37 @@ describe('one key at which the upstream always fails', () => {
   });
 });
 
+describe('a change that the upstream refuses for now, though it tells of its key', () => {
+  const refusals = [
+    ['usage', 'missing', 404],
+    ['decrease', 'missing', 404],
+    ['disable', 'missing', 404],
+    ['enable', 'missing', 404],
+    ['enable', 'rejected', 409],
+    ['enable', 'throttled', 429],
+    ['enable', 'challenged', 403],
+  ] as const;
+
+  it.each(refusals)('%s, %s: goes up ever more rarely', async (kind, reason, status) => {
+    using stage = await startSyncStage(['BAD', 'GOOD']);
+    for (const key of ['GOOD', 'BAD']) await stage.verify(key);
+    await stage.change('BAD', kind === 'enable' ? 'disable' : 'usage');
+    await stage.time.advance(minute);
+    const detail = `HTTP ${status}`;
+    stage.vendor.instead = (what, key) =>
+      key === 'BAD' && what !== 'verify'
+        ? { outcome: 'not_applied', reason, status, detail, retryAfterMs: null }
+        : null;
+    await stage.change('BAD', kind);
+    await stage.time.advance(60 * minute);
+    const before = stage.vendor.asked.length;
+    await stage.time.advance(60 * minute);
+    const asked = stage.vendor.asked.slice(before).filter((each) => each === `${kind} BAD`);
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.length).toBeLessThan(30);
+  });
+});
+
 describe('look-ups of odd keys at which the upstream fails', () => {
   it('close nothing for the others, however often one is looked up', async () => {
     using stage = await startSyncStage(['NEW']);

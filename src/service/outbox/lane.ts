@@ -13,7 +13,7 @@ import type { SyncPolicy } from './policy.ts';
 import type { Reader, Transaction } from '../tables.ts';
 import { lostPastUntil } from './settlement/lost-past.ts';
 
-/** When the head of a lane may take its next step (by `Clock.steady`), and why it waits. */
+/** When the head of a lane may take its next step (by `Clock.steady`), and why it waits; `failures`: in a row. */
 export type Wait = { at: number; outage?: boolean; failures?: number; lastError?: string | null };
 
 /** Moves an operation by an event and stores it; one that leaves the front of its lane waits for nothing. */
@@ -49,7 +49,7 @@ export function scheduleHead(
   transaction: Transaction,
   subject: string,
   lane: LaneName,
-  { at, outage = false, failures = 0, lastError }: Wait,
+  { at, outage = false, failures, lastError }: Wait,
 ): void {
   const { operations } = transaction;
   const head = operations.head(subject, lane);
@@ -60,7 +60,8 @@ export function scheduleHead(
     nextAt: fence ?? at,
     // The end of an outage does not end a fence.
     outage: outage && fence === null,
-    failures,
+    // A read that brings something ends the failures of reads, not those of attempts.
+    failures: failures ?? Math.min(head.failures, head.attempts),
     lastError: lastError === undefined ? head.lastError : lastError,
   });
 }

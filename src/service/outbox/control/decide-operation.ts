@@ -51,6 +51,7 @@ export function decideOperation(
 function asRetried(operation: Operation): Operation {
   return {
     ...operation,
+    failures: 0,
     seenEnabled: null,
     lastError: isDoubtful(operation) ? riskOf(operation) : operation.lastError,
   };
