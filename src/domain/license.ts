@@ -24,7 +24,7 @@ export function toldProductName({ extra }: License): string | null {
   return typeof name === 'string' ? name : null;
 }
 
-/** With how many uses a license is issued or imported at most; counts are exact up to 2^53, far above it. */
+/** With how many uses a license is issued or imported, or known from an upstream, at most; counts are exact up to 2^53. */
 export const mostUsesAtFirst = 1_000_000_000_000_000;
 
 /** What can happen to a license (specification 3.1). */

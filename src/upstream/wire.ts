@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
-import type { License, LicenseExtra } from '../domain/license.ts';
+import { mostUsesAtFirst, type License, type LicenseExtra } from '../domain/license.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 import type { Parsed } from './json.ts';
 
@@ -22,15 +22,15 @@ const license = z.looseObject({
   enabled: z.boolean(),
   product_link: z.string(),
   buyer_email: z.string(),
-  // Whether it may fall below zero is not shown.
-  uses: z.int(),
+  // Whether it may fall below zero is not shown; what is counted on top of it has to be exact, too.
+  uses: z.int().max(mostUsesAtFirst).min(-mostUsesAtFirst),
   date: datetime,
 });
 
 /** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
 const coupon = z
   .object({
-    id: z.int(),
+    id: z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon'),
     coupon_type: z.enum(['single', 'multi', 'collection']),
     percent_off: z.number().positive().max(100).nullable(),
     amount_off: z.int().positive().nullable(),

@@ -250,3 +250,26 @@ test.concurrent(
     ).toBe(401);
   },
 );
+
+test.concurrent(
+  'an agent below another one creates a coupon that neither can deliver yet: both have it once the store is back',
+  async () => {
+    await using stage = await setStageWithAgent();
+    const { agent: above, proxy } = stage;
+    const base_url = above.process.tcp;
+    await using lower = await setStageWithAgent({ configuration: { upstream: { base_url } } });
+    const { agent: below } = lower;
+    await eventually(async () => (await listCoupons(below)).status === 200);
+    await proxy.become({ kind: 'refuse' });
+    const made = await below.createCoupon({ code: 'CHAINED' });
+    expect([made.status, dataOf(made)['id']]).toEqual([201, -1]);
+    expect(await listedCodes(above)).toEqual(['CHAINED']);
+    expect(await listedCodes(below)).toEqual(['CHAINED']);
+    await proxy.become({ kind: 'pass' });
+    await below.atRest();
+    const [real] = stage.upstream.coupons;
+    expect(madeUpstream(stage, 'CHAINED')).toBe(1);
+    expect(dataOf(await getCoupon(below, -1))).toMatchObject({ id: real?.id, code: 'CHAINED' });
+    expect(await listedCodes(below)).toEqual(['CHAINED']);
+  },
+);

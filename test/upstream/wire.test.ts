@@ -97,6 +97,8 @@ describe('a license answer', () => {
     ['enabled', 'true'],
     ['uses', '3'],
     ['uses', 1.5],
+    ['uses', Number.MAX_SAFE_INTEGER],
+    ['uses', Number.MIN_SAFE_INTEGER],
     ['uses', null],
     ['license_key', undefined],
     ['product_link', undefined],
@@ -105,7 +107,7 @@ describe('a license answer', () => {
     ['date', '2024-02-30T11:23:05Z'],
   ])('whose %s is %j cannot be read, and the fault names the place', (name, value) => {
     const reading = readLicense({ data: { ...license, [name]: value } }, key);
-    expect(reading).toEqual({ fault: expect.stringMatching(new RegExp(`^data\\.${name}: Invalid`)) });
+    expect(reading).toEqual({ fault: expect.stringMatching(new RegExp(`^data\\.${name}: (?:Invalid|Too)`)) });
   });
 
   test('about another key is none, and the fault repeats neither', () => {
@@ -154,6 +156,7 @@ describe('a coupon answer', () => {
     ['no collection though it is for one', { coupon_type: 'collection' }],
     ['a type that the specification does not know', { coupon_type: 'all' }],
     ['a field left out', { usage_limit: undefined }],
+    ['the id that an agent gives a coupon before its upstream does', { id: -1 }],
   ])('with %s cannot be read', (_, change) => {
     expect(readCoupon({ data: { ...coupon, ...change } }, anyCoupon)).toHaveProperty('fault');
   });
