@@ -8,6 +8,7 @@ import { refuse } from '../domain/problem/problem.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { restoreAdvice } from '../store/sqlite/faults.ts';
+import { persist } from '../sync/persist.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
 import { Backups } from './store/backups.ts';
@@ -153,11 +154,19 @@ export class Daemon {
     const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;
     const renewed = isRenewed ? ['listen.tls.cert_file'] : [];
     this.#role.upstream?.retryCredentials();
-    this.#role.bind().catch((error: unknown) => this.#fail(error));
+    this.#bindAnew();
     return {
       changed: [...new Set([...changedKeys(before, configuration), ...renewed])],
       restart: changedKeys(configuration, wanted),
     };
+  }
+
+  /** On a full disk, once there is room: until then the store has the configuration before, as after a crash. */
+  #bindAnew(): void {
+    const { signal } = this.#loops;
+    persist(this.#parts.clock, signal, () => this.#role.bind()).catch((error: unknown) => {
+      if (!signal.aborted) this.#fail(error);
+    });
   }
 
   /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */

@@ -104,6 +104,29 @@ test.runIf(canMount)(
 );
 
 test.runIf(canMount)(
+  'on a disk without a free byte a reload ends nothing, and is recorded once there is room (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(32 * 1024);
+    await using upstream = await upstreamWith('KEY');
+    await using agent = await startAgent(disk, upstream);
+    await agent.learn(['KEY']);
+    await upstream.stop();
+    disk.fill(0);
+    await useUntilFull(agent, 'KEY');
+    // The room of the ballast, too.
+    disk.fill(0);
+    agent.process.signal('SIGHUP');
+    await agent.process.said('the configuration was read again');
+    for (let time = 0; time < 100; time += 1) expect((await agent.verify('KEY')).status).toBe(200);
+    expect((await agent.change('usage', 'KEY')).status).toBe(507);
+    disk.clear();
+    await takesUsesAgain(agent, 'KEY');
+    agent.process.signal('SIGTERM');
+    expect(await agent.process.ended).toBe(0);
+  },
+);
+
+test.runIf(canMount)(
   'it starts on a disk that was filled meanwhile (skipped where nothing may be mounted)',
   async () => {
     await using disk = smallDisk(32 * 1024);
