@@ -104,7 +104,7 @@ export const showOperation: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('id', operand('Id of the change', 'operation'))
-      .example('latchkey outbox show 019a5b2c', 'how it stands, and what each decision would do'),
+      .example('latchkey outbox show OPERATION_ID', 'how it stands, and what each decision would do'),
   ({ id }) => ({ path: pathOf(id) }),
   view,
 );
@@ -129,7 +129,7 @@ function decisionCommand(decision: (typeof decisions)[number], says: string): Co
     (syntax) =>
       syntax
         .positional('id', operand('Id of the change', 'operation'))
-        .example(`latchkey outbox ${decision} 019a5b2c`, says),
+        .example(`latchkey outbox ${decision} OPERATION_ID`, says),
     ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/${decision}` }),
     view,
   );

@@ -64,7 +64,7 @@ export const revokeToken: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('token', operand('Token id, as in token list', 'token'))
-      .example('latchkey token revoke 3f2a', 'whoever sends it is refused from now on'),
+      .example('latchkey token revoke TOKEN_ID', 'whoever sends it is refused from now on'),
   (args) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(args.token)}` }),
   {
     schema: token,
