@@ -81,6 +81,22 @@ test('the redemptions of a coupon go along when it gets another id', async () =>
   expect(redemptions.countOf('other', -1)).toBe(1);
 });
 
+test('the redemptions of a coupon are found under its provisional id too, once it has its real one', async () => {
+  await using store = givenStore();
+  const { mirror, redemptions } = store.writing.transaction;
+  const provisional = mirror.provisionalId();
+  redemptions.add('default', givenRedemption({ couponId: provisional }));
+  mirror.alias(provisional, 12);
+  redemptions.renumberCoupon('default', provisional, 12);
+  for (const id of [provisional, 12]) {
+    expect(redemptions.countOf('default', id)).toBe(1);
+    const listed = redemptions.listOf('default', id, { limit: 10, offset: 0 });
+    expect(listed).toMatchObject([{ order: 'A-1', couponId: 12 }]);
+    expect(redemptions.ordersOf('default', id, 10)).toEqual(['A-1']);
+  }
+  expect(redemptions.countOf('default', -99)).toBe(0);
+});
+
 test('an observation keeps what the upstream said apart from what is shown here', async () => {
   await using store = givenStore();
   const { observations } = store.writing.transaction;

@@ -18,13 +18,13 @@ const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupo
   confirmedAt: row.confirmedAt,
 });
 
+/** In SQL, the id that a coupon has now, by a parameter that may be its provisional one. */
+export const couponIdNow = (parameter: string): string =>
+  `coalesce((SELECT real_id FROM provisional_coupon WHERE id = -${parameter}), ${parameter})`;
+
 /** Prepares the reads of the upstream's coupons. */
 export function mirrorReads(database: DatabaseSync): MirrorReads {
-  const get = prepareQuery(
-    database,
-    `${select} WHERE id = coalesce((SELECT real_id FROM provisional_coupon WHERE id = -?1), ?1)`,
-    fromRow,
-  );
+  const get = prepareQuery(database, `${select} WHERE id = ${couponIdNow('?1')}`, fromRow);
   // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
   // comes first, then a provisional coupon.
   const byExactCode = prepareQuery(

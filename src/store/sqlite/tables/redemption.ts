@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
 import type { Redemption } from '../../../domain/checkout/redemption.ts';
 import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
+import { couponIdNow } from './mirror.ts';
 import { prepareChange, prepareQuery } from './statements.ts';
 
 type RedemptionRow = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
@@ -20,23 +21,24 @@ function redemptionFrom({ order, couponId, cart, quote, redeemedAt }: Redemption
   };
 }
 
+const ofCoupon = `WHERE account_id = ?1 AND coupon_id = ${couponIdNow('?2')}`;
+
 /** Prepares the reads of redemptions. */
 export function redemptionReads(database: DatabaseSync): RedemptionReads {
   const get = prepareQuery(database, `${select} WHERE account_id = ? AND order_id = ?`, redemptionFrom);
   const countOf = prepareQuery(
     database,
-    'SELECT count FROM redemption_count WHERE account_id = ? AND coupon_id = ?',
+    `SELECT count FROM redemption_count ${ofCoupon}`,
     ({ count }: { count: number }) => count,
   );
   const listOf = prepareQuery(
     database,
-    `${select} WHERE account_id = ? AND coupon_id = ? ORDER BY id LIMIT ? OFFSET ?`,
+    `${select} ${ofCoupon} ORDER BY id LIMIT ?3 OFFSET ?4`,
     redemptionFrom,
   );
   const ordersOf = prepareQuery(
     database,
-    `SELECT order_id AS "order" FROM redemption WHERE account_id = ? AND coupon_id = ?
-     ORDER BY id DESC LIMIT ?`,
+    `SELECT order_id AS "order" FROM redemption ${ofCoupon} ORDER BY id DESC LIMIT ?3`,
     ({ order }: { order: string }) => order,
   );
   return {
