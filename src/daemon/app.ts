@@ -63,6 +63,7 @@ export function appOf(parts: AppParts): App {
     inFlight: new Set(),
     now: () => clock.now(),
     believedNow: () => clock.believed(),
+    historySince: () => clock.believed() - current.configuration.history.keepMs,
     keepApiKey: (accountId, apiKey) => {
       if (accountId === defaultAccountId)
         keepApiKey(current.configuration.stateDir, apiKey, logOf(log, 'daemon'));

@@ -33,7 +33,8 @@ export type HouseParts = {
 
 /** Remembers the time reached, removes what is no longer kept, and notices when the machine has slept. */
 export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): Promise<void> {
-  const { clock, random, onSleep } = parts;
+  const { clock, random, historyKeepMs, onSleep } = parts;
+  let keptMs = historyKeepMs();
   for (let tick = 0; !signal.aborted; tick += 1) {
     const hasJumped = clock.sleptMs() > longSleepMs;
     // A time that was jumped to is as good as one that was lived through: what follows must not forget it.
@@ -42,7 +43,10 @@ export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): P
       await rest(clock, random.draw() * jitterMs, signal);
       onSleep();
     }
-    if (tick % ticksPerPrune === 0) await prune(parts, signal);
+    const keepMs = historyKeepMs();
+    // What a reload no longer keeps does not wait for the hour.
+    if (tick % ticksPerPrune === 0 || keepMs < keptMs) await prune(parts, signal);
+    keptMs = keepMs;
     await rest(clock, tickMs, signal);
   }
   // The next start may find the clock turned back.

@@ -6,6 +6,7 @@ import type { License, LicenseTrigger } from '../domain/license.ts';
 import type { Result } from '../domain/problem/problem.ts';
 import type { Freshness } from '../domain/agent/freshness.ts';
 import type { RedeemCoupon, RedeemedCoupon } from './checkout/redemption.ts';
+import type { HistoryPage } from './access/tables.ts';
 import type { Idempotency, Lookups, WriteOptions } from './ports.ts';
 import type { Page } from '../domain/page.ts';
 
@@ -76,7 +77,7 @@ export interface Licensing {
   verifyNow?(reach: Reach, licenseKey: string): RepeatableAnswer | null;
   change(request: LicenseChangeRequest, signal: AbortSignal): Promise<Result<LicenseAnswer>>;
   /** What has changed a license, the latest first; refused when nothing is known of it here. Null: it may be anybody's. */
-  history(reach: Reach | null, licenseKey: string, page: Page): Promise<Result<LicenseHistory>>;
+  history(reach: Reach | null, licenseKey: string, page: HistoryPage): Promise<Result<LicenseHistory>>;
 }
 
 export type CouponAnswer = { coupon: Coupon; provenance: Provenance };

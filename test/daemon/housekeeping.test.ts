@@ -7,7 +7,19 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
-import { givenStore } from '../support/store-given.ts';
+import { givenStore, type GivenStore } from '../support/store-given.ts';
+
+const hour = 3_600_000;
+const noon = Date.UTC(2026, 0, 1, 12);
+
+/** What housekeeping runs on, over a store; the time stands still. */
+function houseOver(store: GivenStore, at: number, sleep: () => Promise<void>) {
+  const clock = new KeptClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
+  const context = { now: at, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
+  const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
+  const nothing = { historyKeepMs: () => 0, lastSuccessAt: () => null, onSleep: () => undefined };
+  return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };
+}
 
 test('what is no longer kept is removed in small commits, until nothing of it is left', async () => {
   await using store = givenStore();
@@ -18,24 +30,35 @@ test('what is no longer kept is removed in small commits, until nothing of it is
     transaction.idempotency.put('c', `old-${number}`, { ...answer, at: number });
   }
   transaction.idempotency.put('c', 'new', { ...answer, at: year });
-  const clock = new KeptClock(null, {
-    read: () => ({ wall: year, monotonic: 0 }),
-    sleep: async () => ending.abort(),
-  });
   const ending = new AbortController();
-  const context = { now: year, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
-  const local = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
+  const house = houseOver(store, year, async () => ending.abort());
   const left = database.prepare('SELECT count(*) AS count FROM idempotency');
   const leftAfter: unknown[] = [];
   const writer: Writer = {
     write(name, ...rest) {
-      const written = local.write(name, ...rest);
+      const written = house.writer.write(name, ...rest);
       if (name === 'pruneIdempotency') void written.then(() => leftAfter.push(left.get()?.['count']));
       return written;
     },
   };
-  const parts = { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true };
-  const nothing = { historyKeepMs: () => 0, lastSuccessAt: () => null, onSleep: () => undefined };
-  await runHousekeeping({ ...parts, ...nothing }, ending.signal);
+  await runHousekeeping({ ...house, writer }, ending.signal);
   expect(leftAfter).toEqual([704, 204, 1]);
+});
+
+test('a reload that keeps changes of licenses for a shorter time has them forgotten now, not in an hour', async () => {
+  await using store = givenStore();
+  const { history } = store.writing.transaction;
+  const state = { uses: 0, enabled: true };
+  const change = { change: 'usage', credential: 'product:press', before: state, after: state } as const;
+  history.add({ ...change, licenseKey: 'KEY', at: noon });
+  const ending = new AbortController();
+  const keptAtRests: number[] = [];
+  let historyKeepMs = hour;
+  const house = houseOver(store, noon + 1, async () => {
+    keptAtRests.push(history.count('KEY'));
+    historyKeepMs = 0;
+    if (keptAtRests.length === 2) ending.abort();
+  });
+  await runHousekeeping({ ...house, historyKeepMs: () => historyKeepMs }, ending.signal);
+  expect(keptAtRests).toEqual([1, 0]);
 });

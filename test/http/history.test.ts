@@ -59,6 +59,26 @@ test('what changed a license is listed with who asked for it, and uses and state
   expect(second.headers['link']).toContain('offset=2');
 });
 
+test('a change that is older than history.keep is told no more, removed or not', async () => {
+  let since = 0;
+  await using opened = await openApp({ historySince: () => since });
+  const server = serverOf(opened.app);
+  await sell(server, 'KEY');
+  const use = () =>
+    server.inject({
+      method: 'PUT',
+      url: '/api/v2/license/usage',
+      headers: { 'product-secret-key': secret },
+      payload: { license_key: 'KEY' },
+    });
+  await use();
+  await use();
+  expect((await history(server, 'KEY')).headers['x-total-count']).toBe('2');
+  since = Date.now() + 1;
+  const forgotten = await history(server, 'KEY');
+  expect([forgotten.headers['x-total-count'], forgotten.json()]).toEqual(['0', { data: { changes: [] } }]);
+});
+
 test('the history of a license that there is not is refused', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app);

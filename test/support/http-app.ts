@@ -75,6 +75,7 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     inFlight: new Set(),
     now: () => Date.now(),
     believedNow: () => Date.now(),
+    historySince: () => 0,
     keepApiKey: () => undefined,
     status: () => authorityStatus,
     readiness: () => ({ state: 'ready', reasons: [] }),

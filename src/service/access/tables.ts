@@ -73,10 +73,12 @@ export interface AuditTable extends AuditReads {
   add(entry: AuditEntry): void;
 }
 
+/** A stretch of the changes since an instant (epoch ms) that is included; undefined: of all. */
+export type HistoryPage = Page & { since?: number | undefined };
 export interface HistoryReads {
   /** The latest first. */
-  list(licenseKey: string, page: Page): HistoryEntry[];
-  count(licenseKey: string): number;
+  list(licenseKey: string, page: HistoryPage): HistoryEntry[];
+  count(licenseKey: string, since?: number): number;
 }
 export interface HistoryTable extends HistoryReads {
   /** Adds a change; of those before, only the last ones of the key are kept. */

@@ -3,7 +3,6 @@ import { localLicense, type Observation } from '../../domain/agent/observation.t
 import { laneOf } from '../../domain/outbox/operation.ts';
 import { done, refuse, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, lastInstantOf, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
-import type { Page } from '../../domain/page.ts';
 import { verdict } from '../../domain/agent/verdict.ts';
 import type {
   LicenseAnswer,
@@ -17,6 +16,7 @@ import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import { licenseNotFound } from '../access/license-access.ts';
+import type { HistoryPage } from '../access/tables.ts';
 import type { Reader } from '../tables.ts';
 
 /** What the agent's license answers depend on; the functions return the configuration in force. */
@@ -54,12 +54,12 @@ export function agentLicensing(parts: AgentLicensingParts): Licensing {
 function historyOf(
   { reader: { observations, history } }: AgentLicensingParts,
   { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
-  page: Page,
+  page: HistoryPage,
 ): Result<LicenseHistory> {
   const observation = observations.get(licenseKey);
   if (reach !== null && (observation === null || !reaches(reach, observation))) return licenseNotFound();
   const own = observation?.license.licenseKey ?? licenseKey;
-  const total = history.count(own);
+  const total = history.count(own, page.since);
   if (observation === null && total === 0) return licenseNotFound();
   return done({ changes: history.list(own, page), total });
 }

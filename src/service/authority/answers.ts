@@ -49,7 +49,7 @@ export function authorityLicensing(reader: AuthorityReader, writer: Writer): Lic
       const { history } = reader;
       return done({
         changes: await history.list(licenseKey, page),
-        total: await history.count(licenseKey),
+        total: await history.count(licenseKey, page.since),
       });
     },
   };

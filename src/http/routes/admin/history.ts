@@ -20,7 +20,9 @@ const list = route({
     const licenseKey = parseLicenseKey(key);
     if (licenseKey === null) return licenseNotFound();
     const reach = principal.isOperator ? null : principal.reach;
-    const history = await app.licensing.history(reach, licenseKey, query);
+    // What is older may not have been removed yet.
+    const kept = { ...query, since: app.historySince() };
+    const history = await app.licensing.history(reach, licenseKey, kept);
     if (!history.ok) return history;
     const { changes, total } = history.value;
     return found({ changes: changes.map(presentChange) }, listHeaders(total, query, sentTo));

@@ -25,17 +25,18 @@ export function historyReads(source: Source): AwaitableTable<HistoryReads> {
     source,
     `SELECT license_key AS "licenseKey", at, change, credential, uses_before AS "usesBefore",
        enabled_before AS "enabledBefore", uses_after AS "usesAfter", enabled_after AS "enabledAfter"
-     FROM ${licenseHistory} WHERE license_key = $1 ORDER BY number DESC LIMIT $2::bigint OFFSET $3::bigint`,
+     FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2
+     ORDER BY number DESC LIMIT $3::bigint OFFSET $4::bigint`,
     fromRow,
   );
   const count = prepareQuery(
     source,
-    `SELECT count(*) AS count FROM ${licenseHistory} WHERE license_key = $1`,
+    `SELECT count(*) AS count FROM ${licenseHistory} WHERE license_key = $1 AND at >= $2`,
     (row: { count: number }) => row.count,
   );
   return {
-    list: (licenseKey, { limit, offset }) => list.all(licenseKey, limit, offset),
-    count: async (licenseKey) => (await count.first(licenseKey)) ?? 0,
+    list: (licenseKey, { limit, offset, since = 0 }) => list.all(licenseKey, since, limit, offset),
+    count: async (licenseKey, since = 0) => (await count.first(licenseKey, since)) ?? 0,
   };
 }
 

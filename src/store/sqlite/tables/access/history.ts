@@ -27,14 +27,17 @@ export function historyReads(database: DatabaseSync): HistoryReads {
     database,
     `SELECT license_key AS licenseKey, at, change, credential, uses_before AS usesBefore,
        enabled_before AS enabledBefore, uses_after AS usesAfter, enabled_after AS enabledAfter
-     FROM license_history WHERE license_key = ? ORDER BY number DESC LIMIT ? OFFSET ?`,
+     FROM license_history WHERE license_key = ? AND at >= ? ORDER BY number DESC LIMIT ? OFFSET ?`,
     fromRow,
   );
-  const count = prepareCount(database, 'SELECT count(*) AS count FROM license_history WHERE license_key = ?');
+  const count = prepareCount(
+    database,
+    'SELECT count(*) AS count FROM license_history WHERE license_key = ? AND at >= ?',
+  );
   return {
-    list: (licenseKey, { limit, offset }) =>
-      list.all(licenseKey, Math.max(0, Math.min(limit, changesKept - offset)), offset),
-    count: (licenseKey) => Math.min(count(licenseKey), changesKept),
+    list: (licenseKey, { limit, offset, since = 0 }) =>
+      list.all(licenseKey, since, Math.max(0, Math.min(limit, changesKept - offset)), offset),
+    count: (licenseKey, since = 0) => Math.min(count(licenseKey, since), changesKept),
   };
 }
 
