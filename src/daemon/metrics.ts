@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { done } from '../domain/problem/problem.ts';
 import type { LicenseAnswer, Licensing } from '../service/answers.ts';
@@ -28,8 +28,8 @@ const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 /** How often the delay of the event loop is measured, in ms; it is itself a part of what is measured. */
 const resolutionMs = 20;
 
-/** What a request counts as whose caller left before the answer; the status that nginx logs then. */
-const callerLeft = 499;
+/** What a request counts as whose caller left before the answer, or got none; the status that nginx logs then. */
+const unanswered = 499;
 
 /** What a process of this configuration measures. */
 export function metricsOf({ role, listen, store }: Configuration): Metrics {
@@ -98,13 +98,23 @@ export class Metrics implements UpstreamMeter, Disposable {
 
   /** Counts the requests of a server by the patterns of its routes: a path may hold a license key. */
   watch(server: FastifyInstance): void {
-    server.addHook('onResponse', (request, reply, next) => {
-      const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
-      const status = reply.raw.writableFinished ? reply.statusCode : callerLeft;
-      this.#requests.inc({ route, status });
-      this.#requestDuration.observe(reply.elapsedTime / 1000);
+    server.addHook('onRequest', (_, reply, next) => {
+      // Of an answer that is never sent no other hook is told.
+      reply.raw.once('close', () => {
+        if (!reply.raw.writableFinished) this.#count(reply, unanswered);
+      });
       next();
     });
+    server.addHook('onResponse', (_, reply, next) => {
+      if (reply.raw.writableFinished) this.#count(reply, reply.statusCode);
+      next();
+    });
+  }
+
+  #count({ request, elapsedTime }: FastifyReply, status: number): void {
+    const route = request.is404 ? 'none' : (request.routeOptions.url ?? 'none');
+    this.#requests.inc({ route, status });
+    this.#requestDuration.observe(elapsedTime / 1000);
   }
 
   /** The instant from which an answer is timed. */

@@ -1,7 +1,12 @@
+import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Metrics } from '../../src/daemon/metrics.ts';
-import { authorityStanding } from '../support/http-app.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { listenTcp } from '../../src/http/listen.ts';
+import { StorageError } from '../../src/service/ports.ts';
+import { adminToken, authorityStanding, openApp, serverOf } from '../support/http-app.ts';
+import { sendRaw } from '../support/raw-http.ts';
 
 /** Lets the event loop turn for so many ms: its delay is measured every 20 ms. */
 async function spin(ms: number): Promise<void> {
@@ -20,4 +25,64 @@ test('how long the event loop was held up is measured', async () => {
     return Number(/^latchkey_event_loop_lag_seconds (\S+)$/m.exec(text)?.[1]);
   };
   await expect.poll(lagAfterHold, { timeout: 30_000 }).toBeGreaterThan(0.15);
+});
+
+const body = 'license_key=KEY';
+const common = `Host: localhost\r\nAuthorization: Bearer ${adminToken}`;
+const verify = `GET /api/v2/license/verify?${body} HTTP/1.1\r\n${common}\r\n\r\n`;
+const form = `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const change = (name: string): string => `PUT /api/v2/license/${name} HTTP/1.1\r\n${common}\r\n${form}`;
+const asked = ['verify', 'usage', 'decrease', 'enable', 'disable'];
+
+/** An authority whose requests are counted, and so many of each license route as were counted under status 499. */
+async function countedServer(changes: Parameters<typeof openApp>[0] = {}) {
+  const opened = new AsyncDisposableStack();
+  const { app } = opened.use(await openApp(changes));
+  const metrics = opened.use(new Metrics({ role: 'authority', isSecure: false, hasDatabase: false }));
+  const server = opened.adopt(serverOf(app, { unknown: 'reset' }), (each) => each.close());
+  metrics.watch(server);
+  const unanswered = async (): Promise<string[]> => {
+    const series = /^latchkey_requests_total\{route=".*\/(\w+)",status="499"\} (\d+)$/gm;
+    const text = await metrics.expose(authorityStanding);
+    return [...text.matchAll(series)].map(([, name, count]) => `${name} ${count}`);
+  };
+  const tcp = await listenTcp(server, { host: '127.0.0.1', port: 0 });
+  return { app, tcp, unanswered, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+test.each(['specification', 'payhip'] as const)(
+  'every verify and change that is hung up upon counts under status 499, in the dialect %s',
+  async (dialect) => {
+    await using served = await countedServer({ dialect: dialects[dialect] });
+    const away = () => Promise.reject(new StorageError('unavailable', new Error('away')));
+    Object.assign(served.app.licensing, { verify: away, change: away });
+    for (const name of asked) {
+      const { raw } = await sendRaw({ tcp: served.tcp }, name === 'verify' ? verify : change(name));
+      expect(raw).toBe('');
+    }
+    await expect.poll(served.unanswered).toEqual(asked.map((name) => `${name} 1`));
+  },
+);
+
+test('a change whose caller leaves before the answer counts under status 499, once', async () => {
+  await using served = await countedServer();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { licensing } = served.app;
+  const answer = licensing.change.bind(licensing);
+  let begun = 0;
+  Object.assign(licensing, {
+    change: async (...args: Parameters<typeof answer>) => {
+      begun += 1;
+      await promise;
+      return await answer(...args);
+    },
+  });
+  const caller = connect(Number(new URL(served.tcp).port), '127.0.0.1');
+  caller.write(change('usage'));
+  await expect.poll(() => begun).toBe(1);
+  caller.resetAndDestroy();
+  await expect.poll(served.unanswered).toEqual(['usage 1']);
+  resolve();
+  await sendRaw({ tcp: served.tcp }, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  expect(await served.unanswered()).toEqual(['usage 1']);
 });
