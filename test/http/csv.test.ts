@@ -24,12 +24,23 @@ test.for(['\n', '\r\n', '\r'])('a row is named by its line, whatever ends it: %j
   expect(cellsOf(rows[3])).toEqual({ a: '4' });
 });
 
-test('a quote within a cell is taken as it is', async () => {
-  const rows = await read('a,b\n5" disk,"x"y\nnext,row\n');
-  expect(rows.map(cellsOf)).toEqual([
-    { a: '5" disk', b: '"x"y' },
-    { a: 'next', b: 'row' },
-  ]);
+test.each(['"QQ10"x', '"a" ', ' "a"', 'ab"c', '"a"b"c"'])(
+  'a row with a misplaced quote is not read, and the rows around it are: %s',
+  async (cell) => {
+    for (const misquoted of [`${cell},1`, `1,${cell}`]) {
+      const rows = await read(`a,b\n1,2\n${misquoted}\n\n"3, ""4""\n",5\r\n`);
+      const detail = expect.stringContaining('has a misplaced quote');
+      expect(rows).toEqual([
+        { line: 2, cells: { a: '1', b: '2' } },
+        { line: 3, detail },
+        { line: 6, cells: { a: '3, "4"\n', b: '5' } },
+      ]);
+    }
+  },
+);
+
+test('a header with a misplaced quote cannot be read', async () => {
+  await expect(read('a,"b"c\n1,2\n')).rejects.toThrow('The header has a misplaced quote');
 });
 
 test('what is before a quote that is never closed is read, and then it is told where that opens', async () => {

@@ -10,7 +10,7 @@ export class CsvUnreadable extends Error {}
 /** How a file's columns are called from here on; a column without a name is not read. */
 export type ToColumns = (header: readonly string[]) => readonly string[];
 
-type Parsed = { record: string[]; info: { empty_lines: number } };
+type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
 
 /**
  * The most characters of a record: more than any that can be exported, and few, since a quote that is never
@@ -24,17 +24,24 @@ const rowsAtOnce = 500;
 const options: Options = {
   record_delimiter: ['\r\n', '\n', '\r'],
   info: true,
+  raw: true,
   relax_column_count: true,
+  // A row with a misplaced quote is refused below, by its line; the parser would lose count of the lines.
   relax_quotes: true,
   skip_empty_lines: true,
   max_record_size: maximumRecordLength,
 };
 
+/** A record with the line ends around it: each cell is quoted as a whole, or has no quote in it. */
+const wellQuoted = /^[\r\n]*(?:(?:"[^"]*")+|[^",]*)(?:,(?:(?:"[^"]*")+|[^",]*))*[\r\n]*$/;
+const misquoted =
+  'has a misplaced quote: a cell with quotes in it is quoted as a whole, and each in it doubled';
+
 /**
  * Reads CSV (RFC 4180) in UTF-8 as a stream, some rows at a time: with or without byte order mark, any line ends,
- * quoted cells, empty lines passed over, a quote within a cell taken as it is. An empty cell counts as not given.
- * Throws `CsvUnreadable` when it is not UTF-8, has no header or one that names a column twice, and behind the
- * last row before a quote that is never closed, or a row that is too long.
+ * quoted cells, empty lines passed over. An empty cell counts as not given. Throws `CsvUnreadable` when it is not
+ * UTF-8, has no header, one that names a column twice or one with a misplaced quote, and behind the last row before a
+ * quote that is never closed, or a row that is too long.
  */
 export async function* readCsv(
   source: AsyncIterable<Uint8Array>,
@@ -93,11 +100,11 @@ async function* readQuoted(
   let rows: CsvRow[] = [];
   let emptyLines = 0;
   try {
-    for await (const { record, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
+    for await (const { record, raw, info } of text.pipe(parser) as AsyncIterable<Parsed>) {
       // The parser's own count takes the two characters of a line end within quotes for two lines.
       table.pass(info.empty_lines - emptyLines);
       emptyLines = info.empty_lines;
-      table.readInto(rows, record, 1 + lineEndsIn(record));
+      table.readInto(rows, record, 1 + lineEndsIn(record), wellQuoted.test(raw));
       if (rows.length < rowsAtOnce) continue;
       yield rows;
       rows = [];
@@ -144,11 +151,14 @@ class Table {
   }
 
   /** Reads a record of so many lines. */
-  readInto(rows: CsvRow[], record: readonly string[], lines: number): void {
+  readInto(rows: CsvRow[], record: readonly string[], lines: number, isWellQuoted = true): void {
     this.#lines += lines;
     this.#line = this.#lines;
-    if (this.#columns === null) this.#columns = this.#toColumns(readHeader(record));
-    else rows.push(readRow(this.#columns, record, this.#line));
+    if (this.#columns === null) {
+      if (!isWellQuoted) throw new CsvUnreadable(`The header ${misquoted}.`);
+      this.#columns = this.#toColumns(readHeader(record));
+    } else if (isWellQuoted) rows.push(readRow(this.#columns, record, this.#line));
+    else rows.push({ line: this.#line, detail: misquoted });
   }
 
   /** Throws where the file had no header, or is not read to its end. */
