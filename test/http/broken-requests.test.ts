@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
+import { adminToken, authorityStatus, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
@@ -25,6 +25,7 @@ beforeEach(() => {
 
 const large = `GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ${'a'.repeat(9_000)}\r\n\r\n`;
 const post = `POST /admin/v1/accounts HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\nContent-Type: application/json\r\n`;
+const twoLengths = `${post}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`;
 
 describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   test.each<[string, string, number, string]>([
@@ -32,26 +33,33 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     ['headers that are too large', large, 431, 'headers_too_large'],
     ['a head that never ends', 'GET /livez HTTP/1.1\r\nHo', 408, 'request_timeout'],
     ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'malformed_request'],
-  ])('%s: the refusal is logged under its request id, and counted', async (_, bytes, status, code) => {
-    const { listeners, lines } = status === 408 ? hasty : served;
-    const answer = await sendRaw(listeners[listener], bytes);
-    expect(answer.status).toBe(status);
-    const { request_id } = JSON.parse(answer.body) as { request_id: string };
-    expect(answer.headers['x-request-id']).toBe(request_id);
-    expect(lines).toEqual([
-      {
-        level: 'info',
-        message: 'refused',
-        method: null,
-        route: null,
-        status,
-        code,
-        request_id,
-        duration_ms: 0,
-      },
-    ]);
-    expect(counted).toEqual([status]);
-  });
+    ['another version of HTTP', 'GET /livez HTTP/1.2\r\nHost: localhost\r\n\r\n', 400, 'malformed_request'],
+    ['two lengths of a body', twoLengths, 400, 'malformed_request'],
+  ])(
+    '%s: the refusal says who gives it and when, is logged under its request id, and counted',
+    async (_, bytes, status, code) => {
+      const { listeners, lines } = status === 408 ? hasty : served;
+      const answer = await sendRaw(listeners[listener], bytes);
+      expect(answer.status).toBe(status);
+      expect(answer.headers['latchkey-instance']).toBe(authorityStatus.instance);
+      expect(answer.headers['date']).toMatch(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
+      const { request_id } = JSON.parse(answer.body) as { request_id: string };
+      expect(answer.headers['x-request-id']).toBe(request_id);
+      expect(lines).toEqual([
+        {
+          level: 'info',
+          message: 'refused',
+          method: null,
+          route: null,
+          status,
+          code,
+          request_id,
+          duration_ms: 0,
+        },
+      ]);
+      expect(counted).toEqual([status]);
+    },
+  );
 
   test('one that expects to be told to go on, sent before the one before it is answered, is answered whole', async () => {
     const verify = 'GET /api/v2/license/verify HTTP/1.1\r\nHost: localhost\r\n';

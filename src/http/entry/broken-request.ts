@@ -1,6 +1,6 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { requestIdHeader } from '../../domain/header-names.ts';
+import { instanceHeader, requestIdHeader } from '../../domain/header-names.ts';
 import { refuse } from '../../domain/problem/problem.ts';
 import { problems, type ProblemCode } from '../../domain/problem/problem-table.ts';
 import type { App } from '../app.ts';
@@ -12,14 +12,16 @@ import { newRequestId } from './request-id.ts';
 
 type Refused = { code: ProblemCode; detail: string };
 
+type Answering = Pick<App, 'instance' | 'now' | 'log' | 'metrics'>;
+
 /** Answers what Node's parser does not make a request of, on the connections of one listener. */
 export class BrokenRequests {
-  readonly #app: Pick<App, 'log' | 'metrics'>;
+  readonly #app: Answering;
   readonly #connections: Connections;
   /** The requests whose body broke off, and what they are to be refused with. */
   readonly #brokenOff = new WeakMap<IncomingMessage, ProblemError>();
 
-  constructor(app: Pick<App, 'log' | 'metrics'>, connections: Connections) {
+  constructor(app: Answering, connections: Connections) {
     this.#app = app;
     this.#connections = connections;
   }
@@ -76,6 +78,8 @@ export class BrokenRequests {
       `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
       'Content-Type: application/problem+json',
       `Content-Length: ${Buffer.byteLength(body)}`,
+      `Date: ${new Date(this.#app.now()).toUTCString()}`,
+      `${instanceHeader}: ${this.#app.instance}`,
       `${requestIdHeader}: ${requestId}`,
       'Connection: close',
     ];
