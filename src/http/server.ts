@@ -255,7 +255,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
 }
 
-/** Checks what must hold before the body is read: ready, authorized, the right role, no Content-Encoding. */
+/** Checks what must hold before the body is read: ready, authorized, the right role, nothing to decode. */
 async function enter({ app, settings, broken }: Entrance, route: Route, reply: FastifyReply): Promise<void> {
   const requestState = stateOf(reply.request);
   const { state } = app.readiness();
@@ -279,9 +279,14 @@ async function enter({ app, settings, broken }: Entrance, route: Route, reply: F
   if (route.authorityOnly === true && app.role === 'agent') {
     throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
   }
-  if (requestState.head.contentEncoding.length > 0) {
+  const { contentEncoding, transferEncoding } = requestState.head;
+  if (contentEncoding.length > 0) {
     throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
   }
   const brokenOff = broken.refusalOf(reply.request.raw);
   if (brokenOff !== undefined) throw brokenOff;
+  // Node undoes the last coding only, and takes what is left for the body.
+  if (transferEncoding.length > 0 && transferEncoding.join().toLowerCase() !== 'chunked') {
+    throw new ProblemError('unsupported_media_type', 'Bodies are taken in no transfer coding but chunked.');
+  }
 }

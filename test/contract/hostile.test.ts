@@ -256,7 +256,7 @@ const framing: readonly Case[] = [
     'chunks before a length':
       head(use, host, ours, form, 'Transfer-Encoding: chunked', 'Content-Length: 5') + '0\r\n\r\n',
     ...forEach(
-      ['identity', 'gzip', 'xchunked', 'chunked, identity', 'chunked, gzip'],
+      ['identity', 'gzip', 'xchunked', 'chunked, identity', 'chunked, gzip', 'chunked, chunked'],
       'the transfer encoding',
       (encoding) => head(use, host, ours, form, `Transfer-Encoding: ${encoding}`),
     ),
@@ -303,6 +303,12 @@ const bodies: readonly Case[] = [
     ),
     ...forEach(['gzip', 'br', 'identity', 'x'], 'the content encoding', (encoding) =>
       body('{}', json, `Content-Encoding: ${encoding}`),
+    ),
+    ...forEach(
+      ['gzip, chunked', 'deflate, chunked', 'identity, chunked', 'gzip\r\nTransfer-Encoding: chunked'],
+      'the transfer coding',
+      (coding) =>
+        head(use, host, ours, form, `Transfer-Encoding: ${coding}`) + 'f\r\nlicense_key=KEY\r\n0\r\n\r\n',
     ),
   }),
   ...all(400, 'malformed_body', {

@@ -90,6 +90,11 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect([statuses, ending]).toEqual([[413, 413, 200], 'closed']);
   });
 
+  test('a body in chunks is read, in whatever letter case that is said', async () => {
+    const bytes = `${post}Transfer-Encoding: Chunked\r\nConnection: close\r\n\r\nc\r\n{"name":"C"}\r\n0\r\n\r\n`;
+    expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(201);
+  });
+
   test('one that waits to be told to go on is told once the one before it is answered', async () => {
     const body = '{}';
     const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;

@@ -7,6 +7,7 @@ export type Head = {
   readonly host: readonly string[];
   readonly contentType: readonly string[];
   readonly contentEncoding: readonly string[];
+  readonly transferEncoding: readonly string[];
   readonly origin: readonly string[];
   readonly referer: readonly string[];
   readonly apiKey: readonly string[];
@@ -33,6 +34,7 @@ export function headReader({
     ['host', 'host'],
     ['content-type', 'contentType'],
     ['content-encoding', 'contentEncoding'],
+    ['transfer-encoding', 'transferEncoding'],
     ['origin', 'origin'],
     ['referer', 'referer'],
     ['authorization', 'authorization'],
@@ -48,6 +50,7 @@ export function headReader({
       host: [],
       contentType: [],
       contentEncoding: [],
+      transferEncoding: [],
       origin: [],
       referer: [],
       apiKey: [],
