@@ -29,6 +29,15 @@ test('license keys that are fetched ahead are answered while the upstream is awa
   expect((await stage.verify('B')).ok).toBe(true);
 });
 
+test('a license key that is given twice is queued, fetched and counted once', async () => {
+  using stage = await startSyncStage(['A', 'B']);
+  const command = { licenseKeys: ['A', 'A', 'B'], productKey: null };
+  expect(await stage.writer.write('queuePreload', command)).toMatchObject({ value: { queued: 2 } });
+  stage.sync.wakePreload();
+  await stage.time.advance(10 * second);
+  expect(stage.store.preload.progress()).toEqual({ done: 2, failed: 0, left: 0 });
+});
+
 test('fetching goes on after a restart, and asks for nothing twice', async () => {
   const keys = Array.from({ length: 120 }, (_, index) => `KEY-${index}`);
   using stage = await startSyncStage(keys);

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { CsvUnreadable, readCsv } from '../../http/wire/bulk/csv.ts';
-import { inquire } from '../client/ask.ts';
+import { type Asked, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
-import type { Output } from '../output.ts';
 import { withSource } from './seller/csv-source.ts';
 
 interface PreloadOptions extends GlobalOptions {
@@ -32,9 +31,9 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
     withSource(args.file, output, async (source) => {
       let count = 0;
       for await (const keys of batches(licenseKeys(source.bytes))) {
-        const code = await send(keys, args, output);
-        if (code !== exitCode.done) return code;
-        count += keys.length;
+        const asked = await send(keys, args);
+        if (!asked.ok) return asked.complain(output);
+        count += asked.data.queued;
         source.advance(keys.length);
       }
       if (args.json) output.printJson({ queued: count });
@@ -77,8 +76,7 @@ async function* batches(keys: AsyncIterable<string>): AsyncGenerator<readonly st
   if (batch.length > 0) yield batch;
 }
 
-async function send(keys: readonly string[], args: PreloadOptions, output: Output): Promise<number> {
+function send(keys: readonly string[], args: PreloadOptions): Promise<Asked<{ queued: number }>> {
   const json = { license_keys: keys, product_key: args.product };
-  const asked = await inquire(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
-  return asked.ok ? exitCode.done : asked.complain(output);
+  return inquire(args, { method: 'POST', path: '/admin/v1/preload', json }, queued);
 }

@@ -2,18 +2,19 @@ import { preloadLimit, type PreloadOutcome } from '../../domain/agent/preload.ts
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Transaction } from '../tables.ts';
 
-/** Queues license keys to be fetched, so that they are answered offline. The counts begin anew when none is left. */
+/** Queues license keys to be fetched, so that they are answered offline, each once. The counts begin anew when none is left. */
 export function queuePreload(
   { preload }: Transaction,
   { licenseKeys, productKey }: { licenseKeys: readonly string[]; productKey: string | null },
 ): Result<{ queued: number }> {
   const { left } = preload.progress();
-  if (left + licenseKeys.length > preloadLimit) {
+  const keys = new Set(licenseKeys);
+  if (left + keys.size > preloadLimit) {
     return refuse('storage_full', `At most ${preloadLimit} license keys are fetched ahead at a time.`);
   }
   if (left === 0) preload.clear();
-  for (const licenseKey of licenseKeys) preload.add({ licenseKey, productKey });
-  return done({ queued: licenseKeys.length });
+  for (const licenseKey of keys) preload.add({ licenseKey, productKey });
+  return done({ queued: keys.size });
 }
 
 /** Notes what became of license keys that were to be fetched. */
