@@ -140,7 +140,7 @@ describe('a purchase', () => {
     expect(valueOf(await shop.writer.write('refundPurchase', { purchaseId }))).toEqual(refunded);
   });
 
-  it('that was refunded stays so when its license was enabled again', async () => {
+  it('that was refunded stays so when its license was enabled again, and refunding it anew is no act', async () => {
     await using shop = await new Shop().open();
     const { purchase, license } = await shop.sell();
     const { purchaseId } = purchase;
@@ -148,6 +148,7 @@ describe('a purchase', () => {
     await shop.change(license.licenseKey, 'enable');
     const again = valueOf(await shop.writer.write('refundPurchase', { purchaseId }));
     expect(again.license.enabled).toBe(true);
+    expect(shop.store.audit.count({ act: 'purchase.refund', subject: purchaseId })).toBe(1);
   });
 
   it('that there is not cannot be refunded', async () => {

@@ -96,7 +96,7 @@ function rightsOf({ scopes, productKey, expiresAt }: Token): string {
   return `${scopes.join(' ')}${product}${end}`;
 }
 
-/** The audit entry of a result; null when it was refused, or is nothing that a person does. */
+/** The audit entry of a result; null when it was refused or has changed nothing, or is nothing that a person does. */
 export function auditEntry<Name extends UseCaseName>(
   { name, command }: WriteRequest<Name>,
   result: CommandResult<Name>,
@@ -104,7 +104,7 @@ export function auditEntry<Name extends UseCaseName>(
 ): AuditEntry | null {
   // The compiler cannot see that a name, its command and its value belong together.
   const describe = audited[name] as ((value: unknown, command: CommandOf<Name>) => Audited) | undefined;
-  if (describe === undefined || !result.ok) return null;
+  if (describe === undefined || !result.ok || result.unchanged === true) return null;
   const { act, subject, detail = '' } = describe(result.value, command);
   return { at: now, actor, act, subject, detail };
 }

@@ -56,7 +56,7 @@ export async function refundPurchase(
   if (purchase === null || license === null) {
     return notFound('purchase');
   }
-  if (purchase.refundedAt !== null) return done({ purchase, license });
+  if (purchase.refundedAt !== null) return { ...done({ purchase, license }), unchanged: true };
   const refunded = {
     purchase: { ...purchase, refundedAt: context.now },
     license: changeLicense(license, 'refund'),
