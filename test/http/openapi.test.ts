@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
+import { refusalsOf } from '../../src/http/openapi/refusals.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { noParameters } from '../../src/http/wire/common/parameters.ts';
@@ -181,6 +182,13 @@ test.each(
     const refusal = content['application/problem+json']?.schema.properties ?? {};
     expect([members, 'code' in refusal]).toEqual(status.startsWith('2') ? [['data'], false] : [[], true]);
   }
+});
+
+test('a quote, of which no answer is kept, is not said to refuse an idempotency key that was used', () => {
+  const refusing = routes.filter((route) => refusalsOf(route).includes('idempotency_key_reused'));
+  const paths = refusing.map(({ path }) => path);
+  expect(paths).toContain('/agent/v1/redemptions');
+  expect(paths).not.toContain('/agent/v1/quote');
 });
 
 test('a license and a coupon have the members of the specification', () => {

@@ -1,4 +1,4 @@
-/** What a credential may do. `admin` includes all the others. */
+/** What a credential may do. `admin` includes all the others, but of one account not `ops`. */
 export type Scope = 'verify' | 'use' | 'manage' | 'coupons:read' | 'coupons:write' | 'sell' | 'ops' | 'admin';
 
 export const scopes: readonly Scope[] = [

@@ -45,11 +45,15 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
     ...((query ?? body) ? (['parameters_invalid'] as const) : []),
     ...(owned === undefined ? [] : ([`${owned}_not_found`] as const)),
     ...(route.method === 'GET' ? [] : ofWrite),
-    // An answer with a secret is not kept for a second request.
-    ...(route.method === 'GET' || route.answersSecret === true ? [] : (['idempotency_key_reused'] as const)),
+    ...(keepsAnswers(route) ? (['idempotency_key_reused'] as const) : []),
     ...ofUpstream(route),
     ...(route.refusals ?? []),
   ];
+}
+
+/** Whether an answer is kept for a second request: no secret is, nor what changes nothing. */
+function keepsAnswers({ method, answersSecret, readsOnly }: Route): boolean {
+  return method !== 'GET' && answersSecret !== true && readsOnly !== true;
 }
 
 /** What an agent refuses that knows too little while its upstream is away. */
