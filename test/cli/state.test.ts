@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
+import type { Token } from '../../src/domain/access/token.ts';
 import type { Transaction } from '../../src/service/tables.ts';
+import { givenCoupon } from '../support/coupon-given.ts';
 import { latchkey } from '../support/command-line.ts';
-import { account, givenOperation, product } from '../support/store-given.ts';
+import { account, at, givenLicense, givenOperation, product } from '../support/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */
@@ -40,15 +42,74 @@ test('a stopped agent’s changes that were not sent are told, and a check of it
     role: 'agent',
     unfinished: { pending: 2, in_flight: 0, uncertain: 0, conflicted: 0, dead: 1 },
     products: 0,
+    licenses: 0,
+    purchases: 0,
+    collections: 0,
+    coupons: 0,
+    redemptions: 0,
+    accounts: 0,
+    tokens: 0,
     replaced: [],
+  });
+});
+
+const token: Token = {
+  tokenId: 'token-1',
+  scopes: ['verify'],
+  productKey: null,
+  accountId: null,
+  label: null,
+  createdAt: at,
+  lastUsedAt: null,
+  expiresAt: null,
+};
+
+test('everything that an authority keeps is told, each by itself enough to fail a check', async () => {
+  const kept: readonly [string, (transaction: Transaction) => void][] = [
+    [
+      'collections: 1',
+      ({ collections }) =>
+        collections.add({ collectionId: 'c', accountId: 'default', name: 'All', productKeys: [] }),
+    ],
+    ['coupons: 1', ({ coupons }) => void coupons.add('default', givenCoupon())],
+    ['accounts besides the first: 1', ({ accounts }) => accounts.add({ ...account, accountId: 'b' }, 'b')],
+    ['tokens: 1', ({ tokens }) => tokens.add(token, 'token')],
+  ];
+  for (const [line, add] of kept) {
+    await using directory = temporaryDirectory();
+    leave(directory.path, (transaction) => {
+      transaction.accounts.add(account, 'digest');
+      add(transaction);
+    });
+    expect(await latchkey('state', 'show', '--check', '--state-dir', directory.path)).toMatchObject({
+      code: 1,
+      out: `With ${directory.path} would be lost:\n  ${line}\n`,
+    });
+  }
+});
+
+test('of an agent its tokens are told, but none that has ended, and not the one of its commands', async () => {
+  await using directory = temporaryDirectory();
+  leave(directory.path, ({ settings, tokens }) => {
+    settings.set('role', 'agent');
+    tokens.add({ ...token, tokenId: 'admin.token' }, 'admin');
+    tokens.add({ ...token, tokenId: 'ended', expiresAt: Date.now() - 1 }, 'ended');
+  });
+  const check = () => latchkey('state', 'show', '--check', '--state-dir', directory.path);
+  expect((await check()).code).toBe(0);
+  leave(directory.path, ({ tokens }) => tokens.add({ ...token, expiresAt: Date.now() + 60_000 }, 'lives'));
+  expect(await check()).toMatchObject({
+    code: 1,
+    out: `With ${directory.path} would be lost:\n  tokens: 1\n`,
   });
 });
 
 test('of an authority its products are told, and what a restore has put aside', async () => {
   await using directory = temporaryDirectory();
-  leave(directory.path, ({ accounts, products }) => {
+  leave(directory.path, ({ accounts, products, licenses }) => {
     accounts.add(account, 'digest');
     products.add(product, 'digest');
+    licenses.add(givenLicense());
   });
   const aside = join(directory.path, 'latchkey.db.replaced-2');
   writeFileSync(aside, '');
@@ -56,7 +117,7 @@ test('of an authority its products are told, and what a restore has put aside', 
   const { code, out } = await latchkey('state', 'show', '--check', '--state-dir', directory.path);
   expect({ code, lines: out.split('\n').slice(1, -1) }).toEqual({
     code: 1,
-    lines: ['  the license keys of products that it sells: 1', `  what a restore has put aside: ${aside}`],
+    lines: ['  products: 1', '  license keys: 1', `  what a restore has put aside: ${aside}`],
   });
 });
 

@@ -23,9 +23,9 @@ export const showState: Command = defineCommand(
       output.complain([`latchkey: what ${stateDir} holds cannot be told: ${examined.reason}`]);
       return exitCode.failed;
     }
-    const { role, unfinished, products, replaced } = examined.contents;
+    const { role, unfinished, records, replaced } = examined.contents;
     const losses = listLosses(examined.contents);
-    if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, products, replaced });
+    if (args.json) output.printJson({ state_dir: stateDir, role, unfinished, ...records, replaced });
     else if (losses.length === 0)
       output.print(
         `Nothing would be lost with ${stateDir}${hasDatabase ? ': the records are in PostgreSQL (store.postgres)' : ''}.`,
@@ -37,16 +37,28 @@ export const showState: Command = defineCommand(
 
 interface Holdings {
   readonly unfinished: Readonly<Record<string, number>>;
-  readonly products: number;
+  readonly records: Readonly<Record<keyof typeof recordNames, number>>;
   readonly replaced: readonly string[];
 }
 
-function listLosses({ unfinished, products, replaced }: Holdings): readonly string[] {
+const recordNames = {
+  products: 'products',
+  licenses: 'license keys',
+  purchases: 'purchases',
+  collections: 'collections',
+  coupons: 'coupons',
+  redemptions: 'redemptions of coupons',
+  accounts: 'accounts besides the first',
+  tokens: 'tokens',
+} as const;
+
+function listLosses({ unfinished, records, replaced }: Holdings): readonly string[] {
   const waiting = Object.entries(unfinished).filter(([, count]) => count > 0);
   const states = waiting.map(([state, count]) => `${count} ${state}`).join(', ');
+  const nouns = Object.keys(recordNames) as (keyof typeof recordNames)[];
   return [
     ...(waiting.length > 0 ? [`changes that the upstream has not taken: ${states}`] : []),
-    ...(products > 0 ? [`the license keys of products that it sells: ${products}`] : []),
+    ...nouns.filter((noun) => records[noun] > 0).map((noun) => `${recordNames[noun]}: ${records[noun]}`),
     ...replaced.map((path) => `what a restore has put aside: ${path}`),
   ];
 }

@@ -8,7 +8,7 @@ export type ContentsResult =
 /** Looks into a state directory, whether or not a daemon runs on it, and changes nothing. */
 export function examineContents(stateDir: string): ContentsResult {
   try {
-    return { ok: true, contents: readContents(stateDir) };
+    return { ok: true, contents: readContents(stateDir, Date.now()) };
   } catch (error) {
     const isExpected =
       error instanceof DatabaseRefused ||

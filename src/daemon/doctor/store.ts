@@ -33,7 +33,7 @@ function examineDatabase(path: string, advice: string): Finding {
 }
 
 function examineOutbox(stateDir: string, hint: (words: string) => string): Finding[] {
-  const { unfinished } = readContents(stateDir);
+  const { unfinished } = readContents(stateDir, Date.now());
   const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
   return count === 0
     ? []

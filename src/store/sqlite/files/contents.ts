@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { adminTokenId, defaultAccountId } from '../../../domain/access/principal.ts';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import { findDatabase } from './database-file.ts';
 import { findReplaced } from './restore.ts';
@@ -7,13 +8,30 @@ import { databaseIn } from './state-directory.ts';
 /** How many operations are in each state in which one is not finished. */
 export type UnfinishedCounts = Readonly<Record<UnfinishedState | 'conflicted' | 'dead', number>>;
 
+type Noun =
+  'products' | 'licenses' | 'purchases' | 'collections' | 'coupons' | 'redemptions' | 'accounts' | 'tokens';
+
+/** How many there are of each noun; of tokens, those that are in force. */
+export type RecordCounts = Readonly<Record<Noun, number>>;
+
+/** Where each is: all but what a first start makes. Of an agent only redemptions and tokens are in these. */
+const places: Readonly<Record<Noun, string>> = {
+  products: 'product',
+  licenses: 'license',
+  purchases: 'purchase',
+  collections: 'collection',
+  coupons: 'coupon',
+  redemptions: 'redemption',
+  accounts: `account WHERE account_id <> '${defaultAccountId}'`,
+  tokens: `token WHERE token_id <> '${adminTokenId}'`,
+};
+
 /** What a state directory holds that may be nowhere else. */
 export interface Contents {
   /** Null: there is no database, or one of a version that did not store its role. */
   readonly role: string | null;
   readonly unfinished: UnfinishedCounts;
-  /** Those that an authority sells. */
-  readonly products: number;
+  readonly records: RecordCounts;
   /** Databases that a restore has put aside: changes may be in them alone. */
   readonly replaced: readonly string[];
 }
@@ -23,20 +41,39 @@ export interface Contents {
  * its own, since a database of an older schema is not to be migrated for it. Throws `DatabaseRefused`, or the
  * error of SQLite or of the system.
  */
-export function readContents(directory: string): Contents {
+export function readContents(directory: string, now: number): Contents {
   const path = databaseIn(directory);
   const replaced = findReplaced(directory);
-  if (!findDatabase(path)) return { role: null, unfinished: countEach(() => 0), products: 0, replaced };
+  if (!findDatabase(path))
+    return { role: null, unfinished: countEach(() => 0), records: countRecords(() => 0), replaced };
   using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
   const role = database.prepare("SELECT value FROM setting WHERE name = 'role'").get()?.['value'];
-  const products = database.prepare('SELECT count(*) AS count FROM product').get()?.['count'];
   const depth = database.prepare('SELECT count FROM outbox_depth WHERE state = ?');
   return {
     role: typeof role === 'string' ? role : null,
     unfinished: countEach((state) => Number(depth.get(state)?.['count'])),
-    products: Number(products),
+    records: countRecords((noun) => countIn(database, noun, now)),
     replaced,
   };
+}
+
+function countIn(database: DatabaseSync, noun: Noun, now: number): number {
+  // An older schema has no end of tokens, and no redemptions.
+  if (noun === 'tokens') {
+    const tokens = database.prepare(`SELECT * FROM ${places.tokens}`).all();
+    return tokens.filter(({ expires_at: end = null }) => end === null || Number(end) > now).length;
+  }
+  if (noun === 'redemptions' && !hasTable(database, places.redemptions)) return 0;
+  return Number(database.prepare(`SELECT count(*) AS count FROM ${places[noun]}`).get()?.['count']);
+}
+
+function hasTable(database: DatabaseSync, name: string): boolean {
+  return database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined;
+}
+
+function countRecords(count: (noun: Noun) => number): RecordCounts {
+  const nouns = Object.keys(places) as Noun[];
+  return Object.fromEntries(nouns.map((noun) => [noun, count(noun)])) as RecordCounts;
 }
 
 function countEach(count: (state: OperationState) => number): UnfinishedCounts {
