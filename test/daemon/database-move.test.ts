@@ -169,6 +169,59 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     });
   });
 
+  test('until it is moved a start on the database is refused, so that no key that was sold is unknown', async () => {
+    await using place = await machine();
+    const health = (call: Caller) => call('GET', '/livez');
+    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    const source = bytesOf(place.stateDir)['latchkey.db'];
+    const left = `the records of the authority are in ${place.stateDir}/latchkey.db, and none of them in the database`;
+    const refused = async (): Promise<void> => {
+      await expect(place.during('postgres', health)).rejects.toThrow(
+        `The database is refused: ${left}: bring them over by latchkey store move, or move that file away to begin anew.`,
+      );
+      for (const words of [['doctor'], ['config', 'check', '--connect']]) {
+        const config = join(place.directory, 'config.yaml');
+        const { code, out } = await latchkey(...words, '--config', config);
+        expect([code, out.replaceAll(/ {2,}/g, ' ')]).toEqual([
+          1,
+          expect.stringContaining(`fail ${left} → bring them over by latchkey store move`),
+        ]);
+      }
+      expect(bytesOf(place.stateDir)['latchkey.db'] === source).toBe(true);
+    };
+    await refused();
+
+    // Another copy, with nothing of its own, may have been first.
+    await using other = await machine({ schema: place.schema });
+    await other.during('postgres', health);
+    await refused();
+    await place.query(`DROP SCHEMA ${place.schema} CASCADE`);
+
+    expect((await place.move()).code).toBe(0);
+    await place.during('postgres', async (call) => {
+      expect((await call('GET', '/admin/v1/products')).text).toContain('"press"');
+    });
+    // As where a dump was put back: it has another instance, and the file may still be there.
+    await place.query(`DELETE FROM ${place.schema}.setting WHERE name = 'instance'`);
+    await place.during('postgres', health);
+  });
+
+  test('a file that was moved, or has nothing in it, holds up no start', async () => {
+    await using place = await machine();
+    await place.during('sqlite', async () => undefined);
+    await place.during('postgres', async (call) => {
+      expect((await call('GET', '/livez')).status).toBe(200);
+    });
+    await using emptied = await machine();
+    const body = { scopes: ['ops'], label: 'prometheus' };
+    await emptied.during('sqlite', async (call) => void (await call('POST', '/admin/v1/tokens', { body })));
+    expect((await emptied.move()).code).toBe(0);
+    await emptied.during('postgres', async (call) => {
+      const { text } = await call('GET', '/admin/v1/tokens');
+      expect(text).toContain('prometheus');
+    });
+  });
+
   test('what a daemon that was killed had written last goes over too', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => {

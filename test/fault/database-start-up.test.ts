@@ -1,4 +1,4 @@
-import { chownSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start/start.ts';
@@ -145,6 +145,28 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       complaints: `latchkey: The database is refused: ${line}\n`,
     });
     expect(await contents()).toEqual(before);
+  });
+
+  test('beside an authority that was not moved there is refused as the configuration is', async () => {
+    await using directory = temporaryDirectory();
+    const listen = { tcp: '127.0.0.1:0' };
+    await using before = await startDaemonProcess(directory.path, { listen });
+    const token = readFileSync(join(directory.path, 'state/admin.token'), 'utf8').trim();
+    const sold = await fetch(`${before.tcp}/admin/v1/products`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'Press' }),
+    });
+    expect(sold.status).toBe(201);
+    before.signal('SIGTERM');
+    await before.ended;
+    const postgres = { url: urlOf(server.address), schema: 'unmoved' };
+    await using daemon = spawnDaemon(directory.path, { listen, store: { postgres } });
+    expect([await daemon.ended, daemon.complaints]).toEqual([
+      78,
+      expect.stringMatching(/^latchkey: The database is refused: .*latchkey store move.*\n$/),
+    ]);
+    expect(await owner.query(`SELECT 1 FROM pg_namespace WHERE nspname = 'unmoved'`)).toEqual([]);
   });
 
   test('of an agent is a fault of the configuration', async () => {

@@ -2,6 +2,7 @@ import type { Configuration } from '../../config/configuration.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
+import { Database } from '../../store/postgres/database.ts';
 import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
 import { namesIn } from '../../store/postgres/names.ts';
 import {
@@ -10,7 +11,8 @@ import {
   type Durability,
   type Survey,
 } from '../../store/postgres/survey.ts';
-import { addressOf, type PostgresSettings } from '../store/database-settings.ts';
+import { addressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
+import { findLeftBehind } from '../store/left-behind.ts';
 
 /** From here on a difference of the clocks is worth a word, in ms. */
 const noticeableMs = 5_000;
@@ -20,7 +22,7 @@ const longTransactionMs = 5 * 60_000;
 const besidesPool = 1;
 
 /** Looks at the database of an authority, and changes nothing there. */
-export async function examineDatabase({ store: { postgres } }: Configuration): Promise<Finding[]> {
+export async function examineDatabase({ stateDir, store: { postgres } }: Configuration): Promise<Finding[]> {
   if (postgres === null) return [];
   let address: DatabaseAddress;
   try {
@@ -37,6 +39,7 @@ export async function examineDatabase({ store: { postgres } }: Configuration): P
     return [
       ok(`PostgreSQL ${survey.version} answers at ${placeOf(address)}`),
       ...examineTls(address),
+      ...(survey.refusal === null ? await examineLeftBehind(stateDir, postgres) : []),
       ...examineSchema(survey, postgres),
       examineClock(survey),
       examineDurability(survey.durability),
@@ -62,6 +65,12 @@ export async function examineDatabase({ store: { postgres } }: Configuration): P
 function examineTls({ tls, host }: DatabaseAddress): Finding[] {
   if (tls !== null) return [ok('the connection to it is secured, and its certificate verified')];
   return host.startsWith('/') ? [] : [ok('the connection to it is not secured, and stays on this machine')];
+}
+
+async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): Promise<Finding[]> {
+  await using database = new Database({ ...databaseSettings(postgres), pool: 1 });
+  const found = await findLeftBehind(stateDir, database);
+  return found === null ? [] : [fail(found.what, found.advice)];
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {

@@ -7,10 +7,12 @@ import type { AuthorityReader } from '../../service/tables.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { Database } from '../../store/postgres/database.ts';
 import { migrate } from '../../store/postgres/migrations.ts';
+import { PostgresRefused, refusalOf } from '../../store/postgres/refusal.ts';
 import { Notices } from '../../store/postgres/notices.ts';
 import { PostgresWriter } from '../../store/postgres/writer.ts';
 import { Daemon } from '../daemon.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
+import { findLeftBehind } from '../store/left-behind.ts';
 import { DatabaseWait } from './database-wait.ts';
 import { DatabaseWriter } from '../store/database-writer.ts';
 import type { DatabaseStanding } from '../gauges.ts';
@@ -46,6 +48,7 @@ export async function startOnDatabase(
   const { time = machineTime, signal = new AbortController().signal } = options;
   const storeLog = logOf(options.log, 'store');
   const wait = new DatabaseWait(database, { time, log: storeLog, signal });
+  await wait.until(() => refuseLeftBehind(configuration, database));
   await wait.until(() => migrate(database));
   const clock = new KeptClock(await wait.until(() => rememberedTime(reader)), options.time);
   const memory = new CopyMemory(clock);
@@ -90,6 +93,15 @@ export async function startOnDatabase(
   const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
+}
+
+/** Throws `PostgresRefused` where the authority's records have not been moved yet; the database is left as it is. */
+async function refuseLeftBehind({ stateDir }: Configuration, database: Database): Promise<void> {
+  const found = await findLeftBehind(stateDir, database).catch((error: unknown) => {
+    throw refusalOf(error, database) ?? error;
+  });
+  if (found === null) return;
+  throw new PostgresRefused(`${found.what}: ${found.advice}.`, { isConfigured: true });
 }
 
 /** Takes the store into use; gives the id of its instance, and the log in which license keys are hashed by its key. */

@@ -30,6 +30,8 @@ const places: Readonly<Record<Noun, string>> = {
 export interface Contents {
   /** Null: there is no database, or one of a version that did not store its role. */
   readonly role: string | null;
+  /** Null: none was ever started on it. */
+  readonly instance: string | null;
   readonly unfinished: UnfinishedCounts;
   readonly records: RecordCounts;
   /** Databases that a restore has put aside: changes may be in them alone. */
@@ -44,13 +46,20 @@ export interface Contents {
 export function readContents(directory: string, now: number): Contents {
   const path = databaseIn(directory);
   const replaced = findReplaced(directory);
-  if (!findDatabase(path))
-    return { role: null, unfinished: countEach(() => 0), records: countRecords(() => 0), replaced };
+  if (!findDatabase(path)) {
+    const nothing = { unfinished: countEach(() => 0), records: countRecords(() => 0) };
+    return { role: null, instance: null, ...nothing, replaced };
+  }
   using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
-  const role = database.prepare("SELECT value FROM setting WHERE name = 'role'").get()?.['value'];
+  const settings = database.prepare('SELECT value FROM setting WHERE name = ?');
+  const settingOf = (name: string): string | null => {
+    const value = settings.get(name)?.['value'];
+    return typeof value === 'string' ? value : null;
+  };
   const depth = database.prepare('SELECT count FROM outbox_depth WHERE state = ?');
   return {
-    role: typeof role === 'string' ? role : null,
+    role: settingOf('role'),
+    instance: settingOf('instance'),
     unfinished: countEach((state) => Number(depth.get(state)?.['count'])),
     records: countRecords((noun) => countIn(database, noun, now)),
     replaced,

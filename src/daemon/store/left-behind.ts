@@ -1,0 +1,37 @@
+import { isUnusedAuthority } from '../../service/lifecycle/role.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { examine } from '../../store/postgres/migrations.ts';
+import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { examineContents } from '../doctor/contents.ts';
+
+/** What of an authority is in the wrong place, and what to do about it. */
+export type LeftBehind = { what: string; advice: string };
+
+/**
+ * Whether an authority's records are still in its state directory, where its database has none: a copy that is started
+ * then would answer 404 for license keys that are paid for. Null: they are not, or were moved. Changes nothing, and
+ * rejects with the error of the database.
+ */
+export async function findLeftBehind(stateDir: string, database: Database): Promise<LeftBehind | null> {
+  const examined = examineContents(stateDir);
+  if (examined.ok) {
+    const { role, records } = examined.contents;
+    if (role === 'agent' || Object.values(records).every((count) => count === 0)) return null;
+  }
+  if (await isTaken(database, examined.ok ? examined.contents.instance : null)) return null;
+  const path = databaseIn(stateDir);
+  return {
+    what: examined.ok
+      ? `the records of the authority are in ${path}, and none of them in the database`
+      : `it has no records, and whether ${path} has those of the authority cannot be told (${examined.reason})`,
+    advice: 'bring them over by latchkey store move, or move that file away to begin anew',
+  };
+}
+
+/** Whether an authority has something in the database, or is the one of this instance, whatever it has. */
+async function isTaken(database: Database, instance: string | null): Promise<boolean> {
+  if ((await examine(database)) === null) return false;
+  const { reader } = database;
+  if (!(await isUnusedAuthority(reader))) return true;
+  return instance !== null && (await reader.settings.get('instance')) === instance;
+}
