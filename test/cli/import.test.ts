@@ -30,3 +30,22 @@ test('why nothing can be sent is said once, also of a file of many requests', as
   const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({ code: 1, out: '', err: 'latchkey: The storage is full (storage_full)\n' });
 });
+
+test.for(['license', 'purchase', 'coupon'])(
+  'a file of %ss that has but its header is told as any other',
+  async (noun) => {
+    await using daemon = await startFakeDaemon();
+    const file = join(daemon.stateDir, 'header.csv');
+    await writeFile(file, noun === 'coupon' ? 'code,coupon_type\n' : 'license_key,buyer_email\n');
+    const run = (...words: string[]) =>
+      latchkey(noun, 'import', file, '--state-dir', daemon.stateDir, ...words);
+    const told = { code: 0, out: '0 imported, 0 were here already, 0 rejected\n', err: '' };
+    expect(await run()).toEqual(told);
+    expect(await run('--dry-run')).toEqual({
+      ...told,
+      out: told.out.replace('imported', 'would be imported'),
+    });
+    const { out } = await run('--json');
+    expect(JSON.parse(out)).toEqual({ imported: 0, unchanged: 0, rejected: [] });
+  },
+);

@@ -118,7 +118,9 @@ function importCommand(importable: Importable): Command {
     async (args, output) => {
       const report: Report = { imported: 0, unchanged: 0, rejected: [] };
       const code = await importFile(importable, report, args, output);
-      if (report.imported + report.unchanged + report.rejected.length > 0) show(report, args, output);
+      const hasRows = report.imported + report.unchanged + report.rejected.length > 0;
+      // A file that has but its header is read to its end, too.
+      if (hasRows || code === exitCode.done) show(report, args, output);
       return report.rejected.length > 0 && code === exitCode.done ? exitCode.failed : code;
     },
   );
