@@ -49,3 +49,26 @@ test.for(['license', 'purchase', 'coupon'])(
     expect(JSON.parse(out)).toEqual({ imported: 0, unchanged: 0, rejected: [] });
   },
 );
+
+test('a column in other letters than it is known by is not passed over, unless --map names it', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  const file = join(daemon.stateDir, 'licenses.csv');
+  const run = (...words: string[]) =>
+    latchkey('license', 'import', file, '--state-dir', daemon.stateDir, ...words);
+  await writeFile(file, 'license_key,buyer_email,Enabled, USES ,Note\nA,a@example.com,false,3,x\n');
+  const advice = '--map enabled=Enabled,uses=USES';
+  expect(await run()).toEqual({
+    code: 1,
+    out: '',
+    err: `latchkey: cannot read ${file}: The header names Enabled, USES, and columns are in small letters: say that they are meant by ${advice}, or give them other names.\n`,
+  });
+  expect(daemon.received).toEqual([]);
+  expect((await run(...advice.split(' '))).code).toBe(0);
+  const sent = { license_key: 'A', buyer_email: 'a@example.com', enabled: 'false', uses: '3' };
+  expect(daemon.received.map(({ body }) => JSON.parse(body) as unknown)).toEqual([{ licenses: [sent] }]);
+
+  // Beside the one that is known it is a column of theirs.
+  await writeFile(file, 'license_key,buyer_email,enabled,Enabled\nA,a@example.com,false,x\n');
+  expect((await run()).code).toBe(0);
+});

@@ -158,6 +158,17 @@ test.for<readonly [csv: string, detail: string]>([
   expect([answer.statusCode, answer.json()]).toMatchObject([400, { code: 'malformed_body', detail }]);
 });
 
+test('CSV with a column in other letters than it is known by is refused, and nothing of it is in', async () => {
+  const csv = 'license_key,buyer_email,Enabled,Note\nA,buyer@example.com,false,x\n';
+  const answer = await postCsv('licenses/import?product_key=press', csv);
+  const detail = 'licenses must name the column enabled as it is written here, not Enabled.';
+  expect([answer.statusCode, answer.json()]).toMatchObject([
+    422,
+    { errors: [{ parameter: 'licenses', code: 'malformed', detail }] },
+  ]);
+  expect(await listed()).toEqual([]);
+});
+
 test('CSV is refused where nothing is imported, and more rows than a request may have as well', async () => {
   const elsewhere = await postCsv('products', 'name\nPress\n');
   expect([elsewhere.statusCode, elsewhere.json<{ code: string }>().code]).toEqual([

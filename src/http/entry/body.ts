@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import { CsvUnreadable, readCsv, type CsvRow } from '../wire/bulk/csv.ts';
+import { CsvUnreadable, readCsv, type CsvRow, type ToColumns } from '../wire/bulk/csv.ts';
 import { CsvRows } from '../wire/bulk/import.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 
@@ -52,10 +52,12 @@ function acceptCsv(server: FastifyInstance): void {
       if (csvMember === undefined) throw new ProblemError('unsupported_media_type', 'CSV is not read here.');
       refuseForeignCharset(request.headers['content-type'] ?? '');
       const rows: CsvRow[] = [];
-      for await (const more of readCsv(Readable.from([body]))) {
+      let header: readonly string[] = [];
+      const toColumns: ToColumns = (names) => (header = names);
+      for await (const more of readCsv(Readable.from([body]), toColumns)) {
         for (const row of more) rows.push(row);
       }
-      return new Map([[csvMember, new CsvRows(rows)]]);
+      return new Map([[csvMember, new CsvRows(header, rows)]]);
     } catch (error) {
       return error instanceof CsvUnreadable ? new ProblemError('malformed_body', error.message) : error;
     }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CsvUnreadable, readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
+import { CsvUnreadable, findMiswritten, readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
 import { inquire } from '../../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
@@ -172,9 +172,22 @@ function mapColumns(
     columns[place] = ours;
   }
   const missing = required.filter((name) => !columns.includes(name));
-  if (missing.length === 0) return columns.map((name) => (known.includes(name) ? name : ''));
+  if (missing.length === 0) {
+    refuseMiswritten(columns, known);
+    return columns.map((name) => (known.includes(name) ? name : ''));
+  }
   const advice = `It has ${header.join(', ')}: name yours by --map ${missing[0] ?? ''}=THEIRS.`;
   throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
+}
+
+function refuseMiswritten(columns: readonly string[], known: readonly string[]): void {
+  const found = findMiswritten(columns, known);
+  if (found.length === 0) return;
+  const theirs = found.map((each) => each.theirs).join(', ');
+  const map = found.map((each) => `${each.ours}=${each.theirs}`).join(',');
+  throw new CsvUnreadable(
+    `The header names ${theirs}, and columns are in small letters: say that they are meant by --map ${map}, or give them other names.`,
+  );
 }
 
 function splitAt(text: string, separator: string): [string, string] {

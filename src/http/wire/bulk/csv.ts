@@ -10,6 +10,21 @@ export class CsvUnreadable extends Error {}
 /** How a file's columns are called from here on; a column without a name is not read. */
 export type ToColumns = (header: readonly string[]) => readonly string[];
 
+/**
+ * The columns of a header that differ from a known one, which it does not have, in letter case alone: passed over they
+ * would be missed.
+ */
+export function findMiswritten(
+  header: readonly string[],
+  known: Iterable<string>,
+): { theirs: string; ours: string }[] {
+  const lacking = [...known].filter((name) => !header.includes(name));
+  return header.flatMap((theirs) => {
+    const ours = lacking.find((name) => name === theirs.toLowerCase());
+    return ours === undefined ? [] : [{ theirs, ours }];
+  });
+}
+
 type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ImportReport, ImportRows, RejectedRow } from '../../../service/authority/import.ts';
-import type { CsvRow } from './csv.ts';
+import { type CsvRow, findMiswritten } from './csv.ts';
 import { boolean, kind, orDefault, refuse } from '../common/kind.ts';
 import type { ParameterSet, Readable } from '../common/parameters.ts';
 
@@ -9,9 +9,11 @@ const maximumRows = 10_000;
 
 /** Rows that came as CSV; those of JSON come as a list of objects. */
 export class CsvRows {
+  readonly header: readonly string[];
   readonly rows: readonly CsvRow[];
 
-  constructor(rows: readonly CsvRow[]) {
+  constructor(header: readonly string[], rows: readonly CsvRow[]) {
+    this.header = header;
     this.rows = rows;
   }
 }
@@ -28,6 +30,11 @@ type RawRow = { row: number } & ({ cells: Readable } | { detail: string });
 export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows<Values>> {
   const columns = new Set(Object.keys(fields.schema.shape));
   return kind({ type: 'array' }, (given, issues) => {
+    const [miswritten] = given instanceof CsvRows ? findMiswritten(given.header, columns) : [];
+    if (miswritten !== undefined) {
+      const { theirs, ours } = miswritten;
+      return refuse(issues, 'malformed', `must name the column ${ours} as it is written here, not ${theirs}`);
+    }
     const rows = given instanceof CsvRows ? fromCsv(given, columns) : fromJson(given);
     if (rows === null) return refuse(issues, 'not_a_list', 'must be a list of objects');
     if (rows.length === 0) return refuse(issues, 'required', 'must have a row');
