@@ -72,3 +72,18 @@ test('a column in other letters than it is known by is not passed over, unless -
   await writeFile(file, 'license_key,buyer_email,enabled,Enabled\nA,a@example.com,false,x\n');
   expect((await run()).code).toBe(0);
 });
+
+test.for<readonly [map: string, complaint: string]>([
+  ['foo=Key', '--map foo=Key: the columns are code, coupon_type, id, '],
+  ['code', '--map code: it is COLUMN=THEIRS'],
+  ['code=Key', '--map code=Key: the header has code, coupon_type'],
+])('a --map that is wrong is a fault of the command line: %j', async ([map, complaint]) => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'coupons.csv');
+  await writeFile(file, 'code,coupon_type\nSPRING,multi\n');
+  const outcome = await latchkey('coupon', 'import', file, '--state-dir', daemon.stateDir, '--map', map);
+  expect([outcome.code, outcome.out]).toEqual([2, '']);
+  expect(outcome.err.startsWith(`latchkey: ${complaint}`)).toBe(true);
+  expect(outcome.err).toContain('See: latchkey coupon import --help');
+  expect(daemon.received).toEqual([]);
+});

@@ -1,18 +1,17 @@
 import { z } from 'zod';
-import { CsvUnreadable, findMiswritten, readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
+import { readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
 import { inquire } from '../../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import type { Output } from '../../output.ts';
 import { withSource } from './csv-source.ts';
+import { type Columns, columnsBy } from './import-columns.ts';
 
 /** What can be imported: where its rows go, and the columns that a file may and must have. */
-interface Importable {
+interface Importable extends Columns {
   readonly path: string;
   /** The member of the request that holds the rows. */
   readonly member: string;
-  readonly required: readonly string[];
-  readonly optional: readonly string[];
   /** What all rows may be of: an option, and the parameter that it becomes. */
   readonly scope: typeof ofProduct | typeof ofAccount;
 }
@@ -133,7 +132,7 @@ async function importFile(
   args: ImportOptions,
   output: Output,
 ): Promise<number> {
-  const toColumns = (header: readonly string[]): readonly string[] => mapColumns(header, importable, args);
+  const toColumns = columnsBy(args.map ?? '', importable);
   return await withSource(args.file, output, async (source) => {
     const sent = overlapped(batches(readCsv(source.bytes, toColumns)), async (rows) => ({
       rows: rows.length,
@@ -149,50 +148,6 @@ async function importFile(
     }
     return exitCode.done;
   });
-}
-
-/** Names the columns of a file as the interface does; what it does not know is not sent. */
-function mapColumns(
-  header: readonly string[],
-  { required, optional }: Importable,
-  { map = '' }: ImportOptions,
-): readonly string[] {
-  const known = [...required, ...optional];
-  const columns = [...header];
-  // A name of theirs may have a comma in it.
-  for (const given of map.split(/,(?=\w+=)/).filter((each) => each !== '')) {
-    const [ours, theirs] = splitAt(given, '=');
-    if (!known.includes(ours))
-      throw new CsvUnreadable(`--map ${given}: the columns are ${known.join(', ')}.`);
-    const place = header.indexOf(theirs);
-    if (place === -1) throw new CsvUnreadable(`--map ${given}: the header has ${header.join(', ')}.`);
-    columns.forEach((name, index) => {
-      if (name === ours && index !== place) columns[index] = '';
-    });
-    columns[place] = ours;
-  }
-  const missing = required.filter((name) => !columns.includes(name));
-  if (missing.length === 0) {
-    refuseMiswritten(columns, known);
-    return columns.map((name) => (known.includes(name) ? name : ''));
-  }
-  const advice = `It has ${header.join(', ')}: name yours by --map ${missing[0] ?? ''}=THEIRS.`;
-  throw new CsvUnreadable(`The header does not name ${missing.join(', ')}. ${advice}`);
-}
-
-function refuseMiswritten(columns: readonly string[], known: readonly string[]): void {
-  const found = findMiswritten(columns, known);
-  if (found.length === 0) return;
-  const theirs = found.map((each) => each.theirs).join(', ');
-  const map = found.map((each) => `${each.ours}=${each.theirs}`).join(',');
-  throw new CsvUnreadable(
-    `The header names ${theirs}, and columns are in small letters: say that they are meant by --map ${map}, or give them other names.`,
-  );
-}
-
-function splitAt(text: string, separator: string): [string, string] {
-  const [first = '', ...rest] = text.split(separator);
-  return [first, rest.join(separator)];
 }
 
 /** Gathers rows for a request each; also those before a fault of the file, which then follows. */
