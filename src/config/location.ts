@@ -15,6 +15,8 @@ export interface Location {
   readonly tcp: Address | null;
   /** Whether the records are in a database (`store.postgres`), and not in the state directory. */
   readonly hasDatabase: boolean;
+  /** Whether it is an agent's. */
+  readonly hasUpstream: boolean;
   /** What names the state directory. */
   readonly namedBy: NamedBy;
   /** The configuration file that was read. */
@@ -49,5 +51,7 @@ export function parseLocation(sources: Sources): LocationResult {
   const { file, places, stateNamedBy: namedBy } = raw;
   const { state_dir: stateDir, listen: listeners } = parsed.data;
   const hasDatabase = isTree(valueAt(raw.tree, ['store', 'postgres']));
-  return { ok: true, location: { stateDir, ...listeners, hasDatabase, namedBy, file, places } };
+  const hasUpstream = isTree(valueAt(raw.tree, ['upstream']));
+  const location = { stateDir, ...listeners, hasDatabase, hasUpstream, namedBy, file, places };
+  return { ok: true, location };
 }

@@ -222,6 +222,20 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     });
   });
 
+  test('after a move to a database that only --to-file names, the configuration that has to is told', async () => {
+    await using place = await machine();
+    await place.during('sqlite', async (call) => void (await givenShop(call)));
+    const [url, config] = [join(place.directory, 'url'), join(place.directory, 'config.yaml')];
+    writeFileSync(url, urlOf(), { mode: 0o600 });
+    const last = ({ out }: Outcome) => out.trimEnd().split('\n').at(-1);
+    const told = 'Start a copy of the authority there';
+    const without = ['--state-dir', place.stateDir, '--to-file', url];
+    expect(last(await latchkey('store', 'move', ...without))).toBe(
+      `${told} with store.postgres.url_file ${url} in the configuration: latchkey --config FILE --state-dir ${place.stateDir} serve`,
+    );
+    expect(last(await place.move())).toBe(`${told}: latchkey --config ${config} serve`);
+  });
+
   test('what a daemon that was killed had written last goes over too', async () => {
     await using place = await machine();
     await place.during('sqlite', async (call) => {

@@ -16,7 +16,7 @@ export const restoreCommand: Command = defineCommand(
   async (args, output) => {
     const found = locateDaemon(toLoadOptions(args));
     if (!found.ok) return reportFaults(found.faults, output);
-    const { stateDir, hasDatabase } = found.location;
+    const { stateDir, hasDatabase, hasUpstream } = found.location;
     if (hasDatabase) {
       const moving = hintFor(args)(`store move --from ${args.file}`);
       output.complain([
@@ -31,7 +31,7 @@ export const restoreCommand: Command = defineCommand(
       output.complain([`latchkey: ${restored.reason}`, 'Nothing was changed.']);
       return exitCode.failed;
     }
-    const { instance, unfinished, kept } = restored;
+    const { instance, role, unfinished, kept } = restored;
     if (args.json) output.printJson({ state_dir: stateDir, instance, unfinished, kept });
     else {
       const lines = [
@@ -40,7 +40,9 @@ export const restoreCommand: Command = defineCommand(
         unfinished === 0
           ? 'No change in it waits for the upstream.'
           : `${unfinished} changes in it are not finished: each is read back from the upstream before any is sent.`,
-        `Start it: ${hintFor(args)('serve')}`,
+        role === 'agent' && !hasUpstream
+          ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
+          : `Start it: ${hintFor(args)('serve')}`,
       ];
       output.print(lines.join('\n'));
     }

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { formatFault } from '../../config/fault/fault.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, textOption } from '../command.ts';
@@ -67,7 +68,9 @@ export const moveStoreCommand: Command = defineCommand(
         args.from === undefined
           ? 'It is left as it was. Put it away: started again, it would go its own way.'
           : 'The backup is left as it was. What happened after it is not in the database.',
-        `Start a copy of the authority there: ${hintFor(args)('serve')}`,
+        args.toFile === undefined
+          ? `Start a copy of the authority there: ${hintFor(args)('serve')}`
+          : `Start a copy of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
       ].join('\n'),
     );
     return exitCode.done;

@@ -20,7 +20,8 @@ import { KeptClock } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 
 /** What was restored, and where the database before it is kept (null: there was none), or why nothing was. */
-export type Restoring = ({ ok: true; kept: string | null } & RestoredStore) | { ok: false; reason: string };
+export type Restoring =
+  ({ ok: true; role: RoleName | null; kept: string | null } & RestoredStore) | { ok: false; reason: string };
 
 /**
  * Puts a backup back into a state directory that no process uses, as a store of its own whose unfinished
@@ -31,17 +32,18 @@ export async function restoreBackup(backup: string, stateDir: string): Promise<R
   try {
     using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
-    refuseOtherRole(backup, draft.path, stateDir);
+    const role = storedRole(draft.path);
+    refuseOtherRole(backup, role, stateDir);
     const restored = await makeOwn(draft.path);
-    return { ok: true, kept: putInPlace(draft, stateDir), ...restored };
+    return { ok: true, role, kept: putInPlace(draft, stateDir), ...restored };
   } catch (error) {
     if (!isStoreRefusal(error)) throw error;
     return { ok: false, reason: error.message };
   }
 }
 
-function refuseOtherRole(backup: string, draftPath: string, stateDir: string): void {
-  const [role, present] = [storedRole(draftPath), storedRole(databaseIn(stateDir))];
+function refuseOtherRole(backup: string, role: RoleName | null, stateDir: string): void {
+  const present = storedRole(databaseIn(stateDir));
   if (role === null || present === null || role === present) return;
   throw new DatabaseRefused(
     backup,

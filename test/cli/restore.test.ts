@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openWriting } from '../../src/store/sqlite/connection.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
+import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
+import { latchkey } from '../support/command-line.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+/** A state directory of a daemon that was stopped; its database is a backup as well. */
+function leave(directory: string, role: 'agent' | 'authority'): string {
+  using store = openStore({ directory });
+  using connection = openWriting(store.databasePath);
+  connection.transaction.settings.set('role', role);
+  return databaseIn(directory);
+}
+
+test('what is advised after a restore names the configuration that an agent needs, where there is none', async () => {
+  await using directory = temporaryDirectory();
+  const backups = {
+    agent: leave(join(directory.path, 'a'), 'agent'),
+    authority: leave(join(directory.path, 'b'), 'authority'),
+  };
+  const advised = async (backup: string, state: string): Promise<string | undefined> => {
+    const { out } = await latchkey('restore', backup, '--state-dir', join(directory.path, state));
+    return out.trimEnd().split('\n').at(-1);
+  };
+  const at = `--state-dir ${directory.path}`;
+  expect(await advised(backups.agent, 'c')).toBe(
+    `Start it with its upstream and products in the configuration: latchkey --config FILE ${at}/c serve`,
+  );
+  expect(await advised(backups.authority, 'd')).toBe(`Start it: latchkey ${at}/d serve`);
+});
