@@ -1,3 +1,4 @@
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
@@ -29,4 +30,19 @@ test('what is advised after a restore names the configuration that an agent need
     `Start it with its upstream and products in the configuration: latchkey --config FILE ${at}/c serve`,
   );
   expect(await advised(backups.authority, 'd')).toBe(`Start it: latchkey ${at}/d serve`);
+});
+
+test.for<readonly [content: string | null, reason: string]>([
+  [null, 'there is no such file.'],
+  ['text', 'it is not an SQLite database.'],
+])('a file that is no backup (%j) is refused before a state directory is made', async ([content, reason]) => {
+  await using directory = temporaryDirectory();
+  const [file, state] = [join(directory.path, 'file'), join(directory.path, 'state')];
+  if (content !== null) writeFileSync(file, content);
+  expect(await latchkey('restore', file, '--state-dir', state)).toEqual({
+    code: 1,
+    out: '',
+    err: `latchkey: The database ${file} is refused: ${reason}\nNothing was changed.\n`,
+  });
+  expect(existsSync(state)).toBe(false);
 });

@@ -13,6 +13,7 @@ import {
   StateDirectoryUnusable,
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/local-writer.ts';
+import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
@@ -30,6 +31,8 @@ export type Restoring =
  */
 export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
+    // Before a state directory is made for it.
+    if (!findDatabase(backup)) throw new DatabaseRefused(backup, 'there is no such file.');
     using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const role = storedRole(draft.path);
