@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/command-line.ts';
@@ -62,3 +62,20 @@ test('backup says so when the file cannot be made', async () => {
     err: `latchkey: cannot make ${file}: no such file or directory\n`,
   });
 });
+
+test.for(['backup', 'license export', 'purchase export', 'coupon export'])(
+  '%s - is a fault of the command line, and writes no file of that name',
+  async (words) => {
+    await using daemon = await startFakeDaemon();
+    const outcome = await latchkey(...words.split(' '), '-', '--state-dir', daemon.stateDir);
+    const isThere = existsSync('-');
+    if (isThere) rmSync('-');
+    expect({ ...outcome, isThere }).toEqual({
+      code: 2,
+      out: '',
+      err: `latchkey: The name of a new file is needed: - is none\nSee: latchkey ${words} --help\n`,
+      isThere: false,
+    });
+    expect(daemon.received).toEqual([]);
+  },
+);

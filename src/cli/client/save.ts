@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { z } from 'zod';
 import { formatReason } from '../../config/fault/fault.ts';
-import type { GlobalOptions } from '../command.ts';
+import { type GlobalOptions, UsageError } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import type { Output } from '../output.ts';
 import { ask } from './ask.ts';
@@ -11,7 +11,7 @@ const saved = z.object({ file: z.string(), bytes: z.int() });
 
 /**
  * Saves the body of an answer into a new file (0600) and gives the exit code; never overwrites one, and removes an
- * incomplete one.
+ * incomplete one. `-` is no name of one, and refused: whoever means standard output would look for it there.
  */
 export async function saveAnswer(
   file: string,
@@ -19,6 +19,7 @@ export async function saveAnswer(
   args: GlobalOptions,
   output: Output,
 ): Promise<number> {
+  if (file === '-') throw new UsageError('The name of a new file is needed: - is none');
   let handle: FileHandle;
   try {
     handle = await open(file, 'wx', 0o600);
