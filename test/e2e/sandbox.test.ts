@@ -62,7 +62,11 @@ test('a sandbox that cannot begin ends with the reason, and leaves nothing behin
   writeFileSync(file, '');
   const environment = { HOME: home.path, TMPDIR: elsewhere.path };
   for (const [option, value, reason] of [
-    ['--port', String(taken.port), /another program listens on/],
+    [
+      '--port',
+      String(taken.port),
+      /^latchkey: another program listens on 127\.0\.0\.1:\d+; choose another: --port\n$/,
+    ],
     ['--write-config', file, /is a file: a folder is needed/],
     ['--credentials', home.path, /^latchkey: --credentials: \S+ cannot be read: it is a folder\n$/],
     ['--credentials', join(home.path, 'none', 'c.json'), /^latchkey: --credentials: there is no folder for /],

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Tree } from '../../config/file/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
 import { credentialHeaders } from '../../domain/header-names.ts';
+import { ListenError } from '../../http/listen.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
@@ -16,7 +17,12 @@ import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
 import { makeSample } from './sample-catalogue.ts';
 import { agentConfiguration, newConfigurationFile, writeAgentConfiguration } from './sandbox-agent.ts';
-import { readCredentials, writeCredentials, type SandboxCredentials } from './sandbox-credentials.ts';
+import {
+  readCredentials,
+  SandboxRefused,
+  writeCredentials,
+  type SandboxCredentials,
+} from './sandbox-credentials.ts';
 import { misbehave, type SandboxFaults } from './sandbox-faults.ts';
 import { makeTemporaryDirectory } from './temporary-directory.ts';
 
@@ -74,6 +80,7 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
     process.stdout.write(options.json ? `${JSON.stringify(facts)}\n` : describe(facts));
   } catch (error) {
     await end();
+    if (error instanceof ListenError) throw new SandboxRefused(`${error.message}; choose another: --port`);
     throw error;
   }
   if (options.offlineAfterMs !== null) {
