@@ -17,7 +17,7 @@ export interface Explanation {
   readonly remedy: string | null;
 }
 
-type Kind = 'state' | 'freshness' | 'readiness' | 'exit_code';
+type Kind = 'state' | 'freshness' | 'readiness' | 'status' | 'exit_code';
 
 type Words = { title: string; remedy: string | null };
 
@@ -95,6 +95,20 @@ const readiness: Readonly<Record<string, Words>> = {
   },
 };
 
+/** What an agent is held up by, by the members of its status. */
+const statuses: Readonly<Record<string, Words>> = {
+  paused_products: {
+    title: 'The store refuses the secret of these products: their changes wait, and nothing is lost',
+    remedy:
+      'Put the right secret into the configuration and reload, or latchkey sync resume if it was right all along.',
+  },
+  coupons_paused: {
+    title: 'The store refuses the API key: changes of coupons wait, and nothing is lost',
+    remedy:
+      'Put the right upstream.api_key into the configuration and reload, or latchkey sync resume if it was right all along.',
+  },
+};
+
 const exitCodes: Readonly<Record<number, Words>> = {
   [exitCode.done]: { title: 'Done, and the answer is yes', remedy: null },
   [exitCode.failed]: {
@@ -121,7 +135,7 @@ const exitCodes: Readonly<Record<number, Words>> = {
   },
 };
 
-/** Everything that can be explained: problems, states of a change, how fresh an answer is, reasons of `/readyz`, exit codes. */
+/** Everything that can be explained: problems, states of a change, how fresh an answer is, reasons of `/readyz`, members of the status, exit codes. */
 export const explanations: readonly Explanation[] = [
   ...Object.entries(problems).map(([name, { status, title, remedy }]): Explanation => ({
     kind: 'problem',
@@ -135,6 +149,7 @@ export const explanations: readonly Explanation[] = [
   ...explain('state', states),
   ...explain('freshness', freshness),
   ...explain('readiness', readiness),
+  ...explain('status', statuses),
   ...explain('exit_code', exitCodes),
 ];
 

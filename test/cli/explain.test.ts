@@ -38,6 +38,7 @@ test('without a word all are listed: each problem, state, freshness, reason of /
   expect(of('state').toSorted()).toEqual([...operationStates, 'held'].toSorted());
   expect(of('freshness')).toEqual(['fresh', 'stale', 'grace', 'expired', 'authoritative', 'provisional']);
   expect(of('readiness')).toEqual(['store_damaged', 'upstream_down', 'upstream_paused', 'upstream_unknown']);
+  expect(of('status')).toEqual(['paused_products', 'coupons_paused']);
   expect(of('exit_code').map(Number)).toEqual(expect.arrayContaining(Object.values(exitCode)));
   const shown = await latchkey('explain');
   expect(shown.out.split('\n').filter((line) => line !== '')).toHaveLength(explanations.length + 1);
@@ -48,6 +49,7 @@ test.each([
   ['held', /^held \(a change\): .*\n\nWhat to do: /],
   ['grace', /^grace \(Latchkey-Freshness\): .*\n\nWhat to do: /],
   ['store_damaged', /^store_damaged \(\/readyz\): .*\n\nWhat to do: /],
+  ['paused_products', /^paused_products \(\/statusz\): .*\n\nWhat to do: .*sync resume/],
   ['78', /^78 \(exit code\): .*\n\nWhat to do: /],
   ['0', /^0 \(exit code\): .*\n$/],
 ])('%s is explained, too', async (word, text) => {

@@ -7,7 +7,7 @@ import { type Explanation, explanations } from '../explanation.ts';
 import { type Cell, formatTable, type Shown, whole } from '../format.ts';
 import type { Output } from '../output.ts';
 
-/** `explain`: what a code, an HTTP status, a state, a freshness, a reason of `/readyz` or an exit code means; works without a daemon. */
+/** `explain`: what a code, an HTTP status, a state, a freshness, a reason of `/readyz`, what pauses an agent or an exit code means; works without a daemon. */
 export const explainCommand: Command = defineCommand(
   (syntax) =>
     syntax
@@ -79,5 +79,6 @@ const ofWhat = {
   state: 'a change',
   freshness: provenanceHeaderNames.freshness,
   readiness: '/readyz',
+  status: '/statusz',
   exit_code: 'exit code',
 } as const;
