@@ -150,6 +150,10 @@ test.for<readonly [csv: string, detail: string]>([
   ['', 'There is no header: the first line must name the columns.'],
   ['license_key,license_key\n', 'The header names the column "license_key" twice.'],
   [
+    'license_key,"buyer_email',
+    'In the header a quote is not closed, or a row has more than 65536 characters.',
+  ],
+  [
     'license_key,buyer_email\nA,"a@example.com\n',
     'Behind line 1 a quote is not closed, or a row has more than 65536 characters.',
   ],

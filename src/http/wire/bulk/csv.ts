@@ -180,7 +180,8 @@ class Table {
   end(isCutOff = false): void {
     if (isCutOff) {
       const fault = `a quote is not closed, or a row has more than ${maximumRecordLength} characters`;
-      throw new CsvUnreadable(`Behind line ${this.#line} ${fault}.`);
+      const where = this.#line === 0 ? 'In the header' : `Behind line ${this.#line}`;
+      throw new CsvUnreadable(`${where} ${fault}.`);
     }
     if (this.#columns === null)
       throw new CsvUnreadable('There is no header: the first line must name the columns.');
