@@ -98,7 +98,7 @@ export class LatchkeyClient {
   }
 
   async #ask(licenseKey: string, options: CallOptions): Promise<Verdict> {
-    const path = `/api/v2/license/verify?${new URLSearchParams({ license_key: licenseKey }).toString()}`;
+    const path = `/api/v2/license/verify?${formOf(licenseKey)}`;
     const asking = { deadlineMs: askingMs, ...filledIn(options), idempotencyKey: null, persists: false };
     try {
       const request = this.#request('GET', path, 'productSecret');
@@ -116,8 +116,7 @@ export class LatchkeyClient {
   }
 
   async #change(what: string, licenseKey: string, options: ChangeOptions): Promise<ChangedLicense> {
-    const form = new URLSearchParams({ license_key: licenseKey }).toString();
-    const request = this.#request('PUT', `/api/v2/license/${what}`, 'productSecret', form);
+    const request = this.#request('PUT', `/api/v2/license/${what}`, 'productSecret', formOf(licenseKey));
     const { value: license, headers } = await this.#make(...changing(request, options), readAnsweredLicense);
     return { license, ...readProvenance(headers) };
   }
@@ -152,6 +151,15 @@ export class LatchkeyClient {
     const text = typeof body === 'string' || body === null ? body : JSON.stringify(body);
     return { method, path, headers, body: text };
   }
+}
+
+/** Plain JavaScript may give what is no string, of which a text such as `undefined` would be asked for. */
+function formOf(licenseKey: unknown): string {
+  if (typeof licenseKey !== 'string') {
+    const given = licenseKey === null ? 'null' : typeof licenseKey;
+    throw new ConfigurationError(`The license key must be a string, not ${given}.`);
+  }
+  return new URLSearchParams({ license_key: licenseKey }).toString();
 }
 
 /** A request under its idempotency key, and how it is asked. */

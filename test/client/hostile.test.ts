@@ -166,6 +166,16 @@ describe('an option that makes no sense', () => {
     expect((await program.verify(licenseKey, { deadlineMs })).verdict).toBe('undetermined');
   });
 
+  it.each([undefined, null, 4711])(
+    'is what is no license key, as plain JavaScript may give: %s',
+    async (value) => {
+      const program = ask({ url: await answering(html) });
+      const key = value as unknown as string;
+      await expect(program.verify(key)).rejects.toBeInstanceOf(ConfigurationError);
+      await expect(program.use(key)).rejects.toThrow(/^The license key must be a string, not [a-z]+\.$/);
+    },
+  );
+
   it('is the path of no socket', async () => {
     await expect(ask({ url: 'unix:' }).verify(licenseKey)).rejects.toBeInstanceOf(ConfigurationError);
   });
