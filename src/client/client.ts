@@ -92,7 +92,10 @@ export class LatchkeyClient {
     return (await this.#make(...changing(request, options), readRedemption)).value;
   }
 
-  /** Closes the kept connections; without it they keep no program alive. */
+  /**
+   * Ends the calls that are under way, as if the agent did not answer: a change may have been counted. Closes the kept
+   * connections, which keep no program alive without it.
+   */
   close(): void {
     this.#exchange.close();
   }

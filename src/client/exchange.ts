@@ -29,6 +29,8 @@ const longestWaitMs = 2_000;
 export class Exchange {
   readonly #options: AddressOptions;
   readonly #transport = new Transport();
+  /** What ends each call that is under way. */
+  readonly #underWay = new Set<AbortController>();
   #addresses: readonly Address[] | null = null;
 
   constructor(options: AddressOptions) {
@@ -46,17 +48,22 @@ export class Exchange {
     const end = (): void => {
       ending.abort();
     };
-    const timer = setTimeout(end, deadlineMs);
+    const timer = setTimeout(() => {
+      ending.abort(new Error(`the time of ${deadlineMs} ms ran out`));
+    }, deadlineMs);
     const forget = signal === undefined ? null : endWith(signal, end);
+    this.#underWay.add(ending);
     try {
       return await this.#repeat(request, asking, ending.signal);
     } finally {
       clearTimeout(timer);
       forget?.();
+      this.#underWay.delete(ending);
     }
   }
 
   close(): void {
+    for (const ending of this.#underWay) ending.abort(new Error('the client was closed'));
     this.#transport.close();
   }
 
@@ -76,9 +83,9 @@ export class Exchange {
       if (problem === null) mayHaveCounted ||= idempotencyKey !== null && wasSent(answer);
       const waitMs = waitOf(attempt, problem);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
-      if (!isRepeated || performance.now() + waitMs >= endsAt) {
+      if (!isRepeated || ending.aborted || performance.now() + waitMs >= endsAt) {
         if (problem !== null) throw problem;
-        throw away(answer, { idempotencyKey, mayHaveCounted });
+        throw away(answer, ending, { idempotencyKey, mayHaveCounted });
       }
       await wait(waitMs, undefined, { signal: ending }).catch(() => undefined);
     }
@@ -168,10 +175,12 @@ function waitOf(attempt: number, problem: ProblemError | null): number {
 
 function away(
   answer: Reply | NoReply,
+  ending: AbortSignal,
   details: { idempotencyKey: string | null; mayHaveCounted: boolean },
 ): AgentAwayError {
   if (answer instanceof NoReply) {
-    return new AgentAwayError(`The agent did not answer: ${answer.message}`, { ...details, cause: answer });
+    const { message } = ending.aborted ? (ending.reason as Error) : answer;
+    return new AgentAwayError(`The agent did not answer: ${message}`, { ...details, cause: answer });
   }
   return new AgentAwayError(`What answered ${answer.status} is no Latchkey agent.`, details);
 }

@@ -101,6 +101,37 @@ describe('a change', () => {
     await proxy.become({ kind: 'pass' });
   });
 
+  it('tells that its time ran out, and how long that was', async () => {
+    await proxy.become({ kind: 'blackhole' });
+    const failed = await client.use('KEY', { deadlineMs: 300 }).catch((error: unknown) => error);
+    await proxy.become({ kind: 'pass' });
+    expect(failed).toMatchObject({ message: 'The agent did not answer: the time of 300 ms ran out' });
+  });
+
+  it('is ended by closing the client, and may have been counted', async () => {
+    const key = await newKey();
+    await client.verify(key);
+    await proxy.become({ kind: 'reset_answer' });
+    const closed = connect({ url: proxy.url, productSecret: sandbox.productSecret });
+    const used = closed.use(key).catch((error: unknown) => error);
+    await expect.poll(() => countedOf(key)).toBe(1);
+    await proxy.become({ kind: 'blackhole' });
+    const [since, asked] = [performance.now(), closed.verify(key)];
+    closed.close();
+    const failed = await used;
+    expect(await asked).toMatchObject({ verdict: 'undetermined', reason: 'agent_away' });
+    expect(performance.now() - since).toBeLessThan(1_000);
+    expect(failed).toBeInstanceOf(AgentAwayError);
+    expect(failed).toMatchObject({
+      message: 'The agent did not answer: the client was closed',
+      mayHaveCounted: true,
+      isTemporary: true,
+    });
+    await proxy.become({ kind: 'pass' });
+    const { idempotencyKey } = failed as AgentAwayError;
+    expect((await closed.use(key, { idempotencyKey: String(idempotencyKey) })).license.uses).toBe(1);
+  });
+
   it('of a key that nobody sold is a problem of its own kind', async () => {
     const failed = await client.use('NOBODY-HAS-IT').catch((error: unknown) => error);
     expect(isProblem(failed, 'license_not_found')).toBe(true);
