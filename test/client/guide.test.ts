@@ -17,6 +17,9 @@ const examples = programs.flatMap(([, , program, printed], index) =>
   program === undefined || printed === undefined ? [] : [{ heading: headingBefore(index), program, printed }],
 );
 
+/** README, Put it in front of your store's API. */
+const addressOfInit = 'http://127.0.0.1:8787';
+
 function headingBefore(index: number): string {
   return programs.slice(0, index).findLast(([, heading]) => heading !== undefined)?.[1] ?? '';
 }
@@ -26,14 +29,19 @@ describe('the guide of the client', () => {
     expect(examples.length).toBe(guide.match(/^```ts$/gm)?.length);
   });
 
+  it('begins with the agent that `init` makes', () => {
+    expect(examples[0]?.program).toContain(`url: '${addressOfInit}'`);
+  });
+
   it.each(examples)('$heading: the program prints what it says', async ({ program, printed }) => {
     await using sandbox = await startSandbox();
     await using home = temporaryDirectory();
-    writeFileSync(join(home.path, 'program.mts'), program.replaceAll(/latchkey\/(\w+)/g, sourceOf));
+    const told = program.replace(addressOfInit, sandbox.agent.url);
+    writeFileSync(join(home.path, 'program.mts'), told.replaceAll(/latchkey\/(\w+)/g, sourceOf));
     symlinkSync(join(root, 'node_modules'), join(home.path, 'node_modules'));
     const { stdout } = await run(process.execPath, [join(home.path, 'program.mts')], {
       cwd: home.path,
-      env: { ...process.env, LATCHKEY_URL: sandbox.agent.url },
+      env: { ...process.env, LATCHKEY_URL: told === program ? sandbox.agent.url : '' },
     });
     expect(stdout).toBe(printed);
   });
