@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/testing.ts';
@@ -135,6 +135,25 @@ test('a Node program that installs it as the README says asks the agent by its c
     folder,
   );
   expect(asked).toEqual({ code: 0, out: 'valid\n', err: '' });
+}, 120_000);
+
+test('the example of a Node program, installed as it says, asks the agent', async () => {
+  const example = 'examples/clients/node';
+  const [, install = ''] =
+    /^npm (install \S+)$/m.exec(readFileSync(join(example, 'README.md'), 'utf8')) ?? [];
+  const clone = join(place.path, 'a-clone');
+  const folder = join(clone, example);
+  cpSync(example, folder, { recursive: true });
+  copyFileSync(tarball, join(clone, basename(tarball)));
+  await npm(folder, ...install.split(' '));
+  await using sandbox = await startSandbox();
+  const environment = { LATCHKEY_URL: sandbox.agent.url, LATCHKEY_SECRET: sandbox.productSecret };
+  const command = [process.execPath, 'license-check.js', 'WTKP4-66NL5-HMKQW-GFSCZ'] as const;
+  expect(await runProcess([], environment, command, folder)).toEqual({
+    code: 0,
+    out: 'valid\nuses: 1\n',
+    err: '',
+  });
 }, 120_000);
 
 test('a second start takes all that the first has compiled, in every thread', async () => {
