@@ -1,5 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
@@ -32,7 +32,7 @@ const missing: string[] = [];
 
 beforeAll(async () => {
   directory = temporaryDirectory();
-  const kinds = ['VALID', 'DISABLED', 'OTHER', 'UNSEEN', 'LOST', 'SOCKET'];
+  const kinds = ['VALID', 'DISABLED', 'OTHER', 'UNSEEN', 'LOST', 'SOCKET', 'READ-ONLY', 'REFUSED'];
   sandbox = await startSandbox({
     licenses: clientExamples.flatMap(({ name }) =>
       kinds.map((kind) => ({
@@ -54,29 +54,51 @@ afterAll(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
-/** What a program says of a key: its last known verdict is in a file of its own, or kept from one run to the next. */
+interface Circumstances {
+  /** Null: nobody tells them where the agent is. */
+  readonly url?: string | null;
+  readonly secret?: string;
+  /** Where the last known verdict is kept; default: a file of its own, or of the program that remembers. */
+  readonly file?: string;
+  readonly remembers?: boolean;
+}
+
+/** What a program says of a key; its exit code says the same. */
 async function conclude(
   { example: { name }, command }: Program,
   kind: string,
-  { url = sandbox.agent.url, remembers = false }: { url?: string; remembers?: boolean } = {},
+  { url = sandbox.agent.url, secret, file, remembers = false }: Circumstances = {},
 ): Promise<string> {
   const kept = remembers ? 'remembered' : crypto.randomUUID();
-  const { lines } = await runExample(command, `${kind}-${name}`, {
-    LATCHKEY_URL: url,
-    LATCHKEY_SECRET: sandbox.productSecret,
-    LATCHKEY_LAST_KNOWN: join(directory.path, `${name}-${kept}`),
+  const { stdout, code } = await runExample(command, [`${kind}-${name}`], {
+    ...(url !== null && { LATCHKEY_URL: url }),
+    LATCHKEY_SECRET: secret ?? sandbox.productSecret,
+    LATCHKEY_LAST_KNOWN: file ?? join(directory.path, `${name}-${kept}`),
   });
-  return lines.join(', ');
+  const said = stdout.trim().split('\n').join(', ');
+  const codes = [/^valid/, /^refused/, /^undetermined$/].map((verdict) => verdict.test(said));
+  expect([name, said, code]).toEqual([name, said, codes.indexOf(true)]);
+  return said;
 }
 
 /** Asks all programs one after the other: by name, what each concludes. */
-async function concludeAll(
-  kind: string,
-  options: Parameters<typeof conclude>[2] = {},
-): Promise<Record<string, string>> {
+async function concludeAll(kind: string, options: Circumstances = {}): Promise<Record<string, string>> {
   const said: Record<string, string> = {};
   for (const program of programs) said[program.example.name] = await conclude(program, kind, options);
   return said;
+}
+
+/** Asks all programs side by side, as each takes its time: by name, what each concludes. */
+async function concludeAtOnce(kind: string, url: string): Promise<Record<string, string>> {
+  const said = programs.map(
+    async (program) => [program.example.name, await conclude(program, kind, { url })] as const,
+  );
+  return Object.fromEntries(await Promise.all(said));
+}
+
+/** The same of all programs. */
+function everyOne(said: string): Record<string, unknown> {
+  return Object.fromEntries(programs.map(({ example: { name } }) => [name, said]));
 }
 
 /** What the page says that these programs conclude. */
@@ -120,7 +142,24 @@ describe('the programs of examples/clients', () => {
     }
   }, 120_000);
 
-  it.each(['<p>Welcome</p>', '{}', '{"data":null}', '[]'])(
+  it('ask at the address of the page where nobody tells them of another', async ({ skip }) => {
+    const [, port] = /^`LATCHKEY_URL` is `http:\/\/127\.0\.0\.1:(\d+)` unless/m.exec(page) ?? [];
+    const opened = startFront((_, response) => response.writeHead(503).end('{}'), Number(port));
+    await using front = await opened.catch(() => null);
+    if (front === null) skip(`somebody has port ${port}`);
+    expect(await concludeAll('DISABLED', { url: null })).toEqual(promised('disabled'));
+  }, 120_000);
+
+  it.each([
+    '<p>Welcome</p>',
+    '{}',
+    '{"data":null}',
+    '[]',
+    '{"data":{"enabled":"false"}}',
+    '{"data":{"owner":{"enabled":false}}}',
+    '{"data":{"note":"\\"enabled\\":false"}}',
+    '{"enabled":false}',
+  ])(
     'conclude nothing from a program that has the port and answers %s',
     async (body) => {
       await using somebody = await listen(createServer((_, response) => response.end(body)));
@@ -130,10 +169,96 @@ describe('the programs of examples/clients', () => {
     120_000,
   );
 
-  it('conclude nothing from a file of last known verdicts that is spoilt', async () => {
-    for (const { example } of programs) writeFileSync(join(directory.path, `${example.name}-remembered`), '');
-    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', remembers: true });
+  it('conclude nothing from a 404 that has its code elsewhere', async () => {
+    const body = JSON.stringify({ detail: { code: 'license_not_found' }, code: 'route_not_found' });
+    await using somebody = await listen(createServer((_, response) => response.writeHead(404).end(body)));
+    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+  }, 120_000);
+
+  it('let a customer go on whose last known verdict cannot be written', async () => {
+    expect(await concludeAll('READ-ONLY', { file: '/proc/latchkey' })).toEqual(everyOne('valid, uses: 1'));
+  }, 120_000);
+
+  it.each([
+    ['is empty', Buffer.from('')],
+    ['is no text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])],
+    ['is that of another program', Buffer.from('{"a":[1]}')],
+    ['was written in part', Buffer.from('9999999999 val')],
+  ])(
+    'conclude nothing from a file of last known verdicts that %s',
+    async (_, text) => {
+      const file = join(directory.path, 'spoilt');
+      writeFileSync(file, text);
+      const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
+      expect(said).toEqual(promised('agent down'));
+    },
+    120_000,
+  );
+
+  it('conclude nothing from a directory in its place', async () => {
+    const file = join(directory.path, 'folder');
+    mkdirSync(file);
+    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
     expect(said).toEqual(promised('agent down'));
+  }, 120_000);
+
+  it('give up an answer that never ends', async () => {
+    await using somebody = await listen(createServer((_, response) => drip(response)));
+    expect(await concludeAtOnce('VALID', somebody.url)).toEqual(promised('agent down'));
+  }, 120_000);
+
+  it('give up a use whose answer never ends, and say under which key it may be repeated', async () => {
+    await using front = await startFront((_, response) => drip(response));
+    const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
+    expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(later));
+  }, 120_000);
+
+  it('let a customer go on where the answer to the use says nothing of it', async () => {
+    await using front = await startFront((_, response) => response.end('{"data":null}'));
+    const counted = expect.stringMatching(/^valid(?:, uses:[^,]*(?:, under \S+)?)?$/) as string;
+    expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(counted));
+  }, 120_000);
+
+  it('take their secret to no other server', async () => {
+    const asked: string[] = [];
+    await using elsewhere = await listen(
+      createServer(({ url }, response) => {
+        asked.push(url ?? '');
+        response.end('{"data":{"enabled":true,"uses":1}}');
+      }),
+    );
+    function lead({ url }: IncomingMessage, response: ServerResponse): void {
+      response.writeHead(307, { location: `${elsewhere.url}${url ?? ''}` }).end('{}');
+    }
+    await using somebody = await listen(createServer(lead));
+    expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
+    await using front = await startFront(lead);
+    const uncounted = expect.stringMatching(/^valid, uses: (?:refused|later)/) as string;
+    expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(uncounted));
+    expect(asked).toEqual([]);
+  }, 240_000);
+
+  it('let a customer go on whose program has a credential that is refused, or none', async () => {
+    expect(await concludeAll('VALID', { secret: 'not-the-secret' })).toEqual(everyOne('undetermined'));
+    expect(await concludeAll('VALID', { secret: '' })).toEqual(everyOne('undetermined'));
+    const body = JSON.stringify({ code: 'credentials_invalid', title: 'Credentials invalid', detail: '' });
+    function refuse(_: IncomingMessage, response: ServerResponse): void {
+      response.writeHead(401, { 'content-type': 'application/problem+json' }).end(body);
+    }
+    await using front = await startFront(refuse);
+    const refused = expect.stringMatching(/^valid, uses: refused \(.+\)$/) as string;
+    expect(await concludeAll('REFUSED', { url: front.url, remembers: true })).toEqual(everyOne(refused));
+    await using somebody = await listen(createServer(refuse));
+    const said = await concludeAll('REFUSED', { url: somebody.url, remembers: true });
+    expect(said).toEqual(everyOne('valid (last known)'));
+  }, 240_000);
+
+  it('say how they are called when they are given no license key', async () => {
+    for (const { example, command } of programs) {
+      const { stdout, stderr, code } = await runExample(command, []);
+      expect([example.name, stdout, code]).toEqual([example.name, '', 2]);
+      expect(stderr).toMatch(/^usage: \S.* LICENSE-KEY\n$/);
+    }
   }, 120_000);
 
   it('count a use once whose answer is lost on the way', async () => {
@@ -149,6 +274,37 @@ describe('the programs of examples/clients', () => {
     expect(front.lost).toBe(programs.length);
   }, 120_000);
 });
+
+/** Sends an answer byte by byte, without end. */
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const dripping = setInterval(() => response.write(' '), 200);
+  response.once('close', () => {
+    clearInterval(dripping);
+  });
+}
+
+/** Passes verifications on to the agent, and answers uses itself. */
+async function startFront(
+  use: (incoming: IncomingMessage, response: ServerResponse) => void,
+  port?: number,
+): ReturnType<typeof listen> {
+  return await listen(
+    createServer((incoming, outgoing) => {
+      const { method, url, headers } = incoming;
+      if (method === 'PUT') {
+        use(incoming, outgoing);
+        return;
+      }
+      const passed = request(new URL(url ?? '', sandbox.agent.url), { headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.pipe(outgoing);
+      });
+      passed.end();
+    }),
+    port,
+  );
+}
 
 /** Passes requests on, and hangs up instead of the first answer to each change. */
 async function startLossyFront(

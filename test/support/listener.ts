@@ -9,15 +9,15 @@ export interface Listener extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Opens a server of any kind on 127.0.0.1; disposing it ends its connections too. */
-export async function listen(server: Server): Promise<Listener> {
+/** Opens a server of any kind on 127.0.0.1, by default on any port; disposing it ends its connections too. */
+export async function listen(server: Server, wanted = 0): Promise<Listener> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     // A client that hangs up is none of the server's errors.
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(wanted, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   const port = address !== null && typeof address === 'object' ? address.port : 0;

@@ -127,7 +127,7 @@ static const char *remembered(const char *verdict) {
     const int read = fscanf(file, "%lld %15s", &at, last);
     fclose(file);
     if (read == 2 && strcmp(last, "disabled") == 0) return "refused: disabled";
-    if (read == 2 && time(NULL) - at < grace_s) return "valid (last known)";
+    if (read == 2 && strcmp(last, "valid") == 0 && time(NULL) - at < grace_s) return "valid (last known)";
   }
   return verdict;
 }
@@ -135,7 +135,7 @@ static const char *remembered(const char *verdict) {
 int main(int count, char **arguments) {
   if (count < 2) {
     fprintf(stderr, "usage: %s LICENSE-KEY\n", arguments[0]);
-    return 64;
+    return 2;
   }
   curl_global_init(CURL_GLOBAL_DEFAULT);
   const char *verdict = remembered(verify(arguments[1]));

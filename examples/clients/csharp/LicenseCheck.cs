@@ -3,8 +3,9 @@ using System;
 using System.Collections.Generic;
 using System.IO;
 using System.Net.Http;
-using System.Text.RegularExpressions;
+using System.Runtime.Serialization.Json;
 using System.Threading.Tasks;
+using System.Xml;
 
 public static class LicenseCheck
 {
@@ -15,6 +16,11 @@ public static class LicenseCheck
 
     public static int Main(string[] args)
     {
+        if (args.Length != 1)
+        {
+            Console.Error.WriteLine("usage: LicenseCheck LICENSE-KEY");
+            return 2;
+        }
         return Run(args[0]).GetAwaiter().GetResult();
     }
 
@@ -28,7 +34,8 @@ public static class LicenseCheck
 
     static HttpClient NewClient()
     {
-        var client = new HttpClient
+        // A redirect would take the secret along.
+        var client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false })
         {
             BaseAddress = new Uri(Getenv("LATCHKEY_URL", "http://127.0.0.1:8787")),
             Timeout = TimeSpan.FromSeconds(5),
@@ -43,8 +50,8 @@ public static class LicenseCheck
         try
         {
             var answer = await Http.GetAsync("/api/v2/license/verify?license_key=" + Uri.EscapeDataString(key));
-            string body = await answer.Content.ReadAsStringAsync();
-            string enabled = (int)answer.StatusCode == 200 ? Member(body, "enabled") : "";
+            var body = await Read(answer);
+            string enabled = (int)answer.StatusCode == 200 ? Member(body, "data/enabled[@type='boolean']") : "";
             if (enabled == "true") return "valid";
             if (enabled == "false") return "refused: disabled";
             bool isUnknown = (int)answer.StatusCode == 404 && Member(body, "code") == "license_not_found";
@@ -69,9 +76,9 @@ public static class LicenseCheck
                 request.Headers.Add("Idempotency-Key", idempotencyKey);
                 request.Content = new FormUrlEncodedContent(new Dictionary<string, string> { { "license_key", key } });
                 var answer = await Http.SendAsync(request);
-                string body = await answer.Content.ReadAsStringAsync();
+                var body = await Read(answer);
                 int status = (int)answer.StatusCode;
-                if (status == 200) return Member(body, "uses");
+                if (status == 200) return Member(body, "data/uses");
                 if (status < 500 && status != 408 && status != 409 && status != 429)
                     return "refused (" + Member(body, "code") + ")";
             }
@@ -87,25 +94,44 @@ public static class LicenseCheck
     /// <summary>What counts in the end: no answer is no "no", and only "disabled" revokes at once.</summary>
     static string Remembered(string verdict)
     {
-        if (verdict == "valid" || verdict == "refused: disabled")
-            File.WriteAllText(LastKnown, DateTime.UtcNow.Ticks + " " + verdict);
-        if (verdict != "undetermined" || !File.Exists(LastKnown)) return verdict;
-        string[] line = File.ReadAllText(LastKnown).Split(new[] { ' ' }, 2);
-        if (line.Length == 2 && line[1] == "refused: disabled") return line[1];
-        long ticks;
-        bool isRecent = long.TryParse(line[0], out ticks) && DateTime.UtcNow.Ticks - ticks < Grace.Ticks;
-        return isRecent ? "valid (last known)" : verdict;
+        try
+        {
+            if (verdict == "valid" || verdict == "refused: disabled")
+                File.WriteAllText(LastKnown, DateTime.UtcNow.Ticks + " " + verdict);
+            if (verdict != "undetermined" || !File.Exists(LastKnown)) return verdict;
+            string[] line = File.ReadAllText(LastKnown).Split(new[] { ' ' }, 2);
+            if (line.Length == 2 && line[1] == "refused: disabled") return line[1];
+            long ticks;
+            bool isRecent = long.TryParse(line[0], out ticks) && DateTime.UtcNow.Ticks - ticks < Grace.Ticks;
+            if (line.Length == 2 && line[1] == "valid" && isRecent) return "valid (last known)";
+        }
+        catch (Exception error) when (error is IOException || error is UnauthorizedAccessException)
+        {
+            // It stands in the way of no verdict.
+            Console.Error.WriteLine(error.Message);
+        }
+        return verdict;
     }
 
     static bool IsNoAnswer(Exception error)
     {
-        return error is HttpRequestException || error is TaskCanceledException || error is IOException;
+        return error is HttpRequestException || error is TaskCanceledException || error is IOException
+            || error is XmlException;
     }
 
-    /// <summary>A member of a JSON answer; a program that has a JSON library at hand takes that.</summary>
-    static string Member(string body, string name)
+    /// <summary>JSON as the XML that .NET and Mono both make of it; System.Text.Json is of .NET alone.</summary>
+    static async Task<XmlDocument> Read(HttpResponseMessage answer)
     {
-        return Regex.Match(body, "\"" + name + "\":\\s*\"?([^\",}]*)").Groups[1].Value;
+        byte[] body = await answer.Content.ReadAsByteArrayAsync();
+        var document = new XmlDocument();
+        document.Load(JsonReaderWriterFactory.CreateJsonReader(body, XmlDictionaryReaderQuotas.Max));
+        return document;
+    }
+
+    static string Member(XmlDocument body, string path)
+    {
+        XmlNode found = body.SelectSingleNode("/root/" + path);
+        return found == null ? "" : found.InnerText;
     }
 
     static string Getenv(string name, string otherwise)

@@ -38,7 +38,11 @@ type agent struct {
 // newAgent speaks to LATCHKEY_URL, over TCP or a Unix socket.
 func newAgent() agent {
 	base := getenv("LATCHKEY_URL", "http://127.0.0.1:8787")
-	client := &http.Client{Timeout: timeout}
+	client := &http.Client{
+		Timeout: timeout,
+		// A redirect would take the secret along.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if path, isSocket := strings.CutPrefix(base, "unix:"); isSocket {
 		base = "http://localhost"
 		client.Transport = &http.Transport{
@@ -126,7 +130,7 @@ func remembered(verdict string) string {
 		if last == "refused: disabled" {
 			return last
 		}
-		if err == nil && time.Since(at) < grace {
+		if last == "valid" && err == nil && time.Since(at) < grace {
 			return "valid (last known)"
 		}
 	}
@@ -149,6 +153,10 @@ func getenv(name, otherwise string) string {
 }
 
 func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: license-check LICENSE-KEY")
+		os.Exit(2)
+	}
 	agent, key := newAgent(), os.Args[1]
 	verdict := remembered(agent.verify(key))
 	fmt.Println(verdict)

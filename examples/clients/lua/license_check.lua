@@ -10,6 +10,19 @@ local deadline, grace = 10, 14 * 24 * 3600
 local base = os.getenv("LATCHKEY_URL") or "http://127.0.0.1:8787"
 local file = os.getenv("LATCHKEY_LAST_KNOWN") or "last-known"
 
+-- A socket with one time limit for the whole request: LuaSocket's own begins anew with each byte that comes.
+local function limited()
+  local tcp, finish = assert(socket.tcp()), socket.gettime() + http.TIMEOUT
+  return setmetatable({}, {
+    __index = function(_, name)
+      return function(_, ...)
+        tcp:settimeout(math.max(0, finish - socket.gettime()), "t")
+        return tcp[name](tcp, ...)
+      end
+    end,
+  })
+end
+
 -- One request; gives status and answer, or nil when there is no answer that can be read.
 local function call(method, path, form, headers)
   local sent = {
@@ -28,6 +41,8 @@ local function call(method, path, form, headers)
     headers = sent,
     source = form and ltn12.source.string(form),
     sink = ltn12.sink.table(body),
+    create = limited,
+    redirect = false, -- it would take the secret along
   })
   local answer = ok and json.decode(table.concat(body))
   if type(answer) ~= "table" then return nil end
@@ -59,8 +74,9 @@ local function count_use(key)
   while socket.gettime() < finish do
     local form = "license_key=" .. url.escape(key)
     local status, answer = call("PUT", "/api/v2/license/usage", form, { ["idempotency-key"] = idempotency_key })
-    if status == 200 then return ("%d"):format(answer.data.uses) end
-    if status and status < 500 and not passing[status] then
+    local license = answer and type(answer.data) == "table" and answer.data or {}
+    if status == 200 and math.tointeger(license.uses) then return ("%d"):format(license.uses) end
+    if status and status ~= 200 and status < 500 and not passing[status] then
       return ("refused (%s)"):format(answer.code or status)
     end
     socket.sleep(wait)
@@ -72,20 +88,28 @@ end
 -- What counts in the end: no answer is no "no", and only "disabled" revokes at once.
 local function remembered(verdict)
   if verdict == "valid" or verdict == "refused: disabled" then
-    local kept = assert(io.open(file, "w"))
-    kept:write(os.time(), " ", verdict)
-    kept:close()
+    local kept, fault = io.open(file, "w")
+    if kept then
+      kept:write(os.time(), " ", verdict)
+      kept:close()
+    else
+      io.stderr:write(fault, "\n") -- it stands in the way of no verdict
+    end
   end
   local kept = verdict == "undetermined" and io.open(file)
   if not kept then return verdict end
   local at, last = kept:read("n", "a")
   kept:close()
   if last == " refused: disabled" then return "refused: disabled" end
-  if at and os.time() - at < grace then return "valid (last known)" end
+  if last == " valid" and os.time() - at < grace then return "valid (last known)" end
   return verdict
 end
 
-local key = assert(arg[1], "give a license key")
+local key = arg[1]
+if not key then
+  io.stderr:write("usage: license_check.lua LICENSE-KEY\n")
+  os.exit(2)
+end
 local verdict = remembered(verify(key))
 print(verdict)
 if verdict == "valid" then print("uses: " .. count_use(key)) end

@@ -1,13 +1,20 @@
 // Checks a license key when it starts, and counts a use: node license-check.js LICENSE-KEY
-import { connect, LatchkeyError } from 'latchkey/client';
+import { connect, LastKnown, ProblemError } from 'latchkey/client';
 
-const [licenseKey = ''] = process.argv.slice(2);
+const { LATCHKEY_URL, LATCHKEY_STATE_DIR, LATCHKEY_SECRET, LATCHKEY_LAST_KNOWN } = process.env;
+const [licenseKey] = process.argv.slice(2);
+if (licenseKey === undefined) {
+  console.error('usage: license-check.js LICENSE-KEY');
+  process.exit(2);
+}
 const latchkey = connect({
-  productSecret: process.env.LATCHKEY_SECRET, // without it: a token, from LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
-  lastKnown: { file: process.env.LATCHKEY_LAST_KNOWN ?? './last-known.json' },
+  // Where the environment says, else at the address that `latchkey init` gives an agent.
+  url: LATCHKEY_URL || LATCHKEY_STATE_DIR ? undefined : 'http://127.0.0.1:8787',
+  productSecret: LATCHKEY_SECRET, // without it: a token, from LATCHKEY_TOKEN or LATCHKEY_TOKEN_FILE
 });
+const lastKnown = new LastKnown({ file: LATCHKEY_LAST_KNOWN || './last-known.json' }, LATCHKEY_SECRET);
 
-const said = await latchkey.verify(licenseKey);
+const said = await lastKnown.judge(licenseKey, await latchkey.verify(licenseKey).catch(cannotSay));
 if (said.verdict === 'valid') {
   console.log(said.source === 'agent' ? 'valid' : 'valid (last known)');
   if (said.source === 'agent') await countUse();
@@ -19,13 +26,19 @@ if (said.verdict === 'valid') {
   process.exitCode = 2;
 }
 
+/** What this program itself does wrong, such as a credential that is refused, is no fault of the customer. */
+function cannotSay(error) {
+  console.error(error.message);
+  return { verdict: 'undetermined', reason: 'unknown', license: null, error };
+}
+
 async function countUse() {
   try {
     // Repeated under one idempotency key until it is answered, so that it counts once.
     const { license } = await latchkey.use(licenseKey, { deadlineMs: 10_000 });
     console.log(`uses: ${license.uses}`);
   } catch (error) {
-    if (!(error instanceof LatchkeyError && error.isTemporary)) throw error;
-    console.log(`uses: later, under ${error.idempotencyKey}`);
+    const isRefused = error instanceof ProblemError && !error.isTemporary;
+    console.log(`uses: ${isRefused ? `refused (${error.code})` : `later, under ${error.idempotencyKey}`}`);
   }
 }

@@ -55,10 +55,10 @@ function countUse(string $key): string
         $form = http_build_query(['license_key' => $key]);
         $answered = call('PUT', '/api/v2/license/usage', $form, ["Idempotency-Key: $idempotencyKey"]);
         [$status, $answer] = $answered ?? [0, []];
-        if ($status === 200) {
+        if ($status === 200 && isset($answer['data']['uses'])) {
             return (string) $answer['data']['uses'];
         }
-        if ($status > 0 && $status < 500 && !in_array($status, [408, 409, 429], true)) {
+        if ($status > 0 && $status !== 200 && $status < 500 && !in_array($status, [408, 409, 429], true)) {
             return 'refused (' . ($answer['code'] ?? $status) . ')';
         }
         usleep($waitMs * 1000);
@@ -71,18 +71,23 @@ function remembered(string $verdict): string
 {
     $file = getenv('LATCHKEY_LAST_KNOWN') ?: 'last-known';
     if ($verdict === 'valid' || $verdict === 'refused: disabled') {
-        file_put_contents($file, time() . ' ' . $verdict);
+        // Without a warning: that it cannot be written stands in the way of no verdict.
+        @file_put_contents($file, time() . ' ' . $verdict);
     }
     if ($verdict !== 'undetermined' || !is_file($file)) {
         return $verdict;
     }
-    [$at, $last] = explode(' ', (string) file_get_contents($file), 2) + ['0', ''];
+    [$at, $last] = explode(' ', (string) @file_get_contents($file), 2) + ['0', ''];
     if ($last === 'refused: disabled') {
         return $last;
     }
-    return time() - (int) $at < GRACE_S ? 'valid (last known)' : $verdict;
+    return $last === 'valid' && time() - (int) $at < GRACE_S ? 'valid (last known)' : $verdict;
 }
 
+if ($argc !== 2) {
+    fwrite(STDERR, "usage: license_check.php LICENSE-KEY\n");
+    exit(2);
+}
 $key = $argv[1];
 $verdict = remembered(verify($key));
 echo $verdict, PHP_EOL;

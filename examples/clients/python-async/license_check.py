@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 
 URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
-SECRET = os.environ["LATCHKEY_SECRET"]
+SECRET = os.environ.get("LATCHKEY_SECRET", "")
 LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
 GRACE_S = 14 * 24 * 3600
 DEADLINE_S = 10
@@ -37,7 +37,7 @@ async def read(answer):
 
 async def verify(http, key):
     try:
-        async with http.get("/api/v2/license/verify", params={"license_key": key}) as answer:
+        async with http.get("/api/v2/license/verify", params={"license_key": key}, allow_redirects=False) as answer:
             body = await read(answer)
     except NO_ANSWER:
         return "undetermined"
@@ -52,14 +52,17 @@ async def verify(http, key):
 def remembered(verdict):
     """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
     now = int(time.time())
-    if verdict in ("valid", "refused: disabled"):
-        LAST_KNOWN.write_text(f"{now} {verdict}")
-    if verdict == "undetermined" and LAST_KNOWN.exists():
-        at, _, last = LAST_KNOWN.read_text().partition(" ")
-        if last == "refused: disabled":
-            return last
-        if at.isdigit() and now - int(at) < GRACE_S:
-            return "valid (last known)"
+    try:
+        if verdict in ("valid", "refused: disabled"):
+            LAST_KNOWN.write_text(f"{now} {verdict}")
+        if verdict == "undetermined" and LAST_KNOWN.exists():
+            at, _, last = LAST_KNOWN.read_text().partition(" ")
+            if last == "refused: disabled":
+                return last
+            if last == "valid" and now - int(at) < GRACE_S:
+                return "valid (last known)"
+    except (OSError, ValueError) as error:
+        print(f"{LAST_KNOWN}: {error}", file=sys.stderr)  # it stands in the way of no verdict
     return verdict
 
 
@@ -70,20 +73,23 @@ async def count_use(http, key):
     while time.monotonic() < deadline:
         try:
             headers, form = {"idempotency-key": idempotency_key}, {"license_key": key}
-            async with http.put("/api/v2/license/usage", data=form, headers=headers) as answer:
+            async with http.put("/api/v2/license/usage", data=form, headers=headers, allow_redirects=False) as answer:
                 body = await read(answer)
             if answer.status == 200:
                 return str(body["data"]["uses"])
             if answer.status not in (408, 409, 429) and answer.status < 500:
                 return f"refused ({body.get('code', answer.status)})"
-        except NO_ANSWER:
-            pass
+        except (*NO_ANSWER, LookupError, TypeError):
+            pass  # no answer, or not one of an agent: it may have been counted
         await asyncio.sleep(wait)
         wait = min(2 * wait, 2)
     return f"later, under {idempotency_key}"
 
 
 async def main():
+    if len(sys.argv) != 2:
+        sys.stderr.write("usage: license_check.py LICENSE-KEY\n")
+        return 2
     key = sys.argv[1]
     async with session() as http:
         verdict = remembered(await verify(http, key))

@@ -5,13 +5,14 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 import uuid
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
-SECRET = os.environ["LATCHKEY_SECRET"]
+SECRET = os.environ.get("LATCHKEY_SECRET", "")
 LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
 GRACE_S = 14 * 24 * 3600
 TIMEOUT_S = 5
@@ -38,11 +39,16 @@ def call(method, path, body=None, headers=None):
     else:
         connection = http.client.HTTPConnection(urlsplit(URL).netloc, timeout=TIMEOUT_S)
     sent = {"product-secret-key": SECRET, "accept": "application/problem+json, application/json", **(headers or {})}
+    connection.connect()
+    # The time limit of the connection is one of each read: an answer may come byte by byte, without end.
+    timer = threading.Timer(TIMEOUT_S, connection.sock.shutdown, [socket.SHUT_RDWR])
+    timer.start()
     try:
         connection.request(method, path, body, sent)
         answer = connection.getresponse()
         return answer.status, parse(answer.read())
     finally:
+        timer.cancel()
         connection.close()
 
 
@@ -69,14 +75,17 @@ def verify(key):
 def remembered(verdict):
     """What counts in the end: no answer is no "no", and only "disabled" revokes at once."""
     now = int(time.time())
-    if verdict in ("valid", "refused: disabled"):
-        LAST_KNOWN.write_text(f"{now} {verdict}")
-    if verdict == "undetermined" and LAST_KNOWN.exists():
-        at, _, last = LAST_KNOWN.read_text().partition(" ")
-        if last == "refused: disabled":
-            return last
-        if at.isdigit() and now - int(at) < GRACE_S:
-            return "valid (last known)"
+    try:
+        if verdict in ("valid", "refused: disabled"):
+            LAST_KNOWN.write_text(f"{now} {verdict}")
+        if verdict == "undetermined" and LAST_KNOWN.exists():
+            at, _, last = LAST_KNOWN.read_text().partition(" ")
+            if last == "refused: disabled":
+                return last
+            if last == "valid" and now - int(at) < GRACE_S:
+                return "valid (last known)"
+    except (OSError, ValueError) as error:
+        print(f"{LAST_KNOWN}: {error}", file=sys.stderr)  # it stands in the way of no verdict
     return verdict
 
 
@@ -92,14 +101,17 @@ def count_use(key):
                 return str(body["data"]["uses"])
             if status not in (408, 409, 429) and status < 500:
                 return f"refused ({body.get('code', status)})"
-        except (OSError, http.client.HTTPException, ValueError):
-            pass
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+            pass  # no answer, or not one of an agent: it may have been counted
         time.sleep(wait)
         wait = min(2 * wait, 2)
     return f"later, under {idempotency_key}"
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.stderr.write("usage: license_check.py LICENSE-KEY\n")
+        return 2
     key = sys.argv[1]
     verdict = remembered(verify(key))
     print(verdict)

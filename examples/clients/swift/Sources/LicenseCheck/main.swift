@@ -19,17 +19,32 @@ let file = URL(fileURLWithPath: environment["LATCHKEY_LAST_KNOWN"] ?? "last-know
 let deadline: TimeInterval = 10
 let grace: TimeInterval = 14 * 24 * 3600
 
+/// A redirect would take the secret along.
+final class NoRedirects: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}
+
+let configuration = URLSessionConfiguration.ephemeral
+// For the whole answer; the time-out of a request is one of each wait for data.
+configuration.timeoutIntervalForResource = 5
+let session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
+
 func request(_ path: String, _ key: String) -> URLRequest {
     var parts = URLComponents(string: base + path)!
     parts.queryItems = [URLQueryItem(name: "license_key", value: key)]
-    var request = URLRequest(url: parts.url!, timeoutInterval: 5)
+    var request = URLRequest(url: parts.url!)
     request.setValue(environment["LATCHKEY_SECRET"], forHTTPHeaderField: "product-secret-key")
     request.setValue("application/problem+json, application/json", forHTTPHeaderField: "Accept")
     return request
 }
 
 func send(_ request: URLRequest) async throws -> (Int, Answer) {
-    let (body, response) = try await URLSession.shared.data(for: request)
+    let (body, response) = try await session.data(for: request)
     return ((response as! HTTPURLResponse).statusCode, try JSONDecoder().decode(Answer.self, from: body))
 }
 
@@ -64,20 +79,24 @@ func countUse(_ key: String) async throws -> String {
 }
 
 /// What counts in the end: no answer is no "no", and only "disabled" revokes at once.
-func remembered(_ verdict: String) throws -> String {
+func remembered(_ verdict: String) -> String {
     let now = Date().timeIntervalSince1970
     if verdict == "valid" || verdict == "refused: disabled" {
-        try "\(Int(now)) \(verdict)".write(to: file, atomically: true, encoding: .utf8)
+        try? "\(Int(now)) \(verdict)".write(to: file, atomically: true, encoding: .utf8)
     }
     guard verdict == "undetermined", let line = try? String(contentsOf: file, encoding: .utf8) else { return verdict }
     let parts = line.split(separator: " ", maxSplits: 1)
     if parts.last == "refused: disabled" { return "refused: disabled" }
-    if let at = parts.first.flatMap({ TimeInterval($0) }), now - at < grace { return "valid (last known)" }
+    if parts.last == "valid", let at = parts.first.flatMap({ TimeInterval($0) }), now - at < grace { return "valid (last known)" }
     return verdict
 }
 
+guard CommandLine.arguments.count == 2 else {
+    FileHandle.standardError.write(Data("usage: LicenseCheck LICENSE-KEY\n".utf8))
+    exit(2)
+}
 let key = CommandLine.arguments[1]
-let verdict = try remembered(await verify(key))
+let verdict = remembered(await verify(key))
 print(verdict)
 if verdict == "valid" { print("uses: \(try await countUse(key))") }
 exit(verdict.hasPrefix("valid") ? 0 : verdict.hasPrefix("refused") ? 1 : 2)

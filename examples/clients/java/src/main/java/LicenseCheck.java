@@ -12,24 +12,40 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Queue;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** Checks a license key when it starts, and counts a use: java LicenseCheck LICENSE-KEY */
 public final class LicenseCheck {
   private static final Duration TIMEOUT = Duration.ofSeconds(5);
   private static final Duration DEADLINE = Duration.ofSeconds(10);
   private static final Duration GRACE = Duration.ofDays(14);
+  private static final String SCALAR = "\"[^\"\\\\]*+(?:\\\\.[^\"\\\\]*+)*+\"|true|false|null|-?\\d[-+.\\deE]*+";
+  private static final Pattern TOKEN = Pattern.compile(SCALAR + "|\\S");
 
   private final HttpClient http = HttpClient.newBuilder()
       .version(HttpClient.Version.HTTP_1_1)
       .connectTimeout(TIMEOUT)
       .build();
   private final String base = getenv("LATCHKEY_URL", "http://127.0.0.1:8787");
-  private final String secret = System.getenv("LATCHKEY_SECRET");
+  private final String secret = getenv("LATCHKEY_SECRET", "");
   private final Path lastKnown = Path.of(getenv("LATCHKEY_LAST_KNOWN", "last-known"));
 
   public static void main(String[] args) throws InterruptedException {
+    if (args.length != 1) {
+      System.err.println("usage: LicenseCheck LICENSE-KEY");
+      System.exit(2);
+    }
     LicenseCheck check = new LicenseCheck();
     String verdict = check.remembered(check.verify(args[0]));
     System.out.println(verdict);
@@ -42,13 +58,16 @@ public final class LicenseCheck {
   private String verify(String key) throws InterruptedException {
     try {
       HttpResponse<String> answer = send(request("/api/v2/license/verify?" + form(key)).GET());
-      if (answer.statusCode() == 200 && "true".equals(member(answer, "enabled"))) {
+      Object body = parse(answer.body());
+      Object enabled = answer.statusCode() == 200 ? member(member(body, "data"), "enabled") : null;
+      if ("true".equals(enabled)) {
         return "valid";
       }
-      if (answer.statusCode() == 200 && "false".equals(member(answer, "enabled"))) {
+      if ("false".equals(enabled)) {
         return "refused: disabled";
       }
-      boolean isUnknown = answer.statusCode() == 404 && "license_not_found".equals(member(answer, "code"));
+      boolean isUnknown =
+          answer.statusCode() == 404 && "\"license_not_found\"".equals(member(body, "code"));
       return isUnknown ? "refused: not found" : "undetermined";
     } catch (IOException noAnswer) {
       return "undetermined";
@@ -66,11 +85,12 @@ public final class LicenseCheck {
             .header("Content-Type", "application/x-www-form-urlencoded")
             .PUT(BodyPublishers.ofString(form(key))));
         int status = answer.statusCode();
+        Object body = parse(answer.body());
         if (status == 200) {
-          return member(answer, "uses");
+          return String.valueOf(member(member(body, "data"), "uses"));
         }
         if (status < 500 && status != 408 && status != 409 && status != 429) {
-          return "refused (" + member(answer, "code") + ")";
+          return "refused (" + member(body, "code") + ")";
         }
       } catch (IOException noAnswer) {
         // It may have been counted: the same request again tells.
@@ -93,7 +113,7 @@ public final class LicenseCheck {
         if (line[1].equals("refused: disabled")) {
           return line[1];
         }
-        if (Instant.parse(line[0]).plus(GRACE).isAfter(Instant.now())) {
+        if (line[1].equals("valid") && Instant.parse(line[0]).plus(GRACE).isAfter(Instant.now())) {
           return "valid (last known)";
         }
       }
@@ -105,19 +125,69 @@ public final class LicenseCheck {
 
   private HttpRequest.Builder request(String path) {
     return HttpRequest.newBuilder(URI.create(base + path))
-        .timeout(TIMEOUT)
         .header("product-secret-key", secret)
         .header("Accept", "application/problem+json, application/json");
   }
 
   private HttpResponse<String> send(HttpRequest.Builder request) throws IOException, InterruptedException {
-    return http.send(request.build(), BodyHandlers.ofString());
+    // The time-out of a request ends with the headers: the rest may come byte by byte, without end.
+    CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request.build(), BodyHandlers.ofString());
+    try {
+      return answer.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+    } catch (ExecutionException | TimeoutException noAnswer) {
+      answer.cancel(true);
+      throw new IOException(noAnswer);
+    }
   }
 
-  /** A member of a JSON answer; a program that has a JSON library at hand takes that. */
-  private static String member(HttpResponse<String> answer, String name) {
-    var found = Pattern.compile("\"" + name + "\":\\s*\"?([^\",}]*)").matcher(answer.body());
-    return found.find() ? found.group(1) : null;
+  /**
+   * Reads JSON, for which the JDK has nothing; a program that has a library at hand takes that. An object becomes a
+   * map, and a scalar stays as it is written, so that "false" in quotes is not false.
+   */
+  private static Object parse(String json) throws IOException {
+    Queue<String> tokens =
+        TOKEN.matcher(json).results().map(MatchResult::group).collect(Collectors.toCollection(ArrayDeque::new));
+    Object value = value(tokens);
+    if (!tokens.isEmpty()) {
+      throw new IOException("this is no JSON");
+    }
+    return value;
+  }
+
+  private static Object value(Queue<String> tokens) throws IOException {
+    String first = tokens.isEmpty() ? "" : tokens.remove();
+    if (first.matches(SCALAR)) {
+      return first;
+    }
+    boolean isObject = first.equals("{");
+    if (!isObject && !first.equals("[")) {
+      throw new IOException("this is no JSON");
+    }
+    Map<String, Object> members = new HashMap<>();
+    String end = isObject ? "}" : "]";
+    while (!end.equals(tokens.peek())) {
+      if (!members.isEmpty()) {
+        expect(",", tokens);
+      }
+      String name = "";
+      if (isObject) {
+        name = tokens.poll();
+        expect(":", tokens);
+      }
+      members.put(name, value(tokens));
+    }
+    tokens.remove();
+    return members;
+  }
+
+  private static void expect(String token, Queue<String> tokens) throws IOException {
+    if (!token.equals(tokens.poll())) {
+      throw new IOException("this is no JSON");
+    }
+  }
+
+  private static Object member(Object value, String name) {
+    return value instanceof Map<?, ?> members ? members.get("\"" + name + "\"") : null;
   }
 
   private static String form(String key) {
