@@ -164,7 +164,10 @@ export class Daemon {
   /** On a full disk, once there is room: until then the store has the configuration before, as after a crash. */
   #bindAnew(): void {
     const { signal } = this.#loops;
-    persist(this.#parts.clock, signal, () => this.#role.bind()).catch((error: unknown) => {
+    const bound = persist(this.#parts.clock, signal, () => this.#role.bind());
+    // Changes whose product has another key now may go up only when the store knows of it.
+    const woken = bound.then(() => this.#role.sync?.wake());
+    woken.catch((error: unknown) => {
       if (!signal.aborted) this.#fail(error);
     });
   }

@@ -61,7 +61,7 @@ export class LiveConfiguration {
     const { sync, freshness } = this.#configuration;
     const { rate, lanes, breaker } = sync;
     const { unknownMs } = freshness;
-    const { probeMs } = this.upstream;
+    const { probeMs, apiKey } = this.upstream;
     return {
       rate,
       lanes,
@@ -70,6 +70,7 @@ export class LiveConfiguration {
       probeMs,
       policy: this.#policy(),
       productKeys: this.productKeys(),
+      hasApiKey: apiKey !== null,
     };
   }
 

@@ -141,8 +141,8 @@ export interface OperationReads extends LaneReads {
   lastSeq(): number;
   /** Epoch ms of the oldest that is unfinished. */
   oldestAt(): number | null;
-  /** Lanes whose head may take its next step, longest due first, without those of some products (null: of none). */
-  due(now: number, limit: number, exceptProducts: readonly (string | null)[]): LaneKey[];
+  /** Lanes whose head may take its next step, longest due first, of the products (null: of none) that are asked for. */
+  due(now: number, limit: number, isAsked: (productKey: string | null) => boolean): LaneKey[];
   /** When the next lane is due after `now`; null when none is. */
   nextDueAt(now: number): number | null;
 }

@@ -122,11 +122,12 @@ export class LicensePull implements Pull {
     using _guard = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(priority, lifetime, asker);
     if (!admission.admitted) return unreachable(admission.detail);
-    const isRefused = uplink.refusedCredentials().includes(productKey);
-    if (isRefused) uplink.giveBack();
-    const read = isRefused
-      ? { productKey, licenseKey, outcome: refusedSecret, sentAt: clock.steady(), isMissingBelieved: false }
-      : await this.#ask(productKey, licenseKey);
+    const isAccepted = uplink.isAccepted(productKey);
+    if (!isAccepted) uplink.giveBack();
+    const unasked = uplink.isConfigured(productKey) ? refusedSecret : missingSecret;
+    const read = isAccepted
+      ? await this.#ask(productKey, licenseKey)
+      : { productKey, licenseKey, outcome: unasked, sentAt: clock.steady(), isMissingBelieved: false };
     // A read can be repeated, so it does not wait for room on a full disk.
     await this.#record(read);
     return read.outcome;
@@ -199,6 +200,12 @@ const refusedSecret: Outcome<never> = {
   status: null,
   detail: 'the upstream refuses the secret of this product',
   retryAfterMs: null,
+};
+
+/** The product is not configured any more: there is nothing to ask under. */
+const missingSecret: Outcome<never> = {
+  ...refusedSecret,
+  detail: 'no secret is configured for the product of this key',
 };
 
 function nameOf(productKey: string, licenseKey: string): string {

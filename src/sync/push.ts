@@ -115,7 +115,7 @@ export class Push implements Deliveries {
     if (progress.state === 'in_flight') return false;
     if (progress.state !== 'pending') return progress.state !== 'uncertain' || untilFailure || progress.held;
     const { uplink } = this.#parts;
-    const stuck = uplink.refusedCredentials().includes(operation.productKey);
+    const stuck = !uplink.isAccepted(operation.productKey);
     return untilFailure && (operation.failures > 0 || stuck || !uplink.admission().admitted);
   }
 
@@ -128,7 +128,9 @@ export class Push implements Deliveries {
       const admission = uplink.admission();
       if (!admission.admitted) return admission.againAt === null ? Infinity : admission.againAt - now;
       if (!this.#hasRoom()) return Infinity;
-      const due = reader.operations.due(now, settings().lanes * readAhead, uplink.refusedCredentials());
+      const due = reader.operations.due(now, settings().lanes * readAhead, (owner) =>
+        uplink.isAccepted(owner),
+      );
       this.#due = due.filter((lane) => !this.#active.has(nameOf(lane)));
       if (this.#due.length === 0) return (reader.operations.nextDueAt(now) ?? Infinity) - now;
     }
@@ -143,10 +145,9 @@ export class Push implements Deliveries {
     const { uplink } = this.#parts;
     // By the time that something may go up again, other lanes may be due.
     if (!uplink.admission().admitted) this.#due = [];
-    const refused = uplink.refusedCredentials();
     while (this.#due.length > 0 && this.#hasRoom() && !run.signal.aborted) {
       const lane = this.#due.shift();
-      if (lane !== undefined && !refused.includes(lane.productKey)) this.#start(lane, run);
+      if (lane !== undefined && uplink.isAccepted(lane.productKey)) this.#start(lane, run);
     }
   }
 

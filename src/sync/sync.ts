@@ -29,6 +29,7 @@ export type SyncOptions = {
   probeMs: number;
   /** The keys of the configured products. */
   productKeys: readonly string[];
+  hasApiKey: boolean;
 };
 
 export type SyncParts = {

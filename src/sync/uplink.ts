@@ -16,14 +16,10 @@ import {
 } from '../domain/outbox/outcome.ts';
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
+import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
 import { Rate, type Priority } from './upstream-rate.ts';
 
-/** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
-const firstPauseMs = 1_000;
-/** How long what goes up under a refused credential rests before a read asks again, in ms. */
-const refusedPauseMs = 15 * 60_000;
-
-export type UplinkSettings = {
+export type UplinkSettings = CredentialSettings & {
   /** Requests a second. */
   rate: number;
   breaker: BreakerPolicy;
@@ -46,9 +42,6 @@ export type UplinkParts = {
 /** Whether a request may go up now; if not, why, and when to ask again (`Clock.steady`; null: when told). */
 export type Admission = { admitted: true } | { admitted: false; detail: string; againAt: number | null };
 
-/** Whose credential: a product's secret, or (null) the API key, by which coupons go up. */
-export type CredentialOwner = string | null;
-
 /** Under whose credential a request was sent, and what it was about: a license key, a coupon. */
 export type Asked = { owner: CredentialOwner; subject: string };
 
@@ -64,8 +57,7 @@ export class Uplink {
   #pausedAt: number | null = null;
   /** `Retry-After` is a floor for everything that is sent to this upstream. */
   #notBefore = 0;
-  /** Whose credential was refused, and when a read may ask again. */
-  readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
+  readonly #credentials: CredentialStates;
   #state: 'up' | 'down' | 'unknown' = 'unknown';
   #since: number;
   #lastSuccessAt: number | null = null;
@@ -76,6 +68,7 @@ export class Uplink {
   constructor(parts: UplinkParts) {
     this.#parts = parts;
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
+    this.#credentials = new CredentialStates(parts);
     this.#since = parts.clock.now();
     this.#lastRequestAt = parts.clock.steady();
   }
@@ -140,13 +133,24 @@ export class Uplink {
 
   /** Those whose operations wait for their credential to be accepted. */
   refusedCredentials(): readonly CredentialOwner[] {
-    return [...this.#refused.keys()];
+    return [...this.#credentials.refused().keys()];
+  }
+
+  /** Whether there is a credential to send under. A product may have left the configuration before its operations. */
+  isConfigured(owner: CredentialOwner): boolean {
+    return this.#credentials.isConfigured(owner);
+  }
+
+  /** Whether operations may go up under a credential: there is one, and the upstream is not known to refuse it. */
+  isAccepted(owner: CredentialOwner): boolean {
+    return this.isConfigured(owner) && !this.#credentials.refused().has(owner);
   }
 
   /** What holds up everything that would go up under a credential; null: nothing does. */
   obstacle(owner: CredentialOwner): Obstacle | null {
     if (this.#pausedAt !== null) return { cause: 'paused' };
-    const refused = this.#refused.get(owner);
+    if (!this.isConfigured(owner)) return { cause: 'credential_missing' };
+    const refused = this.#credentials.refused().get(owner);
     if (refused !== undefined) return { cause: 'credential_refused', until: refused.retryAt };
     if (this.#notBefore > this.#parts.clock.steady()) return { cause: 'retry_after', until: this.#notBefore };
     return this.#breaker.state === 'closed' ? null : { cause: 'upstream_away', until: this.#breaker.probeAt };
@@ -176,7 +180,7 @@ export class Uplink {
 
   /** Asks again where a credential was refused: it may be another one now. */
   retryCredentials(): void {
-    this.#refused.clear();
+    this.#credentials.forget();
     this.#parts.onRecovery();
   }
 
@@ -205,7 +209,7 @@ export class Uplink {
       lastErrorAt: this.#trouble?.at ?? null,
       recoveredAt: this.#trouble?.overAt ?? null,
       pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
-      couponsPaused: this.#refused.has(null),
+      couponsPaused: this.#credentials.refused().has(null),
     };
   }
 
@@ -226,7 +230,7 @@ export class Uplink {
   #nextProbe(probeMs: number): Probe {
     if (this.#breaker.state !== 'closed') return { at: this.#breaker.probeAt, of: 'upstream' };
     const idle: Probe = { at: this.#lastRequestAt + probeMs, of: 'upstream' };
-    return [...this.#refused].reduce<Probe>(
+    return [...this.#credentials.refused()].reduce<Probe>(
       (next, [owner, { retryAt }]) => (retryAt < next.at ? { at: retryAt, of: 'credential', owner } : next),
       idle,
     );
@@ -267,27 +271,18 @@ export class Uplink {
 
   #observeSuccess(): void {
     this.#lastSuccessAt = this.#parts.clock.now();
-    const isWell = this.#state === 'up' && this.#breaker.state === 'closed' && this.#refused.size === 0;
+    const isWell =
+      this.#state === 'up' && this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
     if (this.#trouble !== null && isWell) this.#trouble.overAt ??= this.#lastSuccessAt;
   }
 
   #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {
-    const { clock, log, onRecovery, onChange } = this.#parts;
-    const whose = owner === null ? { coupons: true } : { product: owner };
-    if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
-      this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
-      if (!this.#refused.has(owner)) {
-        const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
-        log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
-      }
-      // What refuses one key may accept the credential all the same: another key is asked for soon.
-      const pauseMs = this.#refused.has(owner) ? refusedPauseMs : firstPauseMs;
-      this.#refused.set(owner, { retryAt: clock.steady() + pauseMs });
-      onChange();
-    } else if (isAnswer(outcome) && this.#refused.delete(owner)) {
-      log.info(whose, 'the upstream accepts our credential again');
-      onRecovery();
-    }
+    const { clock, onRecovery, onChange } = this.#parts;
+    const news = this.#credentials.observe(outcome, owner);
+    if (news === 'accepted') onRecovery();
+    if (news !== 'refused' || outcome.outcome === 'applied') return;
+    this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
+    onChange();
   }
 
   #become(state: 'up' | 'down'): void {

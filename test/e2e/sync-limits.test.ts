@@ -195,14 +195,16 @@ test.concurrent(
     await stage.reconfigure({ products: [{ key: 'other', secret: otherSecret }] });
     await proxy.become({ kind: 'pass' });
     await upstream.until(() => upstream.license('LICENSE-2').uses === 1);
-    const line = await agent.process.said('the upstream refuses our credential');
-    expect(line).toMatchObject({ product: 'product', error: 'no secret is configured for product product' });
-    expect(line['hint']).toContain('configuration');
+    const line = await agent.process.said('a product is not configured any more: its changes wait');
+    expect(line).toMatchObject({ product: 'product' });
     const keepsIt = async (): Promise<boolean> => {
       const [first, ...others] = await agent.operations();
-      return first?.state === 'pending' && first.last_error === line['error'] && others.length === 0;
+      return first?.state === 'pending' && first.license_key === 'LICENSE-1' && others.length === 0;
     };
     await eventually(keepsIt);
+    // Nothing was sent for it, so that nobody refused it.
+    expect((await agent.status()).upstream.paused_products).toEqual([]);
+    expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
     // Its secret opens nothing here any more.
     expect((await agent.verify('LICENSE-1')).status).toBe(401);
 
@@ -230,8 +232,10 @@ test.concurrent('a product without a secret tells nothing about an upstream that
   await stage.reconfigure({ products: [] });
   await agent.kill();
   const successor = await stage.startAgent();
-  await successor.process.said('the upstream refuses our credential');
-  expect((await successor.status()).upstream.state).not.toBe('up');
+  await successor.process.said('a product is not configured any more: its changes wait');
+  const stateNow = async (): Promise<string> => (await successor.status()).upstream.state;
+  await eventually(async () => (await stateNow()) !== 'unknown');
+  expect(await stateNow()).toBe('down');
 });
 
 const waits: [string, () => number | Date, number][] = [

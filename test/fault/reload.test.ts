@@ -51,6 +51,22 @@ test('SIGHUP takes over what it can, tells what changed and what waits for a res
   expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
 });
 
+test('a product that SIGHUP gives another key has its changes delivered, and nobody is said to refuse it', async () => {
+  const licenses = Array.from({ length: 12 }, (_, index) => `KEY-${index}`);
+  await using stage = await setStage({ licenses });
+  await (await stage.startAgent()).learn(licenses);
+  await stage.agent.ask('/admin/v1/sync/pause', 'post');
+  await Promise.all(licenses.map((key) => stage.agent.change('usage', key)));
+  // After a start each key is read first; so slowly that most reads wait for their turn when the key changes.
+  const agent = await stage.startAgent({ sync: { rate: 4 } });
+  await agent.ask('/admin/v1/sync/resume', 'post');
+  await stage.reconfigure({ products: [{ key: 'renamed', secret }] });
+  await agent.atRest();
+  expect(licenses.map((key) => stage.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
+  expect((await agent.status()).upstream).toMatchObject({ paused_products: [], last_error: null });
+  expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
+});
+
 test('an upstream that is taken out of the file of an agent waits for a restart', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
   await stage.startAgent();

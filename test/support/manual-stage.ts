@@ -48,6 +48,7 @@ export class ManualStage extends AgentStage {
     unknownMs: minute,
     probeMs: minute,
     productKeys: [productKey],
+    hasApiKey: true,
   };
 
   constructor() {

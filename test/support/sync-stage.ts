@@ -244,6 +244,7 @@ const defaults: SyncOptions = {
   unknownMs: minute,
   probeMs: 30 * second,
   productKeys: [product],
+  hasApiKey: true,
   policy: {
     fenceMs: minute,
     writers: 'single',

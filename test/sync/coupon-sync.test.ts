@@ -41,7 +41,12 @@ class Office extends AgentStage {
       clock,
       log: silent,
       meter: uncounted,
-      settings: () => ({ rate: 100, breaker: { failures: 5, openMs: minute } }),
+      settings: () => ({
+        rate: 100,
+        breaker: { failures: 5, openMs: minute },
+        productKeys: [],
+        hasApiKey: true,
+      }),
       onRecovery: () => undefined,
       onChange: () => undefined,
       onRetryAfter: () => undefined,

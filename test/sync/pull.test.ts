@@ -7,6 +7,7 @@ type Sought = { productKeys?: readonly string[]; licenseKey?: string; signal?: A
 
 function find(stage: ManualStage, sought: Sought = {}) {
   const { productKeys = [productKey], licenseKey = key, signal = never } = sought;
+  stage.options = { ...stage.options, productKeys };
   return stage.sync.reads.find(productKeys, licenseKey, signal, null);
 }
 
@@ -102,6 +103,18 @@ describe('a key that a caller asks for', () => {
     const detail = 'the upstream refuses the secret of this product';
     for (let time = 0; time < 3; time += 1) {
       expect(await find(stage, { productKeys: ['refused'] })).toEqual({ found: 'unreachable', detail });
+    }
+    void find(stage);
+    expect(await stage.requested()).toEqual([`verify ${key}`]);
+  });
+
+  it('cannot be had of a product that is not configured, which costs nobody a turn', async () => {
+    await using stage = await givenManual();
+    stage.options = { ...stage.options, productKeys: [], rate: 0.5 };
+    for (let time = 0; time < 3; time += 1) {
+      expect(await stage.sync.reads.read(productKey, key, 'caller')).toMatchObject({
+        detail: 'no secret is configured for the product of this key',
+      });
     }
     void find(stage);
     expect(await stage.requested()).toEqual([`verify ${key}`]);

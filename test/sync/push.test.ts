@@ -370,6 +370,20 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
+  it('waits unsent while its product is not configured, and goes up once it is put back', async () => {
+    await using stage = await givenManual();
+    const use = await stage.record('usage');
+    const { options } = stage;
+    stage.options = { ...options, productKeys: ['other'] };
+    run(stage);
+    await stage.passes(10 * minute);
+    expect(await stage.requested()).toEqual([]);
+    expect(stage.operation(use).attempts).toBe(0);
+    stage.options = options;
+    stage.sync.uplink.retryCredentials();
+    expect(await stage.requested()).toEqual([`usage ${key}`]);
+  });
+
   it('is not sent on a read that was refused for the secret', async () => {
     await using stage = await givenManual();
     await stage.read(stage.says(5, { enabled: false }));

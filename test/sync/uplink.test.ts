@@ -20,6 +20,15 @@ function no(reason: NotAppliedReason, retryAfterMs: number | null = null): Outco
   return { outcome: 'not_applied', reason, status, detail: `no: ${reason}`, retryAfterMs };
 }
 
+/** Nothing was sent, for want of a credential. */
+const unsent: Outcome<null> = {
+  outcome: 'not_applied',
+  reason: 'unauthorized',
+  status: null,
+  detail: 'no secret',
+  retryAfterMs: null,
+};
+
 /** An uplink that opens its breaker after three failures, for ten seconds. */
 class Line {
   readonly time: VirtualTime = new VirtualTime();
@@ -31,6 +40,11 @@ class Line {
   /** What people read in the log. */
   readonly told: string[] = [];
   readonly counted: string[] = [];
+  /** What is configured; SIGHUP may change it. */
+  credentials: { productKeys: readonly string[]; hasApiKey: boolean } = {
+    productKeys: ['press', 'other'],
+    hasApiKey: true,
+  };
   readonly uplink: Uplink;
 
   constructor(rate: number = 1000) {
@@ -43,7 +57,7 @@ class Line {
         error: (_, message) => this.told.push(message),
       },
       meter: { answered: (outcome) => this.counted.push(outcome), unexpected: () => undefined },
-      settings: () => ({ rate, breaker: { failures: 3, openMs: 10 * second } }),
+      settings: () => ({ rate, breaker: { failures: 3, openMs: 10 * second }, ...this.credentials }),
       onRecovery: () => {
         this.recoveries += 1;
       },
@@ -397,6 +411,30 @@ describe('a credential that the upstream refuses', () => {
     line.uplink.resume();
     expect(line.uplink.refusedCredentials()).toEqual([]);
     expect(line.recoveries).toBe(recoveries + 2);
+  });
+});
+
+describe('a credential that is not configured any more', () => {
+  it('is not called refused, nor asked for: nobody refused it', () => {
+    const line = new Line();
+    line.credentials = { productKeys: ['other'], hasApiKey: false };
+    line.observe(unsent);
+    line.uplink.observe(unsent, { owner: null, subject: 'coupons' });
+    expect(line.told).toEqual([]);
+    expect(line.uplink.status()).toMatchObject({ pausedProducts: [], couponsPaused: false, lastError: null });
+    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ of: 'upstream' });
+  });
+
+  it('lets nothing go up under it, and says why', () => {
+    const line = new Line();
+    line.credentials = { productKeys: ['other'], hasApiKey: true };
+    expect(['press', 'other', null].map((owner) => line.uplink.isAccepted(owner))).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(line.uplink.obstacle('press')).toEqual({ cause: 'credential_missing' });
+    expect(line.uplink.obstacle('other')).toBeNull();
   });
 });
 

@@ -11,12 +11,14 @@ import type { Operation, OperationKind, OperationProgress, OperationState } from
 /** What holds up everything that would go up under a credential; `until` by `Clock.steady`. */
 export type Obstacle =
   | { cause: 'paused' }
+  | { cause: 'credential_missing' }
   | { cause: 'credential_refused'; until: number }
   | { cause: 'upstream_away'; until: number }
   | { cause: 'retry_after'; until: number };
 
 export const waitCauses = [
   'paused',
+  'credential_missing',
   'credential_refused',
   'upstream_away',
   'retry_after',
@@ -148,6 +150,8 @@ const conflicts: Record<OperationKind, string> = {
 
 const causes: Record<OperationWait['cause'], string> = {
   paused: 'Nothing goes up until: latchkey sync resume',
+  credential_missing:
+    'No credential is configured for it: put its product, or the API key of coupons, back into the configuration and reload',
   credential_refused:
     'The store refuses the credential: put the right one into the configuration and reload. It is asked again',
   upstream_away: 'The store is away. It is asked again',

@@ -192,6 +192,7 @@ function settingsOf({ writers, onDoubt, lanes, secrets }: Configuration): SyncOp
     unknownMs: 10_000,
     probeMs: 30_000,
     productKeys: [...secrets.keys()],
+    hasApiKey: true,
     policy: {
       fenceMs,
       writers,

@@ -94,9 +94,9 @@ function dueReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDue
     (row: { nextAt: number }) => row.nextAt,
   );
   return {
-    due: (now, limit, exceptProducts) =>
+    due: (now, limit, isAsked) =>
       [null, ...waiting.all()]
-        .filter((productKey) => !exceptProducts.includes(productKey))
+        .filter(isAsked)
         .flatMap((productKey) => due.all(productKey, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)

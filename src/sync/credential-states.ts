@@ -1,0 +1,66 @@
+import { isAnswer, type Outcome } from '../domain/outbox/outcome.ts';
+import type { Clock, Log } from '../service/ports.ts';
+
+/** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
+const firstPauseMs = 1_000;
+/** How long what goes up under a refused credential rests before a read asks again, in ms. */
+const refusedPauseMs = 15 * 60_000;
+
+/** Whose credential: a product's secret, or (null) the API key, by which coupons go up. */
+export type CredentialOwner = string | null;
+
+export type CredentialSettings = {
+  /** The keys of the configured products, each with its secret. */
+  productKeys: readonly string[];
+  hasApiKey: boolean;
+};
+
+export type CredentialStatesParts = { clock: Clock; log: Log; settings: () => CredentialSettings };
+
+/** Which credentials there are to send under, and which of them the upstream refuses. */
+export class CredentialStates {
+  readonly #parts: CredentialStatesParts;
+  /** Whose credential was refused, and when a read may ask again. */
+  readonly #refused = new Map<CredentialOwner, { retryAt: number }>();
+
+  constructor(parts: CredentialStatesParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether there is a credential to send under. A product may have left the configuration before its operations. */
+  isConfigured(owner: CredentialOwner): boolean {
+    const { productKeys, hasApiKey } = this.#parts.settings();
+    return owner === null ? hasApiKey : productKeys.includes(owner);
+  }
+
+  /** Those that the upstream refuses, and when a read may ask again (`Clock.steady`). */
+  refused(): ReadonlyMap<CredentialOwner, { retryAt: number }> {
+    return this.#refused;
+  }
+
+  /** Takes note of what an outcome says of a credential; null: nothing new. */
+  observe(outcome: Outcome<unknown>, owner: CredentialOwner): 'refused' | 'accepted' | null {
+    // Nothing was sent, or it was just taken out of the configuration: no refusal that anybody could mend.
+    if (!this.isConfigured(owner)) return null;
+    const { clock, log } = this.#parts;
+    const whose = owner === null ? { coupons: true } : { product: owner };
+    if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
+      if (!this.#refused.has(owner)) {
+        const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
+        log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
+      }
+      // What refuses one key may accept the credential all the same: another key is asked for soon.
+      const pauseMs = this.#refused.has(owner) ? refusedPauseMs : firstPauseMs;
+      this.#refused.set(owner, { retryAt: clock.steady() + pauseMs });
+      return 'refused';
+    }
+    if (!isAnswer(outcome) || !this.#refused.delete(owner)) return null;
+    log.info(whose, 'the upstream accepts our credential again');
+    return 'accepted';
+  }
+
+  /** Takes none for refused any more: it may be another one now. */
+  forget(): void {
+    this.#refused.clear();
+  }
+}
