@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { secret, setStage } from '../support/agent-stage.ts';
+import { codeOf, productKey, secret, setStage } from '../support/agent-stage.ts';
 
 test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -65,6 +65,28 @@ test('a product that SIGHUP gives another key has its changes delivered, and nob
   expect(licenses.map((key) => stage.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
   expect((await agent.status()).upstream).toMatchObject({ paused_products: [], last_error: null });
   expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
+});
+
+test('of a product that SIGHUP takes out nothing is answered any more, and what waits goes up when it is put back', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  await agent.ask('/admin/v1/sync/pause', 'post');
+  expect((await agent.change('usage', 'KEY')).status).toBe(200);
+  // Asked often enough to be answered from memory.
+  const verify = async (): Promise<unknown> => codeOf(await agent.verify('KEY', byAdmin));
+  const byAdmin = { 'service-api-key': [], 'product-secret-key': [], ...agent.admin };
+  for (let time = 0; time < 4; time += 1) expect(await verify()).toBeUndefined();
+  await stage.reconfigure({ products: [{ key: 'another', secret: 'secret-of-another' }] });
+  await agent.ask('/admin/v1/sync/resume', 'post');
+  expect(await verify()).toBe('license_not_found');
+  expect(codeOf(await agent.change('usage', 'KEY', byAdmin))).toBe('license_not_found');
+  expect(codeOf(await agent.verify('KEY'))).toBe('credentials_invalid');
+  expect((await agent.status()).outbox.pending).toBe(1);
+  await stage.reconfigure({ products: [{ key: productKey, secret }] });
+  await agent.atRest();
+  expect(await verify()).toBeUndefined();
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
 });
 
 test('an upstream that is taken out of the file of an agent waits for a restart', async () => {

@@ -12,6 +12,7 @@ const another = { accountId: 'default', productKey: 'other' };
 
 function licensing(stage: ManualStage, productKeys: readonly string[] = [productKey]): Licensing {
   const { store: reader, writer, clock, sync, freshness, maxPending } = stage;
+  stage.options = { ...stage.options, productKeys };
   return agentLicensing({
     reader,
     writer,
@@ -27,16 +28,17 @@ function verify(stage: ManualStage, licenseKey = key): Promise<Result<LicenseAns
   return licensing(stage).verify(itsProduct, licenseKey, never);
 }
 
+const usage = {
+  reach: itsProduct,
+  licenseKey: key,
+  trigger: 'usage',
+  actor: 'product:press',
+  idempotency: null,
+  waitMs: 0,
+} as const;
+
 function change(stage: ManualStage, changes: Partial<LicenseChangeRequest> = {}) {
-  const request = {
-    reach: itsProduct,
-    licenseKey: key,
-    trigger: 'usage',
-    actor: 'product:press',
-    idempotency: null,
-    waitMs: 0,
-  } as const;
-  return licensing(stage).change({ ...request, ...changes }, never);
+  return licensing(stage).change({ ...usage, ...changes }, never);
 }
 
 /** Whether a promise has settled by now. */
@@ -132,6 +134,17 @@ describe('a verify on an agent', () => {
     expect(refusalOf(await missing)).toBe('license_not_found');
   });
 
+  it('of a key whose product was taken out of the configuration is 404 for everybody, and asks nobody', async () => {
+    await using stage = await givenManual();
+    const without = licensing(stage, ['other']);
+    for (const reach of [anyProduct, itsProduct]) {
+      expect(refusalOf(await without.verify(reach, key, never))).toBe('license_not_found');
+      expect(without.verifyNow?.(reach, key)).toBeNull();
+    }
+    expect(await stage.requested()).toEqual([]);
+    expect(valueOf(await licensing(stage).verify(anyProduct, key, never)).license.enabled).toBe(true);
+  });
+
   it('of a key of another product is 404, and asks nobody', async () => {
     await using stage = await givenManual();
     expect(refusalOf(await licensing(stage).verify(another, key, never))).toBe('license_not_found');
@@ -208,6 +221,22 @@ describe('a change on an agent', () => {
     const answer = change(stage);
     await (await stage.request()).answer(stage.says(5));
     expect(valueOf(await answer)).toMatchObject({ license: { uses: 6, enabled: true } });
+  });
+
+  it('of a key whose product was taken out of the configuration is 404, and what waits for it goes on waiting', async () => {
+    await using stage = await givenManual();
+    await change(stage);
+    const late = { ...usage, reach: anyProduct };
+    expect(refusalOf(await licensing(stage, ['other']).change(late, never))).toBe('license_not_found');
+    expect(stage.local.pending).toBe(1);
+  });
+
+  it('that was answered before its product was taken out of the configuration is answered so again', async () => {
+    await using stage = await givenManual();
+    const idempotency = { credential: 'token:t', key: 'once', fingerprint: 'f' };
+    const first = valueOf(await change(stage, { idempotency }));
+    const again = await licensing(stage, []).change({ ...usage, idempotency }, never);
+    expect(valueOf(again).license).toEqual(first.license);
   });
 
   it('of a key of another product is 404', async () => {

@@ -333,6 +333,29 @@ describe('a credential of an agent', () => {
   });
 });
 
+it('an agent takes the token of a product only while that product is configured', async () => {
+  await using stage = new Stage();
+  const press = { productKey: 'press', secretDigest: digest('secret') };
+  let products = [press];
+  const credentials = agentCredentials(
+    { reader: stage.store, isSame, believedNow: () => stage.now, uses: new TokenUses() },
+    () => ({ apiKeyDigest: null, products }),
+  );
+  const { issue } = over(stage);
+  const configuredProducts = ['press'];
+  const bound = valueOf(await issue({ productKey: 'press', configuredProducts }));
+  const free = valueOf(await issue({ configuredProducts }));
+  const accepted = async (): Promise<boolean[]> =>
+    Promise.all(
+      [bound, free].map(async ({ secret }) => (await principalOf(credentials, 'bearer', secret)) !== null),
+    );
+  expect(await accepted()).toEqual([true, true]);
+  products = [];
+  expect(await accepted()).toEqual([false, true]);
+  products = [press];
+  expect(await accepted()).toEqual([true, true]);
+});
+
 describe('who comes by a socket without a credential', () => {
   it('may do what the socket was given', () => {
     expect(socketPrincipal('/run/a.sock', { scopes: ['verify'], product: 'press' })).toEqual({

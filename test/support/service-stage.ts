@@ -152,7 +152,7 @@ export class AgentStage extends Stage {
     { idempotency = null, licenseKey = key }: { idempotency?: Idempotency | null; licenseKey?: string } = {},
   ): Promise<Result<QueuedChange>> {
     const { freshness, maxPending } = this;
-    const command = { productKey, licenseKey, trigger, freshness, maxPending };
+    const command = { productKeys: [productKey], licenseKey, trigger, freshness, maxPending };
     const result = await this.writer.write('queueChange', command, { idempotency });
     this.check();
     return result;

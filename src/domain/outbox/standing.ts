@@ -92,7 +92,7 @@ const meanings: {
     if (doubtful)
       return 'It may have been applied before, and nothing could rule that out. It is sent all the same, and ends inferred at best.';
     if (attempts === 0) return 'It is recorded here, and was not sent yet.';
-    return 'It was sent, and the store has certainly not applied it. It is sent again.';
+    return 'It was tried, and the store has certainly not applied it. It is tried again.';
   },
   in_flight: () => 'It is on its way to the store, and its answer is awaited.',
   uncertain: ({ kind }, { held }) =>

@@ -84,7 +84,7 @@ export function agentCredentials(
   { isSame, ...parts }: CredentialParts & { isSame: SameDigest },
   configured: () => UpstreamCredentials,
 ): Credentials {
-  return credentials(parts, ({ kind, digest }) => {
+  const known = credentials(parts, ({ kind, digest }) => {
     const { apiKeyDigest, products } = configured();
     if (kind === 'api_key') {
       return apiKeyDigest !== null && isSame(digest, apiKeyDigest)
@@ -94,6 +94,17 @@ export function agentCredentials(
     const product = products.find(({ secretDigest }) => isSame(digest, secretDigest));
     return product === undefined ? null : lasting(productPrincipal(defaultAccountId, product.productKey));
   });
+  return {
+    ...known,
+    async find(sent) {
+      const grant = await known.find(sent);
+      const { productKey = null } = grant?.principal.reach ?? {};
+      // The token of a product that was taken out of the configuration rests with its secret.
+      const isServed =
+        productKey === null || configured().products.some((each) => each.productKey === productKey);
+      return isServed ? grant : null;
+    },
+  };
 }
 
 /** Looks a secret up among the tokens first, then where the role keeps those of its kind of header. */

@@ -52,12 +52,14 @@ export function agentLicensing(parts: AgentLicensingParts): Licensing {
 
 /** Kept under the upstream's own spelling of the key, also when it was asked for in another. */
 function historyOf(
-  { reader: { observations, history } }: AgentLicensingParts,
+  parts: AgentLicensingParts,
   { reach, licenseKey }: { reach: Reach | null; licenseKey: string },
   page: HistoryPage,
 ): Result<LicenseHistory> {
+  const { observations, history } = parts.reader;
   const observation = observations.get(licenseKey);
-  if (reach !== null && (observation === null || !reaches(reach, observation))) return licenseNotFound();
+  if (reach !== null && (observation === null || !reaches(parts, reach, observation)))
+    return licenseNotFound();
   const own = observation?.license.licenseKey ?? licenseKey;
   const total = history.count(own, page.since);
   if (observation === null && total === 0) return licenseNotFound();
@@ -74,7 +76,7 @@ async function verify(
 ): Promise<Result<LicenseAnswer>> {
   const { reach, licenseKey } = question;
   const observation = parts.reader.observations.get(licenseKey);
-  if (observation !== null && !reaches(reach, observation)) return licenseNotFound();
+  if (observation !== null && !reaches(parts, reach, observation)) return licenseNotFound();
   const answered = observation === null ? null : answerFrom(parts, observation);
   if (observation === null || answered === null) return fetch(parts, question, signal);
   answered.repeat.repeated();
@@ -104,7 +106,8 @@ function refreshing(pull: Pull, productKey: string, licenseKey: string): () => v
 
 function verifyNow(parts: AgentLicensingParts, reach: Reach, licenseKey: string): RepeatableAnswer | null {
   const observation = parts.reader.observations.get(licenseKey);
-  if (observation === null || !reaches(reach, observation) || isToBeTouched(parts, observation)) return null;
+  if (observation === null || !reaches(parts, reach, observation)) return null;
+  if (isToBeTouched(parts, observation)) return null;
   return answerFrom(parts, observation);
 }
 
@@ -133,7 +136,7 @@ async function fetch(
   );
   const observation = parts.reader.observations.get(licenseKey);
   const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
-  if (observation !== null && reaches(reach, observation) && judged.verdict === 'answer') {
+  if (observation !== null && reaches(parts, reach, observation) && judged.verdict === 'answer') {
     return done(answer(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
   }
   if (judged.verdict === 'expired') {
@@ -156,12 +159,14 @@ function tooManyLookups(waitMs: number): Result<never> {
   });
 }
 
+/** The configured products that a credential reaches. */
 function candidates({ productKeys }: AgentLicensingParts, reach: Reach): readonly string[] {
   return productKeys().filter((key) => reach.productKey === null || key === reach.productKey);
 }
 
-function reaches(reach: Reach, observation: Observation): boolean {
-  return reach.productKey === null || observation.productKey === reach.productKey;
+/** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */
+function reaches(parts: AgentLicensingParts, reach: Reach, { productKey }: Observation): boolean {
+  return candidates(parts, reach).includes(productKey);
 }
 
 async function change(
@@ -209,7 +214,7 @@ function asksFirst(
 ): boolean {
   if (trigger !== 'enable') return false;
   const observation = parts.reader.observations.get(licenseKey);
-  if (observation === null || !reaches(reach, observation)) return false;
+  if (observation === null || !reaches(parts, reach, observation)) return false;
   const { freshness } = parts.settings();
   const isFresh = freshnessAt(observation.confirmedAt, freshness, parts.clock.now()) === 'fresh';
   return observation.local.enabled && !isFresh;
@@ -217,13 +222,13 @@ function asksFirst(
 
 /** Whether the upstream can make up for what a change was refused for; a key that is gone may have come back. */
 function upstreamMayKnow(
-  { reader }: AgentLicensingParts,
+  parts: AgentLicensingParts,
   { reach, licenseKey }: LicenseChangeRequest,
   { code }: Problem,
 ): boolean {
   if (code !== 'license_not_found') return code === 'upstream_unreachable' || code === 'verdict_expired';
-  const observation = reader.observations.get(licenseKey);
-  return observation !== null && observation.gone && reaches(reach, observation);
+  const observation = parts.reader.observations.get(licenseKey);
+  return observation !== null && observation.gone && reaches(parts, reach, observation);
 }
 
 async function queue(
@@ -232,10 +237,10 @@ async function queue(
 ): Promise<Result<QueuedChange>> {
   const { freshness, maxPending } = parts.settings();
   const { reach, licenseKey, trigger, actor, requestId = null, idempotency } = request;
-  const { productKey } = reach;
+  const productKeys = candidates(parts, reach);
   return parts.writer.write(
     'queueChange',
-    { productKey, licenseKey, trigger, freshness, maxPending },
+    { productKeys, licenseKey, trigger, freshness, maxPending },
     { actor, requestId, idempotency },
   );
 }

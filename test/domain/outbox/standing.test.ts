@@ -166,6 +166,11 @@ test.each<[OperationKind, OperationProgress, RegExp]>([
   ],
   ['enable', conflicted, /a revocation wins\. Nothing more happens until a person decides\.$/],
   ['usage', { state: 'dead', cause: 'missing' }, /It goes on by itself if the key is seen again\.$/],
+  [
+    'usage',
+    { state: 'pending', doubtful: false },
+    /^It was tried, and the store has certainly not applied it\./,
+  ],
   ['disable', { state: 'pending', doubtful: true }, /To disable a key twice does no harm/],
 ])('%s %j is explained', (kind, progress, meaning) => {
   expect(told(kind, progress).meaning).toMatch(meaning);

@@ -12,8 +12,8 @@ import { enqueue, refuseWhenFull } from './enqueue.ts';
 import { move, putObservation } from '../lane.ts';
 
 export type QueueChange = {
-  /** Null: a credential that reaches every product. */
-  productKey: string | null;
+  /** The configured products that the credential reaches. */
+  productKeys: readonly string[];
   licenseKey: string;
   trigger: Exclude<LicenseTrigger, 'refund'>;
   freshness: FreshnessPolicy;
@@ -36,7 +36,7 @@ export function queueChange(
   const { trigger } = command;
   const observation = transaction.observations.get(command.licenseKey);
   if (observation === null) return refuse('upstream_unreachable', 'Nothing is known of this key yet.');
-  if (command.productKey !== null && observation.productKey !== command.productKey) return licenseNotFound();
+  if (!command.productKeys.includes(observation.productKey)) return licenseNotFound();
   const judged = verdict(observation, command.freshness, context.now);
   if (judged.verdict === 'gone') return licenseNotFound();
   if (judged.verdict === 'answer' && judged.freshness === 'expired' && trigger !== 'disable') {
