@@ -11,6 +11,11 @@ test('a field that is not named for the log is withheld, whatever it holds', () 
   });
 });
 
+test('what a line says of products, how many changes wait, and where a key was written is told', () => {
+  const told = { product: 'PRX1', before: 'PRD1', operations: 3, at: 'host:/var/lib/latchkey/api.key' };
+  expect(allowedFields(told)).toEqual(told);
+});
+
 test('of an error its kind, code, message, places and causes are told, and nothing that hangs on it', () => {
   const cause = Object.assign(new RangeError('too far'), { input: 'CANARY' });
   const error = Object.assign(new Error('failed', { cause }), { code: 'EIO', request: { secret: 'CANARY' } });

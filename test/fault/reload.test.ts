@@ -65,6 +65,8 @@ test('a product that SIGHUP gives another key has its changes delivered, and nob
   expect(licenses.map((key) => stage.upstream.countsOf(key).net)).toEqual(licenses.map(() => 1));
   expect((await agent.status()).upstream).toMatchObject({ paused_products: [], last_error: null });
   expect(agent.process.lines.map(({ msg }) => msg)).not.toContain('the upstream refuses our credential');
+  const line = await agent.process.said('a product has another key: its license keys and changes go along');
+  expect(line).toMatchObject({ product: 'renamed', before: productKey });
 });
 
 test('of a product that SIGHUP takes out nothing is answered any more, and what waits goes up when it is put back', async () => {
@@ -83,6 +85,8 @@ test('of a product that SIGHUP takes out nothing is answered any more, and what 
   expect(codeOf(await agent.change('usage', 'KEY', byAdmin))).toBe('license_not_found');
   expect(codeOf(await agent.verify('KEY'))).toBe('credentials_invalid');
   expect((await agent.status()).outbox.pending).toBe(1);
+  const line = await agent.process.said('a product is not configured any more: its changes wait');
+  expect(line).toMatchObject({ product: productKey, operations: 1 });
   await stage.reconfigure({ products: [{ key: productKey, secret }] });
   await agent.atRest();
   expect(await verify()).toBeUndefined();

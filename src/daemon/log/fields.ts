@@ -17,6 +17,7 @@ const allowed: ReadonlySet<string> = new Set([
   'tcp',
   'socket',
   'database',
+  'at',
   'signal',
   'not_after',
   'level',
@@ -27,6 +28,7 @@ const allowed: ReadonlySet<string> = new Set([
   'restart',
   // of the way up
   'operation',
+  'operations',
   'kind',
   'attempt',
   'credential',
@@ -34,6 +36,7 @@ const allowed: ReadonlySet<string> = new Set([
   'outcome',
   'license',
   'product',
+  'before',
   'coupon',
   'coupons',
   'state',
