@@ -188,6 +188,7 @@ const status: Status = {
     lastError: null,
     lastErrorAt: null,
     recoveredAt: null,
+    retryAfterUntil: null,
     pausedProducts: [],
     couponsPaused: false,
   },

@@ -14,6 +14,8 @@ export type UpstreamStatus = {
   lastErrorAt: number | null;
   /** Since when nothing of the last error is left; null: it is not over, or there was none. */
   recoveredAt: number | null;
+  /** Until when the upstream asked to be left alone (`Retry-After`); null: it did not, or that is over. */
+  retryAfterUntil: number | null;
   /** Products whose secret the upstream does not accept. */
   pausedProducts: readonly string[];
   /** The upstream does not accept the API key. */

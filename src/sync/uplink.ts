@@ -208,9 +208,17 @@ export class Uplink {
       lastError: this.#trouble?.detail ?? null,
       lastErrorAt: this.#trouble?.at ?? null,
       recoveredAt: this.#trouble?.overAt ?? null,
+      retryAfterUntil: this.#retryAfterUntil(),
       pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
       couponsPaused: this.#credentials.refused().has(null),
     };
+  }
+
+  /** By `Clock.now`, as people read it. */
+  #retryAfterUntil(): number | null {
+    const { clock } = this.#parts;
+    const leftMs = this.#notBefore - clock.steady();
+    return leftMs > 0 ? clock.now() + leftMs : null;
   }
 
   /** Whether a person and the upstream let anything go up, the breaker left aside. */

@@ -38,6 +38,7 @@ const status = {
     last_error: 'connection refused',
     last_error_at: '2024-02-22T13:23:05+00:00',
     recovered_at: null as string | null,
+    retry_after: null as string | null,
     paused_products: [],
     coupons_paused: false,
   },
@@ -80,6 +81,17 @@ test('status of an agent is readable at a glance', async () => {
       'records    3 fresh, 1 grace',
       '',
     ].join('\n'),
+  );
+});
+
+test('status tells until when the store asked to be left alone, though nothing is wrong', async () => {
+  await using daemon = await startFakeDaemon();
+  const asked = { state: 'up', last_error: null, last_error_at: null };
+  const upstream = { ...status.upstream, ...asked, retry_after: '2024-02-23T13:24:05+00:00' };
+  daemon.answer({ body: { ...status, upstream } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(
+    /^left alone +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked: nothing goes up before$/m,
   );
 });
 

@@ -26,6 +26,7 @@ const status = {
     last_error: null,
     last_error_at: null,
     recovered_at: null,
+    retry_after: null,
     paused_products: [],
     coupons_paused: false,
   },

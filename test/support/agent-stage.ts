@@ -63,6 +63,7 @@ export interface Statusz {
     last_error: string | null;
     last_error_at: string | null;
     recovered_at: string | null;
+    retry_after: string | null;
     paused_products: readonly string[];
     coupons_paused: boolean;
   };

@@ -471,6 +471,17 @@ it('tells what holds everything up, what a person can end before what passes by 
   expect(line.uplink.obstacle('press')).toEqual({ cause: 'paused' });
 });
 
+it('tells until when the upstream asked to be left alone, by the clock that people read', async () => {
+  const line = new Line();
+  expect(line.uplink.status().retryAfterUntil).toBeNull();
+  line.observe(no('throttled', 24 * 60 * minute));
+  const until = line.clock.now() + 24 * 60 * minute;
+  await line.time.advance(minute);
+  expect(line.uplink.status().retryAfterUntil).toBe(until);
+  await line.time.advance(24 * 60 * minute);
+  expect(line.uplink.status().retryAfterUntil).toBeNull();
+});
+
 it('tells of an upstream that is away with the time of the next look at it', async () => {
   const line = new Line();
   await line.fail();

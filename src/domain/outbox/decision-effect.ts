@@ -5,7 +5,8 @@ import { isDoubtful, type Operation, type OperationKind } from './operation.ts';
 /** What the upstream last said of the license key; `at` in epoch ms. */
 export type ShownLicense = { uses: number; enabled: boolean; at: number };
 
-type Subject = { operation: Operation; shown: ShownLicense | null };
+/** `isHeldUp`: it waits for what no retry ends. */
+type Subject = { operation: Operation; shown: ShownLicense | null; isHeldUp: boolean };
 type Effect = (subject: Subject) => string;
 
 /** What a decision would do, for exactly this operation; null: it cannot be made. */
@@ -37,9 +38,9 @@ const retry: Record<OperationKind, Effect> = {
       clean: 'and enables the key, also when it was disabled in the store since.',
       doubt: 'If the key was disabled in the store since, that is undone.',
     }),
-  create_coupon: ({ operation }) =>
+  create_coupon: ({ operation, isHeldUp }) =>
     operation.progress.state === 'pending'
-      ? atOnce
+      ? triedAgain(isHeldUp)
       : 'Its code is looked for in the store first, and it is created only where that is free: never twice.',
   redeem: (subject) => sentAgain(subject, oncePerOrder),
   void: (subject) => sentAgain(subject, oncePerOrder),
@@ -49,10 +50,17 @@ const oncePerOrder = {
   clean: 'and counts once for its order.',
   doubt: 'That does no harm: it counts once for its order.',
 };
-const atOnce = 'It is tried again at once, without waiting out a pause between attempts.';
 
-function sentAgain({ operation }: Subject, { clean, doubt }: { clean: string; doubt: string }): string {
-  if (operation.progress.state === 'pending') return atOnce;
+function triedAgain(isHeldUp: boolean): string {
+  const when = isHeldUp ? 'as soon as what it waits for is over' : 'at once';
+  return `It is tried again ${when}, without waiting out a pause between attempts.`;
+}
+
+function sentAgain(
+  { operation, isHeldUp }: Subject,
+  { clean, doubt }: { clean: string; doubt: string },
+): string {
+  if (operation.progress.state === 'pending') return triedAgain(isHeldUp);
   return isDoubtful(operation) ? `It is sent again. ${doubt}` : `It is sent again, ${clean}`;
 }
 

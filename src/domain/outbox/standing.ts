@@ -59,10 +59,12 @@ export type Surroundings = {
 /** Tells how an operation stands. */
 export function standingOf(operation: Operation, surroundings: Surroundings): Standing {
   const { shown } = surroundings;
-  const subject = { operation, shown };
+  const waits = waitsOf(operation, surroundings);
+  const isHeldUp = waits.some(({ cause }) => cause !== 'backoff' && cause !== 'turn');
+  const subject = { operation, shown, isHeldUp };
   return {
     meaning: meaningOf(operation),
-    waits: waitsOf(operation, surroundings),
+    waits,
     expectedUses: expectedUses(operation),
     shown,
     decisions: {

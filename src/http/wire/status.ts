@@ -16,6 +16,8 @@ const upstreamObject = z
     last_error_at: instant.nullable(),
     // Since when nothing of the last error is left; null: it is not over.
     recovered_at: instant.nullable(),
+    // Until when the upstream asked to be left alone (Retry-After); null: it did not, or that is over.
+    retry_after: instant.nullable(),
     // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
     paused_products: z.array(z.string()),
     coupons_paused: z.boolean(),
@@ -119,6 +121,7 @@ function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
     last_error: upstream.lastError,
     last_error_at: upstream.lastErrorAt === null ? null : formatDatetime(upstream.lastErrorAt),
     recovered_at: upstream.recoveredAt === null ? null : formatDatetime(upstream.recoveredAt),
+    retry_after: upstream.retryAfterUntil === null ? null : formatDatetime(upstream.retryAfterUntil),
     paused_products: upstream.pausedProducts,
     coupons_paused: upstream.couponsPaused,
   };

@@ -183,6 +183,21 @@ test('both counts are told where it was sent on one', () => {
   expect(told('usage', { state: 'pending', doubtful: false }).expectedUses).toBeNull();
 });
 
+test('retry of what waits for something that it does not end says that it is not sent at once', () => {
+  const waiting: OperationProgress = { state: 'pending', doubtful: false };
+  const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
+  expect(retried({})).toMatch(/^It is tried again at once,/);
+  const stuck: Partial<Surroundings>[] = [
+    { obstacle: { cause: 'retry_after', until: 1000 } },
+    { obstacle: { cause: 'paused' } },
+    { fencedUntil: 1000 },
+    { isHead: false },
+  ];
+  for (const around of stuck) {
+    expect(retried(around)).toMatch(/^It is tried again as soon as what it waits for is over,/);
+  }
+});
+
 describe('it waits', () => {
   const waiting: OperationProgress = { state: 'pending', doubtful: false };
   const causes = (around: Partial<Surroundings>): unknown =>

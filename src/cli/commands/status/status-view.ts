@@ -12,6 +12,7 @@ interface UpstreamStatus {
   readonly last_error: string | null;
   readonly last_error_at: string | null;
   readonly recovered_at: string | null;
+  readonly retry_after: string | null;
   readonly paused_products: readonly string[];
   readonly coupons_paused: boolean;
 }
@@ -26,6 +27,7 @@ export const upstreamStatus: z.ZodType<UpstreamStatus> = z.object({
   last_error: z.string().nullable(),
   last_error_at: z.string().nullable(),
   recovered_at: z.string().nullable(),
+  retry_after: z.string().nullable(),
   paused_products: z.array(z.string()),
   coupons_paused: z.boolean(),
 });
@@ -113,6 +115,7 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),
     ...(upstream === null ? {} : formatError(upstream)),
+    'left alone': upstream === null ? null : formatRetryAfter(upstream),
     refused: upstream === null ? null : formatRefused(upstream, hint),
     paused: upstream?.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
     outbox: outbox === null ? null : formatOutbox(outbox),
@@ -174,6 +177,12 @@ function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
   if (error === null || at === null) return {};
   if (recovered === null) return { 'wrong now': [toned(error, 'bad'), ', ', brief(at)] };
   return { 'last error': [`${error}, `, brief(at), '; ', toned('recovered', 'good'), ' ', brief(recovered)] };
+}
+
+/** Nothing is wrong then, and still nothing goes up. */
+function formatRetryAfter({ retry_after }: UpstreamStatus): Cell {
+  if (retry_after === null) return null;
+  return [toned('until ', 'warning'), instant(retry_after), ', as the store asked: nothing goes up before'];
 }
 
 export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxStatus): string {
