@@ -29,13 +29,21 @@ const reads: ReadonlySet<RequestKind> = new Set<RequestKind>(['verify', 'listCou
 
 /** Tells what became of a request: applied, not applied, or nobody can tell (src/sync/README.md, A lost answer). */
 export function classify<Value>(came: Exchange, understanding: Understanding<Value>): Outcome<Value> {
-  return came.type === 'failed' ? classifyFailure(came) : classifyAnswer(came, understanding);
+  return came.type === 'failed'
+    ? classifyFailure(came, understanding.now)
+    : classifyAnswer(came, understanding);
 }
 
-function classifyFailure({ sent, error }: Failed): Outcome<never> {
-  const detail = describeFailure(error);
-  return sent
-    ? { outcome: 'ambiguous', status: null, detail, retryAfterMs: null }
+function classifyFailure(failed: Failed, now: number): Outcome<never> {
+  const detail = describeFailure(failed.error);
+  // What the upstream asked for holds also where the body of its answer was cut, or never ended.
+  return failed.sent
+    ? {
+        outcome: 'ambiguous',
+        status: null,
+        detail,
+        retryAfterMs: retryAfterOf(failed, { now, isJson: false }),
+      }
     : { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 
@@ -122,12 +130,15 @@ function instanceOf({ headers }: Answered): string | null {
 }
 
 /** When the upstream sent the answer by its own clock, in epoch ms; null when it does not say. */
-export function sentAtOf({ headers }: Answered): number | null {
+export function sentAtOf({ headers }: Pick<Answered, 'headers'>): number | null {
   return parseHttpDate(headerOf(headers, 'date') ?? '');
 }
 
 /** What is no JSON object came from a proxy or a firewall perhaps: it cannot ask for more than 15 min of quiet. */
-function retryAfterOf(answer: Answered, { now, isJson }: { now: number; isJson: boolean }): number | null {
+function retryAfterOf(
+  answer: Pick<Answered, 'headers'>,
+  { now, isJson }: { now: number; isJson: boolean },
+): number | null {
   const asked = headerOf(answer.headers, 'retry-after');
   if (asked === null) return null;
   const waitMs = parseRetryAfter(asked, sentAtOf(answer) ?? now);

@@ -6,8 +6,11 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 /** A whole answer, whatever it says. */
 export type Answered = { type: 'answered'; status: number; headers: Headers; text: string };
 
-/** No whole answer came. `sent`: bytes of the request may have left; when false, certainly none did. */
-export type Failed = { type: 'failed'; sent: boolean; error: Error };
+/**
+ * No whole answer came. `sent`: bytes of the request may have left; when false, certainly none did. `headers`: of an
+ * answer whose body did not end; empty when there was none.
+ */
+export type Failed = { type: 'failed'; sent: boolean; error: Error; headers: Headers };
 
 /** What came of one request on the wire. */
 export type Exchange = Answered | Failed;
@@ -97,7 +100,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
 
   #fail(error: Error): void {
     if (this.#settled) return;
-    this.#settle({ type: 'failed', sent: this.#controller !== null, error });
+    this.#settle({ type: 'failed', sent: this.#controller !== null, error, headers: this.#headers });
     this.#controller?.abort(error);
   }
 

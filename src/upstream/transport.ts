@@ -27,7 +27,8 @@ export function networkTransport(settings: ConnectionSettings): Transport {
       } catch (error) {
         // The environment names a wrong proxy, or there are too many open files: the next request tries again.
         opening = null;
-        return { came: { type: 'failed', sent: false, error: error as Error }, leave: () => undefined };
+        const came: Exchange = { type: 'failed', sent: false, error: error as Error, headers: {} };
+        return { came, leave: () => undefined };
       }
       const { current } = connections;
       const came = await exchange(current, request, { signal, timeoutMs: settings.timeoutMs });

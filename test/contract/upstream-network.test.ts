@@ -146,6 +146,21 @@ describe('a network that fails when something may have left', () => {
     expect(scene.server.countsOf(key).net).toBe(1);
   });
 
+  test.each(['is cut', 'does not end'])('a body that %s does not hide how long to wait', async (how) => {
+    const head = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 100\r\n\r\n';
+    const server = createServer((socket) => {
+      socket.once('data', () => {
+        socket.write(`${head}<html>`);
+        if (how === 'is cut') socket.end();
+      });
+      socket.on('error', () => undefined);
+    });
+    await using upstream = await listen(server);
+    await using client = clientOf(`http://127.0.0.1:${upstream.port}`, { timeoutMs: 300 });
+    const outcome = await client.change(changeOf('p1', key, 'usage'), never());
+    expect(outcome).toMatchObject({ ...ambiguous, retryAfterMs: 5_000 });
+  });
+
   test.each(['half_open', 'blackhole'] as const)('is a %s: known when the time is up', async (kind) => {
     const time = stopTimers();
     await using scene = await stage({ timeoutMs: 300 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { dialects } from '../../src/upstream/dialects/all.ts';
-import { classify } from '../../src/upstream/classification.ts';
+import { classify, type Understanding } from '../../src/upstream/classification.ts';
 
 const now = Date.UTC(2026, 0, 1);
 
@@ -11,18 +11,19 @@ function outcomeOf(
   headers: Record<string, string | string[]> = {},
   isRead: boolean = true,
 ): Outcome<string> {
-  return classify(
-    { type: 'answered', status, headers, text },
-    {
-      read: (body) =>
-        typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
-      request: isRead ? 'verify' : 'change',
-      dialect: dialects.specification,
-      self: null,
-      hidden: ['KEY-1'],
-      now,
-    },
-  );
+  return classify({ type: 'answered', status, headers, text }, understanding(isRead));
+}
+
+function understanding(isRead: boolean): Understanding<string> {
+  return {
+    read: (body) =>
+      typeof body['data'] === 'string' ? { value: body['data'] } : { fault: 'no such member' },
+    request: isRead ? 'verify' : 'change',
+    dialect: dialects.specification,
+    self: null,
+    hidden: ['KEY-1'],
+    now,
+  };
 }
 
 describe('an answer', () => {
@@ -103,6 +104,19 @@ describe('an answer', () => {
     const headers = { 'retry-after': '999999' };
     expect(outcomeOf(503, text, headers)).toMatchObject({ retryAfterMs });
     expect(outcomeOf(429, text, headers)).toMatchObject({ retryAfterMs });
+  });
+
+  test('whose body did not end asks for at most a quarter of an hour, since it may be anybody’s', () => {
+    const came = {
+      type: 'failed',
+      sent: true,
+      error: new Error('cut'),
+      headers: { 'retry-after': '999999' },
+    } as const;
+    expect(classify(came, understanding(true))).toMatchObject({
+      outcome: 'ambiguous',
+      retryAfterMs: 900_000,
+    });
   });
 
   test("a date in Retry-After counts from the answer's own clock, else from ours", () => {

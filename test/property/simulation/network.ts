@@ -303,9 +303,14 @@ export class Network {
   }
 }
 
-const refused: Exchange = { type: 'failed', sent: false, error: new Error('connection refused') };
-const reset: Exchange = { type: 'failed', sent: true, error: new Error('connection reset') };
-const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time') };
+const refused: Exchange = {
+  type: 'failed',
+  sent: false,
+  error: new Error('connection refused'),
+  headers: {},
+};
+const reset: Exchange = { type: 'failed', sent: true, error: new Error('connection reset'), headers: {} };
+const silent: Exchange = { type: 'failed', sent: true, error: new Error('no answer in time'), headers: {} };
 
 /** Whether a request is to change something. */
 export function isChange({ what }: Pick<Asked, 'what'>): boolean {
