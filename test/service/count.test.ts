@@ -310,6 +310,19 @@ describe('a use whose answer was lost', () => {
     expect(await agent.send('counter')).toMatchObject({ id: next, progress: { baseUses: 6 } });
   });
 
+  it('that is held says why, not what an earlier read was answered', async () => {
+    await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(no('rejected'));
+    expect(agent.operation(use).lastError).toBe(no('rejected').detail);
+    agent.pass(minute);
+    await agent.read(agent.says(6));
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).lastError).toMatch(/^it may have been applied: another writer, /);
+  });
+
   it('is not held where the count has not moved: it is sent again', async () => {
     await using agent = await givenAgent({ uses: 5 }, { writers: 'many', onDoubt: 'hold' });
     const use = await agent.record('usage');

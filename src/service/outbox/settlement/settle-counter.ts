@@ -52,6 +52,10 @@ export function settleCounter(
   return { settled: true, unexpected: applied === null ? { expected: base, got: read.uses } : null };
 }
 
+/** Why one is held, whatever went wrong on the way there. */
+const unproven =
+  'it may have been applied: another writer, a lost past or an earlier attempt could explain the count as well';
+
 /** As many as the count has moved, in order, were applied; the rest are sent. */
 function settleDoubtful(
   transaction: Transaction,
@@ -65,7 +69,7 @@ function settleDoubtful(
     if (index >= (applied ?? doubtful.length)) {
       move(transaction, operation, { type: 'read_absent', certain });
     } else if (!certain && policy.onDoubt === 'hold') {
-      move(transaction, operation, { type: 'hold' });
+      move(transaction, { ...operation, lastError: unproven }, { type: 'hold' });
     } else {
       move(transaction, operation, { type: 'read_applied', certain, at: now });
     }
