@@ -206,6 +206,18 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     await place.during('postgres', health);
   });
 
+  test('a start with the state directory of an agent is refused: what it has not delivered would lie there for good', async () => {
+    await using place = await machine();
+    await place.during('sqlite', async () => undefined);
+    {
+      using store = new DatabaseSync(join(place.stateDir, 'latchkey.db'));
+      store.exec("UPDATE setting SET value = 'agent' WHERE name = 'role'");
+    }
+    await expect(place.during('postgres', async () => undefined)).rejects.toThrow(
+      `${place.stateDir}/latchkey.db is an agent's, and the configuration has no upstream: put the upstream back`,
+    );
+  });
+
   test('a file that was moved, or has nothing in it, holds up no start', async () => {
     await using place = await machine();
     await place.during('sqlite', async () => undefined);

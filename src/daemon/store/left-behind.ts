@@ -4,22 +4,26 @@ import { examine } from '../../store/postgres/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { examineContents } from '../doctor/contents.ts';
 
-/** What of an authority is in the wrong place, and what to do about it. */
+/** What is in a state directory that belongs elsewhere, and what to do about it. */
 export type LeftBehind = { what: string; advice: string };
 
 /**
- * Whether an authority's records are still in its state directory, where its database has none: a copy that is started
- * then would answer 404 for license keys that are paid for. Null: they are not, or were moved. Changes nothing, and
- * rejects with the error of the database.
+ * Whether the state directory of a copy has the records of an authority, of which its database has none, or is an
+ * agent's: started then, it would answer 404 for license keys that are paid for. Null: neither, or they were moved.
+ * Changes nothing, and rejects with the error of the database.
  */
 export async function findLeftBehind(stateDir: string, database: Database): Promise<LeftBehind | null> {
+  const path = databaseIn(stateDir);
   const examined = examineContents(stateDir);
   if (examined.ok) {
     const { role, records } = examined.contents;
-    if (role === 'agent' || Object.values(records).every((count) => count === 0)) return null;
+    if (role === 'agent') {
+      const what = `${path} is an agent's, and the configuration has no upstream`;
+      return { what, advice: 'put the upstream back, or choose another state_dir for an authority' };
+    }
+    if (Object.values(records).every((count) => count === 0)) return null;
   }
   if (await isTaken(database, examined.ok ? examined.contents.instance : null)) return null;
-  const path = databaseIn(stateDir);
   return {
     what: examined.ok
       ? `the records of the authority are in ${path}, and none of them in the database`
