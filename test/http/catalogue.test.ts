@@ -157,6 +157,14 @@ test('every fault of a body is told at once', async () => {
   ]);
 });
 
+test.each(['\0', '\uD800', ''])('a list with %j in it is no list of texts', async (key) => {
+  const answer = await post('collections', { name: 'Tools', product_keys: ['RGsF', key] });
+  expect([answer.statusCode, answer.json()]).toMatchObject([
+    422,
+    { errors: [{ parameter: 'product_keys', code: 'not_a_list' }] },
+  ]);
+});
+
 test('licenses are listed by product, state and buyer, a page at a time', async () => {
   const { product_key: productKey } = (await post('products', { name: 'Listed' })).json<{
     data: { product_key: string };

@@ -69,12 +69,15 @@ export function refuse({ issues }: Issues, code: string, message: string): never
   return z.NEVER;
 }
 
-/** Text, of at least one character unless more are asked for; `\0` and broken surrogates cannot be stored as they are, so they are refused. */
+/** `\0` and broken surrogates cannot be stored as they are. */
+function isText(given: unknown): given is string {
+  return typeof given === 'string' && given.isWellFormed() && !given.includes('\0');
+}
+
+/** Text, of at least one character unless more are asked for. */
 export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
   return kind({ type: 'string', minLength: minimum, maxLength: maximum }, (given, issues) => {
-    if (typeof given !== 'string' || !given.isWellFormed() || given.includes('\0')) {
-      return refuse(issues, 'not_text', 'must be text');
-    }
+    if (!isText(given)) return refuse(issues, 'not_text', 'must be text');
     if (given === '') return refuse(issues, 'required', 'is required');
     if (given.length < minimum)
       return refuse(issues, 'too_short', `must have at least ${minimum} characters`);
@@ -220,7 +223,7 @@ export function listOf(maximum: number): z.ZodType<readonly unknown[]> {
 export const texts: z.ZodType<readonly string[]> = kind(
   { type: 'array', items: { type: 'string', minLength: 1 } },
   (given, issues) => {
-    const list = z.array(z.string().min(1)).safeParse(given);
+    const list = z.array(z.string().min(1).refine(isText)).safeParse(given);
     return list.success ? list.data : refuse(issues, 'not_a_list', 'must be a list of texts');
   },
 );
