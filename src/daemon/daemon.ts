@@ -161,7 +161,7 @@ export class Daemon {
     };
   }
 
-  /** On a full disk, once there is room: until then the store has the configuration before, as after a crash. */
+  /** Records the upstream and the products that are configured now; on a full disk, once there is room. */
   #bindAnew(): void {
     const { signal } = this.#loops;
     const bound = persist(this.#parts.clock, signal, () => this.#role.bind());
