@@ -67,6 +67,8 @@ async function prune(
 ): Promise<void> {
   // A wall clock that jumped ahead, and is not believed, removes nothing.
   const believedNow = clock.believed();
+  // A change whose stored answer is removed too early would be counted twice: one wrong clock is not enough for that.
+  const removalTime = clock.removalTime(isAgent);
   const limit = prunedAtOnce;
   /** Each step is a commit of its own: what callers write meanwhile goes in between. */
   const inSteps = (step: () => Promise<Result<{ removed: number }>>): Promise<void> =>
@@ -77,8 +79,8 @@ async function prune(
       }
     });
   await unlessFull(() => writer.write('pruneOldCredentials', { believedNow }));
-  await inSteps(() => writer.write('pruneIdempotency', { believedNow, limit }));
-  if (isAgent) await inSteps(() => writer.write('pruneOperations', { believedNow, limit }));
+  await inSteps(() => writer.write('pruneIdempotency', { removalTime, limit }));
+  if (isAgent) await inSteps(() => writer.write('pruneOperations', { removalTime, limit }));
   await inSteps(() => writer.write('pruneHistory', { before: believedNow - historyKeepMs(), limit }));
 }
 

@@ -22,6 +22,8 @@ export type TimeKeeping = {
   aheadMs: number;
   /** Whether anything but the wall clock of this machine has ever said what time it is. */
   isConfirmed: boolean;
+  /** The upstream's last `Date` since the start and the time passed after it, in epoch ms; null: none yet. */
+  upstream: number | null;
 };
 
 /** The time that a store remembers having reached, in epoch ms. */
@@ -35,6 +37,7 @@ export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): 
     unbelieved: null,
     aheadMs: 0,
     isConfirmed: mark?.isConfirmed ?? false,
+    upstream: null,
   };
   return keepTime(start, reading);
 }
@@ -56,6 +59,7 @@ export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading
     // A wall clock that was ahead and has come back is right again.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
     isConfirmed: keeping.isConfirmed,
+    upstream: keeping.upstream === null ? null : keeping.upstream + passed,
   };
 }
 
@@ -82,6 +86,7 @@ export function learnDate(
     unbelieved: null,
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
     isConfirmed: true,
+    upstream: date,
   };
 }
 
@@ -91,6 +96,20 @@ export function learnDate(
  */
 export function acceptTime(keeping: TimeKeeping): TimeKeeping {
   return { ...keeping, isConfirmed: true };
+}
+
+/**
+ * The time by which what was kept for long enough is removed, as of the last `keepTime`: the earliest of the time kept,
+ * of the wall clock and, on an agent, of what the upstream says, since a time that one of them moved forwards is never
+ * taken back. No more than 30 days behind the time kept, or a wall clock that stays wrong would have all kept for good.
+ */
+export function removalTime(
+  { base, upstream }: TimeKeeping,
+  { wall }: ClockReading,
+  isAgent: boolean,
+): number {
+  const said = isAgent ? Math.min(wall, upstream ?? 0) : wall;
+  return Math.max(base - believedJumpMs, Math.min(base, said));
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */

@@ -62,3 +62,16 @@ test('a reload that keeps changes of licenses for a shorter time has them forgot
   await runHousekeeping({ ...house, historyKeepMs: () => historyKeepMs }, ending.signal);
   expect(keptAtRests).toEqual([1, 0]);
 });
+
+test('an upstream whose Date is days ahead once has no stored answer forgotten', async () => {
+  await using store = givenStore();
+  const { idempotency } = store.writing.transaction;
+  const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
+  idempotency.put('c', 'yesterday', { ...answer, at: noon - 24 * hour });
+  const ending = new AbortController();
+  const house = houseOver(store, noon, async () => ending.abort());
+  house.clock.learn(noon + 20 * 24 * hour);
+  house.clock.learn(noon);
+  await runHousekeeping(house, ending.signal);
+  expect(idempotency.get('c', 'yesterday')).not.toBeNull();
+});

@@ -32,7 +32,7 @@ function startSilentWriter(): {
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
   const { writer, thread, turnTo } = startSilentWriter();
-  const write = writer.write('pruneIdempotency', { believedNow: 0, limit: 10 });
+  const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   turnTo(60_000);
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
@@ -53,7 +53,7 @@ test('a full disk and room on it are told as they come', () => {
 test('what is refused writes nothing any more, and is no loss of the thread', async () => {
   const { writer } = startSilentWriter();
   writer.refuse(new Error('damaged'));
-  await expect(writer.write('pruneIdempotency', { believedNow: 0, limit: 10 })).rejects.toBeInstanceOf(
+  await expect(writer.write('pruneIdempotency', { removalTime: 0, limit: 10 })).rejects.toBeInstanceOf(
     StorageError,
   );
   await expect(Promise.race([writer.lost, Promise.resolve('pending')])).resolves.toBe('pending');
@@ -61,9 +61,9 @@ test('what is refused writes nothing any more, and is no loss of the thread', as
 
 test('what cannot be sent to the thread is refused, and so is all that follows', async () => {
   const { writer } = startSilentWriter();
-  const command = { believedNow: 0, limit: 10, unsent: 1n };
+  const command = { removalTime: 0, limit: 10, unsent: 1n };
   await expect(writer.write('pruneIdempotency', command)).rejects.toBeInstanceOf(StorageError);
-  await expect(writer.write('pruneIdempotency', { believedNow: 0, limit: 10 })).rejects.toBeInstanceOf(
+  await expect(writer.write('pruneIdempotency', { removalTime: 0, limit: 10 })).rejects.toBeInstanceOf(
     StorageError,
   );
   await expect(writer.lost).rejects.toBeInstanceOf(StorageError);
@@ -71,7 +71,7 @@ test('what cannot be sent to the thread is refused, and so is all that follows',
 
 test('an error of a write tells its caller what went wrong, and where', async () => {
   const { writer, thread } = startSilentWriter();
-  const write = writer.write('pruneIdempotency', { believedNow: 0, limit: 10 });
+  const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
   const outcomes = JSON.stringify([outcomeMessage({ error })]);
   thread.emit('message', { outcomes, commit: null, isBroken: false });
@@ -113,7 +113,7 @@ test('writes that were asked for just before the end are committed, however many
     onDiskSpace: () => undefined,
   });
   const writes = Array.from({ length: 600 }, () =>
-    writer.write('pruneIdempotency', { believedNow: 0, limit: 10 }),
+    writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
   );
   const end = writer[Symbol.asyncDispose]();
   const outcomes = await Promise.all(writes);

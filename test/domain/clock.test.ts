@@ -4,6 +4,7 @@ import {
   isSuspect,
   keepTime,
   learnDate,
+  removalTime,
   startTimeKeeping,
   timeOf,
   type ClockReading,
@@ -212,5 +213,29 @@ describe('a wall clock that differs from what is known', () => {
       isSuspect(learnDate(started, noon, after(0, ms)), after(0, ms));
     expect(isSuspectAhead(10 * minute)).toBe(false);
     expect(isSuspectAhead(10 * minute + 1)).toBe(true);
+  });
+});
+
+describe('what was kept for long enough is removed by the earliest clock', () => {
+  const month = 30 * day;
+  /** What an agent's upstream said a minute ago: so much ahead of noon. */
+  const told = (...ahead: number[]): TimeKeeping =>
+    keepTime(
+      ahead.reduce((keeping, by) => learnDate(keeping, noon + by, after(0)), started),
+      after(minute),
+    );
+  it.each([
+    { name: 'all agree', keeping: told(0), turned: 0, isAgent: true, behind: 0 },
+    { name: 'one wrong Date', keeping: told(9 * day, 0), turned: 0, isAgent: true, behind: 9 * day },
+    { name: 'every Date is wrong', keeping: told(9 * day), turned: 0, isAgent: true, behind: 9 * day },
+    { name: 'the machine is ahead', keeping: told(0), turned: 9 * day, isAgent: true, behind: 0 },
+    { name: 'the machine is behind', keeping: told(0), turned: -day, isAgent: true, behind: day },
+    { name: 'the machine is in 1970', keeping: told(0), turned: -noon, isAgent: true, behind: month },
+    { name: 'the upstream was silent', keeping: told(), turned: 0, isAgent: true, behind: month },
+    { name: 'an authority', keeping: told(), turned: 0, isAgent: false, behind: 0 },
+    { name: 'an authority, turned back', keeping: told(), turned: -day, isAgent: false, behind: day },
+  ])('$name', ({ keeping, turned, isAgent, behind }) => {
+    const kept = timeOf(keeping);
+    expect(kept - removalTime(keeping, after(minute, turned), isAgent)).toBe(behind);
   });
 });

@@ -108,7 +108,7 @@ async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>):
       await agent.restart();
       return;
     case 'pruneOperations':
-      await agent.writer.write('pruneOperations', { believedNow: agent.now, limit: 2 });
+      await agent.writer.write('pruneOperations', { removalTime: agent.now, limit: 2 });
       return;
     case 'endOutage':
     case 'retryNow':

@@ -72,10 +72,10 @@ describe('a write under an idempotency key', () => {
     await using agent = await givenAgent();
     const first = await use(agent, once);
     agent.pass(7 * day);
-    await agent.writer.write('pruneIdempotency', { believedNow: agent.now, limit: 10 });
+    await agent.writer.write('pruneIdempotency', { removalTime: agent.now, limit: 10 });
     expect(await use(agent, once)).toEqual(first);
     agent.pass(2 * day);
-    await agent.writer.write('pruneIdempotency', { believedNow: agent.now, limit: 10 });
+    await agent.writer.write('pruneIdempotency', { removalTime: agent.now, limit: 10 });
     expect(agent.store.idempotency.get(once.credential, once.key)).toBeNull();
   });
 });
@@ -87,10 +87,10 @@ describe('what is finished', () => {
     await agent.answer(await agent.send('counter'), agent.says(6));
     const waiting = await agent.record('usage');
     agent.pass(7 * day);
-    await agent.writer.write('pruneOperations', { believedNow: agent.now, limit: 10 });
+    await agent.writer.write('pruneOperations', { removalTime: agent.now, limit: 10 });
     expect(agent.store.operations.get(done)).not.toBeNull();
     agent.pass(1);
-    await agent.writer.write('pruneOperations', { believedNow: agent.now, limit: 10 });
+    await agent.writer.write('pruneOperations', { removalTime: agent.now, limit: 10 });
     expect(agent.store.operations.get(done)).toBeNull();
     expect(agent.stateOf(waiting)).toBe('pending');
   });
@@ -132,9 +132,9 @@ describe('a wall clock that shows far too much for an hour', () => {
   it('removes no stored answer: a repeat counts once', async () => {
     await using agent = await givenAgent();
     await use(agent, once);
-    const believedNow = agent.now;
+    const removalTime = agent.now;
     agent.now += 60 * day;
-    await agent.writer.write('pruneIdempotency', { believedNow, limit: 10 });
+    await agent.writer.write('pruneIdempotency', { removalTime, limit: 10 });
     agent.now -= 60 * day;
     await use(agent, once);
     expect(agent.store.operations.depth().pending).toBe(1);

@@ -129,7 +129,7 @@ export const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } 
   revokeToken: { tokenId: 'of issueToken' },
   keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
-  pruneIdempotency: { believedNow: at, limit: 10 },
+  pruneIdempotency: { removalTime: at, limit: 10 },
   keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
   pruneOldCredentials: { believedNow: at },
   pruneHistory: { before: at, limit: 1 },

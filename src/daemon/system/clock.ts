@@ -4,6 +4,7 @@ import {
   isSuspect,
   keepTime,
   learnDate,
+  removalTime,
   startTimeKeeping,
   timeOf,
   type ClockReading,
@@ -75,6 +76,12 @@ export class KeptClock implements Clock {
   /** Epoch ms that have certainly been reached. */
   believed(): number {
     return this.mark().at;
+  }
+
+  /** Epoch ms by which what was kept for long enough is removed. `isAgent`: the upstream has a say. */
+  removalTime(isAgent: boolean): number {
+    this.now();
+    return Math.round(removalTime(this.#keeping, this.#source.read(), isAgent));
   }
 
   status(): { suspect: boolean; highWater: number } {

@@ -54,14 +54,14 @@ export async function keepAnswer(
 }
 
 /**
- * Removes at most so many stored answers after 8 days; gives how many there were. `believedNow`: epoch ms that have
- * certainly been reached (`Clock.mark`).
+ * Removes at most so many stored answers after 8 days; gives how many there were. `removalTime`: epoch ms
+ * (domain/clock.ts).
  */
 export async function pruneIdempotency(
   transaction: AuthorityTransaction,
-  { believedNow, limit }: { believedNow: number; limit: number },
+  { removalTime, limit }: { removalTime: number; limit: number },
 ): Promise<Result<{ removed: number }>> {
-  return done({ removed: await transaction.idempotency.prune(believedNow - idempotencyKeptMs, limit) });
+  return done({ removed: await transaction.idempotency.prune(removalTime - idempotencyKeptMs, limit) });
 }
 
 /** Whether a result is a refusal: nothing of its use case is committed. */

@@ -279,7 +279,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     });
     const writer = writerOn(second as Database);
     const day = 24 * 3_600_000;
-    const prune = () => writer.write('pruneIdempotency', { believedNow: 30 * day, limit: 500 });
+    const prune = () => writer.write('pruneIdempotency', { removalTime: 30 * day, limit: 500 });
     const mark = () => writer.write('markTime', { mark: { at: day, isConfirmed: true } });
     await first?.lend(async (connection) => {
       await connection.begin(null, [{ statement: tryAdvisory(connection.names, 'housework'), values: [] }]);
