@@ -88,6 +88,29 @@ describe('a person decides about an operation', () => {
     expect(agent.operation(use).lastError).toBe(lastError);
   });
 
+  it.each([
+    ['retry', 'applied', 6],
+    ['retry', 'not applied', 5],
+    ['drop', 'applied', 6],
+    ['drop', 'not applied', 5],
+  ] as const)(
+    'that is in doubt, %s, and was %s: its count is no sign of another writer',
+    async (decision, _, uses) => {
+      await using agent = await givenAgent({ uses: 5 });
+      const use = await agent.record('usage');
+      await agent.answer(await agent.send('counter'), lost);
+      await decide(agent, use, decision);
+      await agent.record('usage');
+      agent.pass(minute);
+      expect(await agent.plan('counter')).toEqual({ step: 'read' });
+      expect(await agent.read(agent.says(uses))).toEqual({ unexpected: null });
+      expect(await agent.answer(await agent.send('counter'), agent.says(uses + 1))).toMatchObject({
+        unexpected: null,
+      });
+      expect(agent.observation.manyWriters).toBe(false);
+    },
+  );
+
   it('that enables, against a newer disable: retried, it is sent all the same', async () => {
     await using agent = await givenAgent({ uses: 5 });
     agent.pass(25 * hour);

@@ -18,7 +18,7 @@ export type Observation = {
   missingSince: number | null;
   /** Reads were answered so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
-  /** A write was answered 404, which alone proves nothing: the next step is a read. */
+  /** The next step is a read: a write was answered 404, which alone proves nothing, or a person decided about what was in doubt. */
   readFirst: boolean;
   /** When a caller last asked for it. */
   askedAt: number;

@@ -89,8 +89,7 @@ function recordApplied(
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
-  const expected = lane === 'counter' ? countSent(operation) : observation.license.uses;
-  const unexpected = isCounted ? unexpectedCount(expected, outcome.value) : null;
+  const unexpected = isCounted ? unexpectedCount(expectedCount(operation, observation), outcome.value) : null;
   const at = { ...context, draw: context.random.draw() };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
@@ -134,10 +133,14 @@ function mayCountFrom(
   return isCounterAtRest && !overlapped && observation.boot === currentBoot(transaction);
 }
 
-/** The count after a counter operation, as far as nobody else changed it. */
-function countSent({ kind, progress }: Operation): number | null {
+/**
+ * The count after an operation, as far as nobody else changed it; null: unknown. After a decision about a use that was
+ * in doubt, the answer to a change of state may contain that use or not.
+ */
+function expectedCount({ kind, progress }: Operation, { readFirst, license }: Observation): number | null {
+  if (kind !== 'usage' && kind !== 'decrease') return readFirst ? null : license.uses;
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
-  return kind === 'usage' || kind === 'decrease' ? countAfter(progress.baseUses, kind) : null;
+  return countAfter(progress.baseUses, kind);
 }
 
 function unexpectedCount(expected: number | null, { uses }: License): UnexpectedCount | null {

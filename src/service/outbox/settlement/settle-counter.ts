@@ -49,7 +49,9 @@ export function settleCounter(
     settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
   endNeedlessDecrease(transaction, settling, context);
   scheduleNext(transaction, subject, head, context);
-  return { settled: true, unexpected: applied === null ? { expected: base, got: read.uses } : null };
+  // After a decision about what was in doubt, the count may contain that as well: it is no sign of another writer.
+  const isExplained = applied !== null || observation.readFirst;
+  return { settled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 
 /** Why one is held, whatever went wrong on the way there. */
