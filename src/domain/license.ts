@@ -25,7 +25,7 @@ export function toldProductName({ extra }: License): string | null {
 }
 
 /** With how many uses a license is issued or imported, or known from an upstream, at most; counts are exact up to 2^53. */
-export const mostUsesAtFirst = 1_000_000_000_000_000;
+export const mostUsesFromOutside = 1_000_000_000_000_000;
 
 /** What can happen to a license (specification 3.1). */
 export type LicenseTrigger = 'usage' | 'decrease' | 'enable' | 'disable' | 'refund';

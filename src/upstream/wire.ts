@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Coupon, couponFaults, couponTerms, type CouponTerms } from '../domain/checkout/coupon.ts';
 import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
-import { mostUsesAtFirst, type License, type LicenseExtra } from '../domain/license.ts';
+import { mostUsesFromOutside, type License, type LicenseExtra } from '../domain/license.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 import type { Parsed } from './json.ts';
 
@@ -23,7 +23,7 @@ const license = z.looseObject({
   product_link: z.string(),
   buyer_email: z.string(),
   // Whether it may fall below zero is not shown; what is counted on top of it has to be exact, too.
-  uses: z.int().max(mostUsesAtFirst).min(-mostUsesAtFirst),
+  uses: z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside),
   date: datetime,
 });
 

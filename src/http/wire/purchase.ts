@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { mostUsesAtFirst } from '../../domain/license.ts';
+import { mostUsesFromOutside } from '../../domain/license.ts';
 import { maximumLicenseKeyLength } from '../../domain/license-key.ts';
 import type { Page } from '../../domain/page.ts';
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
@@ -70,7 +70,7 @@ export const purchaseParameters: ParameterSet<{
     buyer_email: email,
     license_key: licenseKeyText(maximumLicenseKeyLength).optional(),
     date: datetime.optional(),
-    uses: integer(0, mostUsesAtFirst).optional(),
+    uses: integer(0, mostUsesFromOutside).optional(),
     enabled: boolean.optional(),
   },
   { unknown: 'refused', id: 'NewPurchase' },

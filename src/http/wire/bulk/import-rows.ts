@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CouponTerms } from '../../../domain/checkout/coupon.ts';
-import { mostUsesAtFirst } from '../../../domain/license.ts';
+import { mostUsesFromOutside } from '../../../domain/license.ts';
 import { maximumLicenseKeyLength } from '../../../domain/license-key.ts';
 import type { RejectedRow } from '../../../service/authority/import.ts';
 import type { CouponRow } from '../../../service/authority/coupon-import.ts';
@@ -41,7 +41,7 @@ const licenseShape = {
   license_key: licenseKeyText(maximumLicenseKeyLength),
   product_key: identifier.optional(),
   buyer_email: email,
-  uses: integer(0, mostUsesAtFirst).optional(),
+  uses: integer(0, mostUsesFromOutside).optional(),
   enabled: stateCell.optional(),
   date: instantCell.optional(),
 };
