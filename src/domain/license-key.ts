@@ -1,3 +1,5 @@
+import { isLonger } from './text.ts';
+
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generated = /^[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}$/i;
 const containsGenerated = /[A-HJ-NP-Z2-9]{5}(?:-[A-HJ-NP-Z2-9]{5}){3}/i;
@@ -21,7 +23,7 @@ export function licenseKeyFrom(bytes: Uint8Array): string {
  */
 export function parseLicenseKey(text: string): string | null {
   const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > maximumLicenseKeyLength) return null;
+  if (trimmed === '' || isLonger(trimmed, maximumLicenseKeyLength)) return null;
   return generated.test(trimmed) ? trimmed.toUpperCase() : trimmed;
 }
 

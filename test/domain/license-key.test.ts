@@ -37,6 +37,11 @@ describe('an imported license key', () => {
     expect(parseLicenseKey(` ${'x'.repeat(100)} `)).toBe('x'.repeat(100));
   });
 
+  it('has as many characters as people count, where JavaScript counts some twice', () => {
+    expect(parseLicenseKey('😀'.repeat(100))).toBe('😀'.repeat(100));
+    expect(parseLicenseKey('😀'.repeat(101))).toBeNull();
+  });
+
   it.each(['', ' ', '\n\t'])('is none when nothing is left of it', (text) => {
     expect(parseLicenseKey(text)).toBeNull();
   });

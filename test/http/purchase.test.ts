@@ -59,6 +59,13 @@ test('a purchase is found by license key, buyer, product, date and refund, the l
   expect((await send('GET', 'purchases?since=2025-03-02')).statusCode).toBe(422);
 });
 
+test('a license key that is given is never replaced by another, whatever its letters', async () => {
+  const given = '😀'.repeat(100);
+  const { license } = await sell('ONE', { license_key: given });
+  expect(license.license_key).toBe(given);
+  expect(await keysOf(`license_key=${encodeURIComponent(given)}`)).toEqual([given]);
+});
+
 test('what was sold within the second that until names is found', async () => {
   const { license } = await sell('ONE');
   const listed = await send('GET', `purchases?license_key=${license.license_key}`);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDatetime } from '../../../domain/datetime.ts';
+import { isLonger } from '../../../domain/text.ts';
 import { shortestSecret } from '../../../service/access/secret.ts';
 
 /*
@@ -85,11 +86,6 @@ export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
       return refuse(issues, 'too_long', `must have at most ${maximum} characters`);
     return given;
   });
-}
-
-/** Whether a text has more characters, as JSON Schema counts them; JavaScript counts some twice. */
-function isLonger(given: string, maximum: number): boolean {
-  return given.length > maximum && Array.from(given).length > maximum;
 }
 
 /** What people call a thing of theirs. */
