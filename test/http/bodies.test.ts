@@ -4,6 +4,7 @@ import { readJson } from '../../src/http/entry/body.ts';
 import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
+import { couponCreation } from '../../src/http/wire/coupon.ts';
 import { adminToken, openApp, serverOf } from '../support/http-app.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;
@@ -43,6 +44,13 @@ test('what any client encodes as a form is read as it was meant; empty values ar
       );
     }),
   );
+});
+
+test('what may be left out is not said to be required when it is empty in JSON', () => {
+  const read = couponCreation.read(
+    readJson('{"coupon_type":"multi","percent_off":5,"code":"A","notes":""}', 32),
+  );
+  expect(read).toMatchObject({ faults: [{ parameter: 'notes', detail: 'notes must not be empty.' }] });
 });
 
 test('any text is read as a form or refused, never more', () => {

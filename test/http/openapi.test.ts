@@ -21,9 +21,9 @@ type Operation = {
   description: string;
   tags: string[];
   security: Record<string, string[]>[];
-  parameters?: { name: string; in: string; required?: boolean; schema: object }[];
+  parameters?: { name: string; in: string; required?: boolean; description?: string; schema: object }[];
   requestBody?: { content: Content; required?: boolean };
-  responses: Record<string, { content?: Content }>;
+  responses: Record<string, { description: string; content?: Content }>;
 };
 type Description = {
   tags: { name: string; description: string }[];
@@ -189,6 +189,25 @@ test('a quote, of which no answer is kept, is not said to refuse an idempotency 
   const paths = refusing.map(({ path }) => path);
   expect(paths).toContain('/agent/v1/redemptions');
   expect(paths).not.toContain('/agent/v1/quote');
+});
+
+test('an idempotency key is said to make safe what is kept under it, and nothing else', () => {
+  const safe = routes.filter((route) => {
+    const { parameters = [] } = operationOf(route);
+    const key = parameters.find(({ name }) => name === 'Idempotency-Key');
+    return key?.description?.startsWith('Makes a repetition of the request safe') === true;
+  });
+  expect(safe).toEqual(routes.filter((route) => refusalsOf(route).includes('idempotency_key_reused')));
+  expect(safe.map(({ path }) => path)).not.toContain('/admin/v1/tokens');
+});
+
+test('no answer but a success is called done', () => {
+  const done = routes.flatMap((route) =>
+    Object.entries(operationOf(route).responses).flatMap(([status, { description: told }]) =>
+      told === 'Done.' ? [status] : [],
+    ),
+  );
+  expect(new Set(done)).toEqual(new Set(['200', '201', '204']));
 });
 
 test('a license and a coupon have the members of the specification', () => {

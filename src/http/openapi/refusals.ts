@@ -52,7 +52,7 @@ export function refusalsOf(route: Route): readonly ProblemCode[] {
 }
 
 /** Whether an answer is kept for a second request: no secret is, nor what changes nothing. */
-function keepsAnswers({ method, answersSecret, readsOnly }: Route): boolean {
+export function keepsAnswers({ method, answersSecret, readsOnly }: Route): boolean {
   return method !== 'GET' && answersSecret !== true && readsOnly !== true;
 }
 

@@ -3,34 +3,45 @@ import { createSchema, type ZodOpenApiOperationObject, type ZodOpenApiRequestBod
 import { idempotencyKeyHeader } from '../../domain/header-names.ts';
 import { idempotencyKeyPattern } from '../entry/idempotent-request.ts';
 import type { Route } from '../route.ts';
+import { keepsAnswers } from './refusals.ts';
 import { formSuffix } from './schemas.ts';
 import { describePath } from './path-parameters.ts';
 
 export const formType = 'application/x-www-form-urlencoded';
 
-const idempotencyKey = z.string().regex(idempotencyKeyPattern).optional().meta({
+const idempotencyKey = z.string().regex(idempotencyKeyPattern).optional();
+const keptUnderKey = idempotencyKey.meta({
   description:
     'Makes a repetition of the request safe: it is answered as the first one was, and changes nothing.',
+});
+const notKept = idempotencyKey.meta({
+  description:
+    'Refuses a repetition while the request is being answered. After that it is carried out anew: this answer is not kept.',
 });
 const prefer = z.string().optional().meta({
   description: '`wait=N` waits up to N seconds, 30 at most, for the upstream’s confirmation (RFC 7240).',
 });
-const writeHeaders = z.object({ [idempotencyKeyHeader]: idempotencyKey });
-const waitingHeaders = writeHeaders.extend({ Prefer: prefer });
 
 /** The path, the query, the headers and the body of a route. */
 export function requestOf(route: Route): Partial<ZodOpenApiOperationObject> {
-  const { method, body, isBodyInQuery = false, isVerdict = false } = route;
+  const { method, body, isBodyInQuery = false } = route;
   const query = isBodyInQuery ? body?.schema.partial() : route.query?.schema;
   const path = describePath(route);
   return {
     requestParams: {
       ...(path !== null && { path }),
       ...(query !== undefined && { query }),
-      ...(method !== 'GET' && { header: isVerdict ? waitingHeaders : writeHeaders }),
+      ...(method !== 'GET' && { header: writeHeaders(route) }),
     },
     ...(body !== undefined && { requestBody: bodyOf(route, body.schema) }),
   };
+}
+
+function writeHeaders(route: Route): z.ZodObject {
+  return z.object({
+    [idempotencyKeyHeader]: keepsAnswers(route) ? keptUnderKey : notKept,
+    ...(route.isVerdict === true && { Prefer: prefer }),
+  });
 }
 
 function bodyOf(

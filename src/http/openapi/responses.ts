@@ -18,7 +18,7 @@ const ranges: Readonly<Record<string, string>> = {
   508: '5XX',
 };
 
-/** Everything that a route may answer: successes, then refusals with their codes. */
+/** Everything that a route may answer: what it answers itself, and refusals with their codes. */
 export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponsesObject {
   const codes = Map.groupBy(new Set(refusalsOf(route)), (code) => statusOf(code, form));
   const refusals = [...codes].toSorted(([one], [other]) => one.localeCompare(other));
@@ -27,7 +27,7 @@ export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponse
     ...Object.fromEntries(
       Object.entries(route.answers).map(([status, schema]) => [
         status,
-        { ...success(schema), headers: headersOf(route, Number(status)) },
+        { ...answered(schema, Number(status)), headers: headersOf(route, Number(status)) },
       ]),
     ),
   };
@@ -40,9 +40,10 @@ function statusOf(code: ProblemCode, form: RefusalForm): string {
   return ranges[status] ?? String(status);
 }
 
-function success(schema: z.ZodType | null): ZodOpenApiResponseObject {
-  if (schema === null) return { description: 'Done.' };
-  return { description: 'Done.', content: { [mediaType(schema)]: { schema } } };
+function answered(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
+  const description = status < 300 ? 'Done.' : 'Not so, for the reasons that are told.';
+  if (schema === null) return { description };
+  return { description, content: { [mediaType(schema)]: { schema } } };
 }
 
 function mediaType(schema: z.ZodType): string {

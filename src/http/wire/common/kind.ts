@@ -79,7 +79,7 @@ function isText(given: unknown): given is string {
 export function text(maximum = 16_384, minimum = 1): z.ZodType<string> {
   return kind({ type: 'string', minLength: minimum, maxLength: maximum }, (given, issues) => {
     if (!isText(given)) return refuse(issues, 'not_text', 'must be text');
-    if (given === '') return refuse(issues, 'required', 'is required');
+    if (given === '') return refuse(issues, 'required', 'must not be empty');
     if (given.length < minimum)
       return refuse(issues, 'too_short', `must have at least ${minimum} characters`);
     if (isLonger(given, maximum))
