@@ -71,8 +71,12 @@ export function hangUpFor(request: FastifyRequest): FastifyContextConfig['hangUp
 
 /** Answers with the problem that an error stands for. */
 export function sendError(app: App, error: unknown, reply: FastifyReply): FastifyReply {
-  const asked = { id: reply.request.id, hasLeft: reply.raw.destroyed };
-  const problem = problemOf(app, error, asked);
+  const { id, routeOptions } = reply.request;
+  const isImport = routeOptions.config.csvMember !== undefined;
+  const problem =
+    isImport && codeOf(error) === foreignType
+      ? foreignImport
+      : problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
   // The framework would close the connection, and who is still sending would not see why: Node throws the rest away.
   if (problem.code === 'body_too_large') reply.removeHeader('connection');
   return sendProblem(app, reply, problem);
@@ -94,9 +98,12 @@ const unexpected = refuse('internal_error', 'The log says more, under the reques
 /** For the log only: nobody receives it, and an error after the caller left is most often because of that. */
 const callerLeft = refuse('malformed_request', 'The caller left before the answer.').problem;
 
+const foreignType = 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
+const foreignImport = refuse('unsupported_media_type', 'Send application/json or text/csv.').problem;
+
 const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', detail: 'The body is larger than is taken here.' },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+  [foreignType]: {
     code: 'unsupported_media_type',
     detail: 'Send application/x-www-form-urlencoded or application/json.',
   },
@@ -119,7 +126,10 @@ const storageProblems: Readonly<Record<StorageFault, Problem>> = {
 function knownProblem(error: unknown): Problem | null {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof StorageError) return storageProblems[error.fault];
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const problem = frameworkProblems[code];
+  const problem = frameworkProblems[codeOf(error)];
   return problem === undefined ? null : refuse(problem.code, problem.detail).problem;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -43,6 +43,13 @@ const object = (licenseKey: string, more: object = {}): object => ({
   ...more,
 });
 
+test('an import in another type is told of CSV, any other request of forms', async () => {
+  const told = async (path: string): Promise<unknown> =>
+    (await postCsv(path, 'license_key', 'text/plain')).json<{ detail: unknown }>().detail;
+  expect(await told('licenses/import')).toBe('Send application/json or text/csv.');
+  expect(await told('products')).toBe('Send application/x-www-form-urlencoded or application/json.');
+});
+
 test('licenses are taken over with their dates, counts and states', async () => {
   const answer = await post('licenses/import', {
     product_key: 'press',

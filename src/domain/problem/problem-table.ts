@@ -209,7 +209,7 @@ const table = {
     status: 415,
     title: 'The content type is not supported',
     remedy:
-      'Send application/x-www-form-urlencoded or application/json, in UTF-8, without Content-Encoding and in no transfer coding but chunked.',
+      'Send application/x-www-form-urlencoded or application/json (an import: application/json or text/csv), in UTF-8, without Content-Encoding and in no transfer coding but chunked.',
   },
   parameters_invalid: {
     status: 422,
