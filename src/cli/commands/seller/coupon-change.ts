@@ -24,6 +24,9 @@ export const updateCoupon: Command = defineCommand(
       .example('latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC')
       .example('latchkey coupon update 7 --usage-limit none', 'none takes a date, limit or note away'),
   async (args, output) => {
+    if (args.percentOff !== undefined && args.amountOff !== undefined) {
+      throw new UsageError('a coupon has either --percent-off or --amount-off, not both');
+    }
     const path = pathOf(args.id);
     const edges = { 'start-date': 'start', 'end-date': 'end' } as const;
     const { startDate, endDate } = args;
