@@ -177,18 +177,24 @@ function shareOut(discount: bigint, lines: readonly PricedLine[], costs: readonl
   const ranked = lines
     .map(({ line }, index) => {
       const cost = costs[index] ?? 0n;
-      return { index, line, cost, remainder: (discount * cost) % base };
+      return { index, line, cost, remainder: (discount * cost) % base, content: contentOf(line) };
     })
     .toSorted(
       (one, other) =>
         order(other.remainder, one.remainder) ||
         order(other.cost, one.cost) ||
         order(one.line.productKey, other.line.productKey) ||
-        order(one.line.amount, other.line.amount),
+        order(one.line.amount, other.line.amount) ||
+        order(one.content, other.content),
     );
   const left = Number(discount - sum(shares));
   const favoured = new Set(ranked.slice(0, left).map(({ index }) => index));
   return shares.map((share, index) => (favoured.has(index) ? share + 1n : share));
+}
+
+/** All that a line says, as text: the same for the same lines alone. */
+export function contentOf({ productKey, amount, quantity, collectionIds, recurring }: CartLine): string {
+  return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }
 
 function order<Value extends bigint | string | number>(one: Value, other: Value): number {

@@ -1,5 +1,5 @@
 import { foldCouponCode } from './coupon.ts';
-import type { Cart, CartLine, Quote, QuotedLine } from './quote.ts';
+import { contentOf, type Cart, type CartLine, type Quote, type QuotedLine } from './quote.ts';
 
 export const maximumOrderLength = 100;
 /** No control characters; `.` and `..` would be lost from a URL. */
@@ -34,13 +34,10 @@ function arrange(
   lines: readonly CartLine[],
   wanted: readonly CartLine[],
 ): QuotedLine[] | null {
-  const byContent = Map.groupBy(answers.entries(), ([index]) => contentOf(lines[index]));
+  const byContent = Map.groupBy(answers.entries(), ([index]) => {
+    const line = lines[index];
+    return line === undefined ? null : contentOf(line);
+  });
   const arranged = wanted.flatMap((line) => byContent.get(contentOf(line))?.shift()?.[1] ?? []);
   return arranged.length === wanted.length ? arranged : null;
-}
-
-function contentOf(line: CartLine | undefined): string {
-  if (line === undefined) return '';
-  const { productKey, amount, quantity, collectionIds, recurring } = line;
-  return JSON.stringify([productKey, amount, quantity, collectionIds.toSorted(), recurring]);
 }

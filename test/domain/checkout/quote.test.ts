@@ -78,6 +78,12 @@ describe('a discount over several lines', () => {
     const piece = givenLine({ amount: 100, quantity: 1 });
     expect(discounts(amount(1), { ...cart, lines: [pair, piece] }).lines).toEqual([1, 0]);
     expect(discounts(amount(1), { ...cart, lines: [piece, pair] }).lines).toEqual([0, 1]);
+    const rented = givenLine({ amount: 100, recurring: true });
+    expect(discounts(amount(1), { ...cart, lines: [piece, rented] }).lines).toEqual([1, 0]);
+    expect(discounts(amount(1), { ...cart, lines: [rented, piece] }).lines).toEqual([0, 1]);
+    const inSet = givenLine({ amount: 100, collectionIds: ['set'] });
+    expect(discounts(amount(1), { ...cart, lines: [inSet, piece] }).lines).toEqual([1, 0]);
+    expect(discounts(amount(1), { ...cart, lines: [piece, inSet] }).lines).toEqual([0, 1]);
   });
 
   it('of a percentage is taken of the lines that the coupon covers', () => {
