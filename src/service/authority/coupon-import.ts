@@ -47,14 +47,17 @@ async function importCoupon(
   return { code: errors[0]?.code ?? code, detail: errors[0]?.detail ?? detail };
 }
 
-/** A table whose writes are only remembered, so that a code which is given twice is found without writing it. */
+/** A table whose writes are only remembered, so that a code or id given twice is found without writing it. */
 function rehearsed(coupons: AuthorityTransaction['coupons']): typeof coupons {
   const added = new Map<string, Coupon>();
+  const ids = new Set<number>();
   return {
     ...coupons,
+    isTaken: (id) => ids.has(id) || coupons.isTaken(id),
     byCode: (accountId, code) => added.get(foldCouponCode(code)) ?? coupons.byCode(accountId, code),
     add: (_: string, terms: CouponTerms, id?: number | null) => {
       const coupon = { ...terms, id: id ?? 0 };
+      ids.add(coupon.id);
       added.set(foldCouponCode(terms.code), coupon);
       return coupon;
     },

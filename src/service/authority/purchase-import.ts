@@ -1,7 +1,7 @@
 import type { Result } from '../../domain/problem/problem.ts';
 import type { Purchase } from '../../domain/purchase.ts';
 import type { Context } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityTransaction, Awaitable } from '../tables.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 import { importLicense, importTables, type LicenseImport, type LicenseRow } from './license-import.ts';
 
@@ -20,21 +20,54 @@ export async function importPurchases(
   { now, random }: Context,
 ): Promise<Result<ImportReport>> {
   const tables = importTables(transaction, command);
-  const { purchases } = transaction;
+  const purchases = command.isDryRun ? rehearsed(purchasesIn(transaction)) : purchasesIn(transaction);
   const importOne = async (row: PurchaseRow): Promise<ImportedRow> => {
     const { purchaseId, licenseKey, refundedAt } = row;
-    const [ofKey] = await purchases.list({ licenseKey }, { limit: 1, offset: 0 });
-    const stored = ofKey?.purchase ?? (purchaseId === null ? null : await purchases.get(purchaseId));
+    const stored =
+      (await purchases.ofKey(licenseKey)) ?? (purchaseId === null ? null : await purchases.get(purchaseId));
     if (stored !== null && !agrees(row, stored)) return purchaseTaken;
     const enabled = row.enabled ?? (refundedAt === null ? null : false);
     const license = await importLicense(tables, { ...row, enabled }, command.accountId, now);
     if (typeof license === 'object' || stored !== null) return license;
-    if (command.isDryRun) return 'imported';
-    const createdAt = row.createdAt ?? now;
+    // A license that was here before tells when it was sold.
+    const known = license === 'unchanged' ? await tables.licenses.get(licenseKey) : null;
+    const createdAt = row.createdAt ?? known?.createdAt ?? now;
     await purchases.add({ purchaseId: purchaseId ?? random.uuid(now), licenseKey, createdAt, refundedAt });
     return 'imported';
   };
   return await importEach(command, { importOne, identitiesOf });
+}
+
+/** The purchases that an import decides by, and adds to. */
+type Purchases = {
+  ofKey(licenseKey: string): Promise<Purchase | null>;
+  get(purchaseId: string): Awaitable<Purchase | null>;
+  add(purchase: Purchase): Awaitable<void>;
+};
+
+function purchasesIn({ purchases }: AuthorityTransaction): Purchases {
+  return {
+    async ofKey(licenseKey) {
+      const [sold] = await purchases.list({ licenseKey }, { limit: 1, offset: 0 });
+      return sold?.purchase ?? null;
+    },
+    get: (purchaseId) => purchases.get(purchaseId),
+    add: (purchase) => purchases.add(purchase),
+  };
+}
+
+/** What is added is only remembered, so that a key or id given twice is found without writing it. */
+function rehearsed(purchases: Purchases): Purchases {
+  const byKey = new Map<string, Purchase>();
+  const byId = new Map<string, Purchase>();
+  return {
+    ofKey: async (licenseKey) => byKey.get(licenseKey) ?? (await purchases.ofKey(licenseKey)),
+    get: (purchaseId) => byId.get(purchaseId) ?? purchases.get(purchaseId),
+    add(purchase) {
+      byKey.set(purchase.licenseKey, purchase);
+      byId.set(purchase.purchaseId, purchase);
+    },
+  };
 }
 
 function identitiesOf({ licenseKey, purchaseId }: PurchaseRow): string[] {
