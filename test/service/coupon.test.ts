@@ -94,6 +94,17 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['7 Spring']);
   });
 
+  it.each([
+    ['was not reached', no('unreachable')],
+    ['did not answer', lost],
+  ])('says why it waits when the upstream %s', async (_, outcome) => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const waiting = await agent.answerCoupon(await agent.sendCoupon(), outcome);
+    expect(waiting.lastError).toBe(outcome.detail);
+    expect(waiting).toEqual(agent.head);
+  });
+
   it('is refused for a code that is known here in any letter case', async () => {
     await using agent = await givenAgent();
     await agent.queue();

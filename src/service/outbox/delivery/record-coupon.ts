@@ -45,7 +45,7 @@ export function recordCouponAnswer(
     const lost = loseAnswer(transaction, operation, policy, context);
     const at = context.steady + (outcome.retryAfterMs ?? 0);
     scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
-    return done(lost);
+    return done(transaction.operations.get(operationId) ?? lost);
   }
   if (isRefusal(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
@@ -55,7 +55,8 @@ export function recordCouponAnswer(
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
   scheduleHead(transaction, operation.subject, 'coupon', wait);
-  return done(waiting);
+  // The wait says why.
+  return done(transaction.operations.get(operationId) ?? waiting);
 }
 
 /** A repeated request is answered with the coupon as the upstream has it. */
