@@ -55,7 +55,8 @@ export function buildServer(
   });
   follow(server, { connections, answers, requests, remembered, direct });
   // Node silently drops headers over its maximum: allow one more, so that the gate sees there are too many.
-  server.server.maxHeadersCount = settings.limits.headerCount + 1;
+  // It doubles the number in 32 bits.
+  server.server.maxHeadersCount = Math.min(settings.limits.headerCount, 2 ** 29) + 1;
   server.server.on('connect', (_, socket) => broken.refuseConnect(socket));
   server.decorateRequest('state', null);
   readBodies(server, settings.limits);
@@ -147,6 +148,8 @@ function serverOptions({ limits, tls }: ServerSettings): object {
   const http = {
     maxHeaderSize: headerBytes,
     headersTimeout,
+    // Node compares both when the server is made, before Fastify sets its own.
+    requestTimeout: requestTimeoutMs,
     // How often Node looks for requests that ran out of time.
     connectionsCheckingInterval: Math.min(1_000, Math.max(10, Math.floor(headersTimeout / 4))),
     // The gate checks Host itself: with a clearer message, and for HTTP/1.0 too.

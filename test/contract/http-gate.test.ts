@@ -19,6 +19,18 @@ const bearer = `Authorization: Bearer ${adminToken}`;
 const post = 'POST /admin/v1/accounts HTTP/1.1';
 const json = 'Content-Type: application/json';
 
+const longestWaitMs = 24 * 86_400_000;
+const largest = {
+  headerTimeoutMs: longestWaitMs,
+  requestTimeoutMs: longestWaitMs,
+  // One more, doubled in 32 bits as Node does, is a single header.
+  headerCount: 2 ** 31,
+  headerBytes: Number.MAX_SAFE_INTEGER,
+  bodyBytes: Number.MAX_SAFE_INTEGER,
+  parameters: Number.MAX_SAFE_INTEGER,
+  connections: Number.MAX_SAFE_INTEGER,
+};
+
 /** A request of these lines, ended by an empty one. */
 function lines(...given: string[]): string {
   return [...given, 'Connection: close', '', ''].join('\r\n');
@@ -190,6 +202,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     lines('HEAD /livez HTTP/1.1', host),
   ])('a plain request is answered: %j', async (bytes) => {
     expect((await send(bytes)).status).toBe(200);
+  });
+
+  test('limits as large as the configuration takes them refuse nothing', async () => {
+    await using wide = await serveApp({}, { limits: largest });
+    const answer = await send(lines('GET /livez HTTP/1.1', host, ...headers(100)), wide);
+    expect(answer.status).toBe(200);
   });
 
   test.each([
