@@ -13,6 +13,9 @@ export interface YamlFault {
   readonly text: string;
 }
 
+/** What stands in a text where its bytes were not UTF-8. */
+const replacementCharacter = '\u{FFFD}';
+
 /**
  * Reads YAML (and so JSON) in which only `true`, `false` and `null` are special.
  *
@@ -26,9 +29,12 @@ export function parseYaml(text: string): YamlText | readonly YamlFault[] {
   const document = parseDocument(text, {
     schema: 'failsafe',
     customTags: ['null', 'bool'],
+    stringKeys: true,
     prettyErrors: false,
     lineCounter: lines,
   });
+  const undecoded = text.indexOf(replacementCharacter);
+  if (undecoded !== -1) return [{ line: lineAt(undecoded), text: 'is not UTF-8 text' }];
   const faults = [...document.errors, ...document.warnings].map((fault) => ({
     line: lineAt(fault.pos[0]),
     text: `is not valid YAML: ${fault.code.toLowerCase().replaceAll('_', ' ')}`,
