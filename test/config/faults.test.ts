@@ -142,6 +142,7 @@ test.each([
     'store: { postgres: { url: "postgres://a@localhost/b", schema: pg_a } }',
     'store.postgres.schema: must be of lower-case letters',
   ],
+  ['freshness: { grace: 1000001d }', 'freshness.grace: must be a duration, 0 or above'],
   ['freshness: { stale: 15d }', 'freshness.stale: must not be longer than grace'],
   ['sync: { backoff: { first: 1h } }', 'sync.backoff.first: must not be longer than max'],
   ['sync: { writers: none }', 'sync.writers: must be one of many, single'],

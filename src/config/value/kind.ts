@@ -48,6 +48,9 @@ export interface KindTypes {
 /** Node's timers fire at once when asked to wait longer than 2^31 - 1 ms. */
 const longestTimerMs = 24 * 86_400_000;
 
+/** What is further away than the year 9999 has no datetime (RFC 3339). */
+const longestDurationMs = 1_000_000 * 86_400_000;
+
 const durationUnit = 'ms, s, m, h, d';
 
 /** All kinds by name. */
@@ -99,7 +102,10 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
   proxyUrl: { ...textual('an http or https address', parseProxyUrl), show: showProxyUrl },
   // How long something counts.
   duration: {
-    ...textual('a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d', parseDuration),
+    ...textual('a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d, at most 1000000d', (given) => {
+      const durationMs = parseDuration(given);
+      return durationMs !== undefined && durationMs <= longestDurationMs ? durationMs : undefined;
+    }),
     unit: durationUnit,
     show: formatDuration,
   },
