@@ -20,6 +20,7 @@ export const sqlStates = {
   uniqueViolation: '23505',
   readOnlyTransaction: '25006',
   idleInTransactionTimeout: '25P03',
+  noSuchStatement: '26000',
   invalidAuthorization: '28000',
   invalidPassword: '28P01',
   noSuchDatabase: '3D000',
@@ -30,8 +31,10 @@ export const sqlStates = {
   undefinedColumn: '42703',
   undefinedFunction: '42883',
   undefinedTable: '42P01',
+  duplicateStatement: '42P05',
   diskFull: '53100',
   outOfMemory: '53200',
+  tooManyConnections: '53300',
   lockNotAvailable: '55P03',
   queryCanceled: '57014',
 } as const;
@@ -69,6 +72,9 @@ const unusable: ReadonlySet<string> = new Set([
   sqlStates.queryCanceled,
   sqlStates.idleInTransactionTimeout,
   sqlStates.outOfMemory,
+  // What could not be prepared is asked for again behind that on a connection whose driver has not heard of it yet.
+  sqlStates.noSuchStatement,
+  sqlStates.duplicateStatement,
   sqlStates.invalidPassword,
   sqlStates.invalidAuthorization,
   sqlStates.noSuchDatabase,

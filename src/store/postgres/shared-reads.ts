@@ -1,5 +1,4 @@
 import type { Pool, PoolClient } from 'pg';
-import { isAnswered } from './faults.ts';
 import { queryOf, type Row, type SqlValue, type Statement } from './statements.ts';
 
 /** So many reads wait for their answers on one connection before another is borrowed: one answers them in turn. */
@@ -43,7 +42,8 @@ export class SharedReads {
       const { rows } = await client.query<Row>(queryOf(statement, values, this.#isBehindPooler));
       return rows;
     } catch (error) {
-      borrowed.isLost ||= !isAnswered(error);
+      // Not even where it was answered does the driver know then what is prepared on the connection.
+      borrowed.isLost = true;
       throw error;
     } finally {
       borrowed.waiting -= 1;
