@@ -77,6 +77,15 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     ]);
   });
 
+  test('that it takes no more connections, which is no matter of its address', async () => {
+    await owner.query(`CREATE ROLE crowd LOGIN PASSWORD 'secret' CONNECTION LIMIT 0`);
+    const outcome = await examine({ url: urlByPort({ ...server.address, user: 'crowd' }) });
+    expect(outcome.code).toBe(1);
+    expect(found(outcome)).toEqual([
+      `fail the database at 127.0.0.1:${server.address.port} takes no more connections: too many connections for role "crowd" → raise max_connections, or the limit of the role or database, or lower store.postgres.pool`,
+    ]);
+  });
+
   test('a wrong password, and a role that may not make its schema', async () => {
     const wrong = await examine({ url: urlByPort({ ...server.address, password: 'wrong' }) });
     expect(wrong.code).toBe(1);
@@ -108,7 +117,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const few = found(await examine({ url, pool: 16 }));
     expect(few).toContainEqual(
       expect.stringMatching(
-        /^warn 1 copy is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or lower store.postgres.pool$/,
+        /^warn 1 copy is connected, and each may take 17 connections; \d+ of 10 are in use → raise max_connections, or the limit of the role or database, or lower store.postgres.pool$/,
       ),
     );
   });

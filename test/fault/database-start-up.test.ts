@@ -46,10 +46,15 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     await owner.query('CREATE SCHEMA shop');
     await owner.query('CREATE TABLE shop.cart (id bigint)');
     await owner.query(`CREATE ROLE guest LOGIN PASSWORD 'secret'`);
-    for (const schema of ['sold', 'newer']) {
+    for (const schema of ['sold', 'newer', 'closed']) {
       await using database = new Database(server.settings({ schema }));
       await migrate(database);
     }
+    await owner.query('CREATE DATABASE closed');
+    await owner.query('REVOKE CONNECT ON DATABASE closed FROM PUBLIC');
+    await owner.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA closed FROM PUBLIC');
+    await owner.query('GRANT USAGE ON SCHEMA closed TO guest');
+    await owner.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA closed TO guest');
     await owner.query('GRANT USAGE ON SCHEMA sold TO guest');
     await owner.query('GRANT SELECT ON ALL TABLES IN SCHEMA sold TO guest');
     await owner.query(`UPDATE newer.latchkey_schema SET applied = 9, minimum = ${migrations.length + 1}`);
@@ -117,7 +122,19 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a role that may not make the schema',
       () => ({ url: urlOf(server.address, { user: 'guest' }) }),
       1,
-      'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): make it by CREATE SCHEMA "latchkey" AUTHORIZATION and the name of the role.',
+      'its role has no right to make or use the schema "latchkey" (permission denied for database postgres): make it by CREATE SCHEMA "latchkey" AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA "latchkey" to it.',
+    ],
+    [
+      'a role that may not connect to the database',
+      () => ({ url: urlOf(server.address, { user: 'guest', database: 'closed' }) }),
+      1,
+      'permission denied for database "closed" (PLACE): GRANT CONNECT ON DATABASE to its role.',
+    ],
+    [
+      'a role that may not call what is in the schema',
+      () => ({ url: urlOf(server.address, { user: 'guest' }), schema: 'closed' }),
+      1,
+      'its role may not call change_licenses: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "closed" to it.',
     ],
     [
       'a role that may not write',

@@ -3,6 +3,7 @@ import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { placeOf, type DatabaseAddress } from '../../store/postgres/client.ts';
 import { Database } from '../../store/postgres/database.ts';
+import { sqlState, sqlStates } from '../../store/postgres/faults.ts';
 import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
 import { namesIn } from '../../store/postgres/names.ts';
 import {
@@ -20,6 +21,8 @@ const noticeableMs = 5_000;
 const longTransactionMs = 5 * 60_000;
 /** The connections of a copy besides its pool: it listens on one. */
 const besidesPool = 1;
+const moreConnections =
+  'raise max_connections, or the limit of the role or database, or lower store.postgres.pool';
 
 /** Looks at the database of an authority, and changes nothing there. */
 export async function examineDatabase({ stateDir, store: { postgres } }: Configuration): Promise<Finding[]> {
@@ -52,14 +55,19 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
     const names = namesIn(postgres.schema);
     const refusal = refusalOf(error, { names, place: placeOf(address) });
     return refusal === null
-      ? [
-          fail(
-            `the database at ${placeOf(address)} cannot be reached: ${reasonOf(error)}`,
-            'check store.postgres.url, the server, and the firewall between',
-          ),
-        ]
+      ? [examineAway(error, placeOf(address))]
       : [fail(refusal.message, 'mend it: nothing else was looked at')];
   }
+}
+
+/** What may pass by itself. */
+function examineAway(error: unknown, place: string): Finding {
+  const reason = reasonOf(error);
+  if (sqlState(error) === sqlStates.tooManyConnections) {
+    return fail(`the database at ${place} takes no more connections: ${reason}`, moreConnections);
+  }
+  const advice = 'check store.postgres.url, the server, and the firewall between';
+  return fail(`the database at ${place} cannot be reached: ${reason}`, advice);
 }
 
 function examineTls({ tls, host }: DatabaseAddress): Finding[] {
@@ -120,9 +128,7 @@ function examineConnections({ most, used, copies }: ConnectionCounts, { pool }: 
   const wanted = Math.max(copies, 1) * each;
   const who = copies === 1 ? '1 copy is' : `${copies} copies are`;
   const how = `${who} connected, and each may take ${each} connections; ${used} of ${most} are in use`;
-  return wanted > most || (copies === 0 && used + each > most)
-    ? warn(how, 'raise max_connections, or lower store.postgres.pool')
-    : ok(how);
+  return wanted > most || (copies === 0 && used + each > most) ? warn(how, moreConnections) : ok(how);
 }
 
 function examineTransactions({ longTransactions }: Survey): Finding[] {

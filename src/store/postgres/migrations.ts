@@ -76,19 +76,31 @@ async function examineServer({ query }: Asking): Promise<void> {
 
 /** What stands in these is never changed, or only by whoever takes a step. */
 const unchanged = ['audit', 'latchkey_schema'];
+/** The functions that statements call. */
+const called = ['change_licenses'];
 
 async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
   const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
   const rows = await query(
-    `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
+    `SELECT relname AS name, false AS "isFunction" FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
        (${lacking('SELECT')} OR relname <> 'latchkey_schema' AND ${lacking('INSERT')}
-       OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')})) ORDER BY relname`,
-    [names.schema, unchanged, [...tableNames, 'latchkey_schema']],
+       OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')}))
+     UNION ALL SELECT proname, true FROM pg_catalog.pg_proc WHERE pronamespace = $1::regnamespace
+       AND proname = ANY ($4::text[]) AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY name`,
+    [names.schema, unchanged, [...tableNames, 'latchkey_schema'], called],
   );
-  if (rows.length === 0) return;
-  const tables = rows.map((row) => String(row['name'])).join(', ');
+  const lacks = (isFunction: boolean): string =>
+    rows.flatMap((row) => (row['isFunction'] === isFunction ? [String(row['name'])] : [])).join(', ');
+  const tables = lacks(false);
+  if (tables !== '') {
+    throw new PostgresRefused(
+      `its role may not write ${tables}: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${names.schema} to it.`,
+    );
+  }
+  const functions = lacks(true);
+  if (functions === '') return;
   throw new PostgresRefused(
-    `its role may not write ${tables}: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${names.schema} to it.`,
+    `its role may not call ${functions}: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${names.schema} to it.`,
   );
 }
 

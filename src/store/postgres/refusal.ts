@@ -54,10 +54,22 @@ export function refusalOf(
     return new PostgresRefused(`${said} (${place}): correct store.postgres.url.`, configured);
   }
   if (sqlState(error) !== sqlStates.insufficientPrivilege) return null;
+  if (isOfConnect(error)) {
+    return new PostgresRefused(`${said} (${place}): GRANT CONNECT ON DATABASE to its role.`, {
+      cause: error,
+    });
+  }
   return new PostgresRefused(
-    `its role has no right to make or use the schema ${names.schema} (${said}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role.`,
+    `its role has no right to make or use the schema ${names.schema} (${said}): make it by CREATE SCHEMA ${names.schema} AUTHORIZATION and the name of the role, or, if it is there, GRANT USAGE ON SCHEMA ${names.schema} to it.`,
     { cause: error },
   );
+}
+
+/** The function of the server in which a database is refused to a role; the message may be in any language. */
+const connectRoutine = 'CheckMyDatabase';
+
+function isOfConnect(error: Error): boolean {
+  return 'routine' in error && error.routine === connectRoutine;
 }
 
 /** What an error says, in one line; an attempt at several addresses says it of each. */
