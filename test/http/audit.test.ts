@@ -206,6 +206,22 @@ test('what was refused is not on record', async () => {
   expect(await opened.record()).toEqual([]);
 });
 
+test('an import that was only tried is not on record', async () => {
+  await using opened = await openDesk();
+  const server = serverOf(opened.app);
+  const tried = [
+    ['licenses', { license_key: 'TRIED', product_key: 'P', buyer_email: 'buyer@example.com' }],
+    ['purchases', { license_key: 'TRIED', product_key: 'P', buyer_email: 'buyer@example.com' }],
+    ['coupons', { code: 'TRIED', coupon_type: 'multi', amount_off: 5 }],
+  ] as const;
+  for (const [noun, row] of tried) {
+    const url = `/admin/v1/${noun}/import?dry_run=true`;
+    const answer = await server.inject({ method: 'POST', url, headers, payload: { [noun]: [row] } });
+    expect([noun, answer.statusCode]).toEqual([noun, 200]);
+  }
+  expect(await opened.record()).toEqual([]);
+});
+
 describe('the record of acts', () => {
   const list = async (server: FastifyInstance, query = '') => {
     const answer = await server.inject({ url: `/admin/v1/audit?${query}`, headers });

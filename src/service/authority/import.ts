@@ -35,7 +35,7 @@ export type RowImport<Row> = {
  * go in the order of their identities, whatever the file's: so an index is written page by page.
  */
 export async function importEach<Row extends { row: number }>(
-  { rows, rejected, isAtomic }: ImportRows<Row>,
+  { rows, rejected, isAtomic, isDryRun }: ImportRows<Row>,
   { importOne, identitiesOf }: RowImport<Row>,
 ): Promise<Result<ImportReport>> {
   const report: ImportReport = { imported: 0, unchanged: 0, rejected: [...rejected] };
@@ -48,7 +48,7 @@ export async function importEach<Row extends { row: number }>(
   }
   report.rejected.sort((one, other) => one.row - other.row);
   if (isAtomic && report.rejected.length > 0) return refuseAll(report.rejected);
-  return done(report);
+  return isDryRun ? { ...done(report), unchanged: true } : done(report);
 }
 
 /**
