@@ -296,6 +296,9 @@ describe('a redemption', () => {
       link: `</agent/v1/redemptions?coupon_id=${id}&limit=1&offset=1>; rel="next"`,
     });
     expect(faultsOf(await send('GET', 'redemptions'))).toEqual(['coupon_id required']);
+    expect((await send('GET', 'redemptions?coupon_id=LISTED')).json()).toMatchObject({
+      errors: [{ detail: 'coupon_id must be an integer.' }],
+    });
   });
 
   test.each([

@@ -139,10 +139,10 @@ function portable({ source }: RegExp): string {
 /** A whole number in decimal digits, or JSON's number. */
 export function integer(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> {
   const range = maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `from ${minimum} to ${maximum}`;
+  const kindOfNumber = minimum === Number.MIN_SAFE_INTEGER ? 'an integer' : `an integer, ${range}`;
   return kind({ type: 'integer', minimum, maximum }, (given, issues) => {
     const number = numberOf(given, /^-?\d{1,16}$/);
-    if (!Number.isSafeInteger(number))
-      return refuse(issues, 'not_an_integer', `must be an integer, ${range}`);
+    if (!Number.isSafeInteger(number)) return refuse(issues, 'not_an_integer', `must be ${kindOfNumber}`);
     if (number < minimum || number > maximum) return refuse(issues, 'out_of_range', `must be ${range}`);
     return number;
   });
