@@ -165,6 +165,12 @@ test('a coupon is changed one thing at a time, ended and deleted', async () => {
   expect((await shop.run('coupon', 'update', '1')).code).toBe(2);
   const both = await shop.run('coupon', 'update', '1', '--percent-off', '20', '--amount-off', '5');
   expect(both).toMatchObject({ code: 2, err: expect.stringContaining('not both') as string });
+  expect(await update('--code', 'none')).toMatchObject({ code: 'none' });
+  const emptied = await shop.run('coupon', 'update', '1', '--notes', '');
+  expect([emptied.code, emptied.err]).toEqual([
+    2,
+    expect.stringContaining('--notes is empty: none takes it away'),
+  ]);
   expect((await shop.run('coupon', 'end', '1')).out).not.toContain('2089');
   expect((await shop.run('coupon', 'delete', '1')).out).toMatch(/^deleted\n\ncoupon +1\n/);
   expect((await shop.run('coupon', 'delete', '1')).err).toContain('coupon_not_found');

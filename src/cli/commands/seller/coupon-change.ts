@@ -41,7 +41,8 @@ export const updateCoupon: Command = defineCommand(
       ...textChange('usage_limit', args.usageLimit),
       ...textChange('minimum_purchase_amount', args.minimumPurchaseAmount),
       ...textChange('notes', args.notes),
-      ...textChange('code', args.code),
+      // A coupon always has a code, and it may be "none".
+      ...(args.code !== undefined && { code: args.code }),
       ...(args.percentOff !== undefined && { percent_off: args.percentOff, amount_off: null }),
       ...(args.amountOff !== undefined && { amount_off: args.amountOff, percent_off: null }),
     };
@@ -90,5 +91,7 @@ function textChange(
   value: string | undefined = given,
 ): Record<string, string | null> {
   if (given === undefined) return {};
+  if (given === '')
+    throw new UsageError(`--${member.replaceAll('_', '-')} is empty: ${nothing} takes it away`);
   return { [member]: given === nothing || value === undefined ? null : value };
 }
