@@ -191,6 +191,17 @@ test('so is every act of an agent', async () => {
   expect(all).not.toContain(licenseKey);
 });
 
+test('a coupon that is created is on record with whoever created it, and not again when it is answered again', async () => {
+  await using opened = await openApp();
+  const server = serverOf(opened.app);
+  const payload = { coupon_type: 'multi', amount_off: 5, code: 'SPRING' };
+  const request = { method: 'POST', url: '/api/v2/coupons', payload } as const;
+  for (const key of ['k', 'k', 'other']) {
+    await server.inject({ ...request, headers: { ...headers, 'idempotency-key': key } });
+  }
+  expect(await opened.record()).toEqual(['token:admin | coupon.create | 1 | SPRING']);
+});
+
 test('what was refused is not on record', async () => {
   await using opened = await openDesk();
   const server = serverOf(opened.app);

@@ -80,7 +80,7 @@ test('an authority writes the same on an engine that has to be waited for, and e
     }
     expect(contentOf(far)).toEqual(contentOf(near));
   }
-  expect(contentOf(far)['audit']).toHaveLength(18);
+  expect(contentOf(far)['audit']).toHaveLength(19);
 });
 
 test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each request once', async () => {
@@ -108,7 +108,7 @@ test.skipIf(!hasPostgres)('an authority writes the same on PostgreSQL, and each 
       expect(outcomes[index], `${each}, ${again ? 'again' : 'once'}`).toMatchObject({ result });
     }
   }
-  expect(await database.reader.audit.count({})).toBe(18);
+  expect(await database.reader.audit.count({})).toBe(19);
   expect(await database.reader.history.list('KEY', page)).toEqual(
     near.reading.reader.history.list('KEY', page),
   );

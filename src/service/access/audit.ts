@@ -40,6 +40,7 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: collectionId,
     detail: `${name}: ${productKeys.length} products`,
   }),
+  createCoupon: ({ id, code }) => ({ act: 'coupon.create', subject: String(id), detail: code }),
   updateCoupon: ({ id, code }) => ({ act: 'coupon.update', subject: String(id), detail: code }),
   endCoupon: ({ id, code }) => ({ act: 'coupon.end', subject: String(id), detail: code }),
   deleteCoupon: ({ id, code }) => ({ act: 'coupon.delete', subject: String(id), detail: code }),

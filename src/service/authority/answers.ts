@@ -62,8 +62,8 @@ function answer(license: License): LicenseAnswer {
 /** Answers for coupons from the authority's own store. */
 export function authorityCouponing(reader: AuthorityReader, writer: Writer): Couponing {
   return {
-    async create(accountId, terms, { idempotency }): Promise<Result<CouponAnswer>> {
-      const created = await writer.write('createCoupon', { accountId, terms }, { idempotency });
+    async create(accountId, terms, writeOptions): Promise<Result<CouponAnswer>> {
+      const created = await writer.write('createCoupon', { accountId, terms }, writeOptions);
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
     async list(accountId, query): Promise<Result<CouponList>> {
