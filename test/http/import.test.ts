@@ -222,6 +222,15 @@ test('what is exported and imported into an empty store is exported again byte f
     { code: 'FIVE', coupon_type: 'single', product_key: 'press', amount_off: 500, usage_limit: 5 },
   ];
   expect(reportOf(await post('coupons/import', { coupons }))).toMatchObject({ imported: 2, rejected: [] });
+  for (const each of [server, other]) {
+    const change = { name: 'Press', recurring: true, archived: false };
+    await each.inject({
+      method: 'PUT',
+      url: '/admin/v1/products/press',
+      headers: { authorization },
+      payload: change,
+    });
+  }
 
   for (const noun of ['purchases', 'licenses', 'coupons']) {
     const csv = await exported(server, noun);

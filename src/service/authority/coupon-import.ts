@@ -3,7 +3,7 @@ import { foldCouponCode } from '../../domain/checkout/coupon.ts';
 import { notFound } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { AuthorityTransaction } from '../tables.ts';
-import { createCoupon } from './coupon.ts';
+import { codeTaken, couponScopeFaults } from './coupon.ts';
 import { importEach, isSameSecond, type ImportedRow, type ImportReport, type ImportRows } from './import.ts';
 
 /** A coupon as another store had it; `id` null: it gets a new one. */
@@ -30,6 +30,10 @@ export async function importCoupons(
   });
 }
 
+/**
+ * Imports one coupon. One for a product whose price is recurring is taken as well: it was made before the price was so,
+ * or by other means than the API, and covers nothing as long as the price is.
+ */
 async function importCoupon(
   transaction: AuthorityTransaction,
   { id, terms }: CouponRow,
@@ -38,13 +42,14 @@ async function importCoupon(
   const { coupons } = transaction;
   const stored = await coupons.byCode(accountId, terms.code);
   if (stored !== null && (id ?? stored.id) === stored.id && isSame(terms, stored)) return 'unchanged';
-  if (stored === null && id !== null && (await coupons.isTaken(id))) {
+  if (stored !== null) return codeTaken;
+  if (id !== null && (await coupons.isTaken(id))) {
     return { code: 'coupon_id_taken', detail: 'There already is another coupon with this id.' };
   }
-  const created = await createCoupon(transaction, { accountId, terms, id });
-  if (created.ok) return 'imported';
-  const { code, detail, errors = [] } = created.problem;
-  return { code: errors[0]?.code ?? code, detail: errors[0]?.detail ?? detail };
+  const [fault] = await couponScopeFaults(transaction, accountId, terms.scope);
+  if (fault !== undefined) return { code: fault.code, detail: fault.detail };
+  await coupons.add(accountId, terms, id);
+  return 'imported';
 }
 
 /** A table whose writes are only remembered, so that a code or id given twice is found without writing it. */

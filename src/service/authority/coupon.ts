@@ -40,12 +40,12 @@ export async function couponScopeFaults(
 /** Creates a coupon (specification 4.1). */
 export async function createCoupon(
   transaction: AuthorityTransaction,
-  { accountId, terms, id = null }: { accountId: string; terms: CouponTerms; id?: number | null },
+  { accountId, terms }: { accountId: string; terms: CouponTerms },
 ): Promise<Result<Coupon>> {
   const refusal = await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
-  if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return codeTaken();
-  return done(await transaction.coupons.add(accountId, terms, id));
+  if ((await transaction.coupons.byCode(accountId, terms.code)) !== null) return refuseTakenCode();
+  return done(await transaction.coupons.add(accountId, terms));
 }
 
 /** Replaces the terms of a coupon; of one that was redeemed, what customers were promised stays as it is. */
@@ -67,7 +67,7 @@ export async function updateCoupon(
     : await scopeRefusal(transaction, accountId, terms.scope);
   if (refusal !== null) return refusal;
   const holder = await coupons.byCode(accountId, terms.code);
-  if (holder !== null && holder.id !== id) return codeTaken();
+  if (holder !== null && holder.id !== id) return refuseTakenCode();
   const changed = { ...terms, id };
   await coupons.put(changed);
   return done(changed);
@@ -134,6 +134,12 @@ async function scopeRefusal(
   return refuse('product_is_recurring', detail, { errors });
 }
 
-function codeTaken(): Result<never> {
-  return refuse('coupon_code_taken', 'The account already has a coupon with this code.');
+/** The fault of a code that another coupon has. */
+export const codeTaken = {
+  code: 'coupon_code_taken',
+  detail: 'The account already has a coupon with this code.',
+} as const;
+
+function refuseTakenCode(): Result<never> {
+  return refuse(codeTaken.code, codeTaken.detail);
 }
