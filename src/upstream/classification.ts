@@ -51,7 +51,7 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   const { read, request, dialect, self, hidden, now } = understanding;
   const { status } = answer;
   if (isFrom(self, answer)) return reachedItself;
-  const body = readObject(answer.text);
+  const body = bodyOf(answer);
   const retryAfterMs = retryAfterOf(answer, { now, isJson: 'value' in body });
   const ambiguous = (what: string | null): Outcome<never> => ({
     outcome: 'ambiguous',
@@ -87,6 +87,14 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   return ambiguous(status < 400 ? 'redirects are not followed' : message);
+}
+
+/** The JSON object of an answer. No request asks for a compressed one, and none is unpacked: it is told as such. */
+function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
+  const body = readObject(text);
+  const coding = headerOf(headers, 'content-encoding') ?? 'identity';
+  if ('value' in body || /^identity$/i.test(coding)) return body;
+  return { fault: 'the answer is compressed, which was not asked for: a proxy?' };
 }
 
 /** Whatever was answered: a request that came back to its sender did not reach the upstream. */

@@ -193,6 +193,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const { userAgent, self } = this.#settings;
     const headers = {
       accept: 'application/json',
+      // Left out, it would allow any (RFC 9110 section 12.5.3), and nothing here takes them apart.
+      'accept-encoding': 'identity',
       // A cache on the way must not answer for the store: a lost answer is settled by what a read says.
       'cache-control': 'no-cache',
       'user-agent': userAgent,

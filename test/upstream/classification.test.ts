@@ -78,6 +78,16 @@ describe('an answer', () => {
     expect(outcomeOf(200, text)).toMatchObject({ outcome: 'ambiguous', detail: `HTTP 200: ${fault}` });
   });
 
+  test.each(['gzip', 'br'])('in %s, which nobody asked for, is ambiguous, and says so', (coding) => {
+    const compressed = { outcome: 'ambiguous', detail: expect.stringContaining('is compressed') };
+    expect(outcomeOf(200, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
+    expect(outcomeOf(404, '\u001f\ufffd', { 'content-encoding': coding })).toMatchObject(compressed);
+    expect(outcomeOf(200, '{"data":"x"}', { 'content-encoding': coding })).toMatchObject({ value: 'x' });
+    expect(outcomeOf(200, 'x', { 'content-encoding': 'identity' })).toMatchObject({
+      detail: 'HTTP 200: the answer is not JSON',
+    });
+  });
+
   test('of 2xx in another shape is ambiguous, and says what is wrong', () => {
     expect(outcomeOf(200, '{}')).toMatchObject({ outcome: 'ambiguous', detail: 'HTTP 200: no such member' });
   });
