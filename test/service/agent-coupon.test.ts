@@ -295,6 +295,17 @@ describe('the coupons of an agent', () => {
     expect(stage.sync.uplink.status().state).toBe('down');
   });
 
+  it('are not known where the upstream has no list of them, and that is not called silence', async () => {
+    await using stage = await givenManual();
+    const list = couponing(stage).list(account, page, never);
+    await (await arrived(stage, 'list')).answer(no('missing'));
+    expect(await list).toMatchObject({
+      problem: {
+        detail: "The upstream's coupons are not known here yet: it answered that there is no such list",
+      },
+    });
+  });
+
   it('are not known either when the full disk has no room for them', async () => {
     await using stage = await givenManual();
     const list = couponing(stage).list(account, page, never);

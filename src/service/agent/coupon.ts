@@ -157,7 +157,8 @@ export function refreshOlder({ clock, pull, settings }: Aging, confirmedAt: numb
 
 /** The upstream's coupons were never seen, and it cannot be asked. */
 export function couponsUnreachable(found: LookupResult): Result<never> {
-  const answered = found.found === 'known' ? 'there is no room to keep them' : 'it did not answer';
+  const answered =
+    found.found === 'known' ? 'there is no room to keep them' : 'it answered that there is no such list';
   const detail = found.found === 'unreachable' ? found.detail : answered;
   return refuse('upstream_unreachable', `The upstream's coupons are not known here yet: ${detail}`);
 }
