@@ -10,6 +10,7 @@ import { startDaemonProcess } from '../support/daemon-process.ts';
 import {
   every,
   firewallPage,
+  refusal,
   spoilBody,
   startPlainUpstream,
   type PlainUpstream,
@@ -119,6 +120,31 @@ test('a store that speaks as specified is told from one of another dialect', asy
   expect(linesOf(found, 'fail')).toEqual([
     'the upstream speaks the dialect specification, and upstream.dialect is payhip  →  set upstream.dialect: specification',
   ]);
+});
+
+test('a server that says 404 to all is not taken for the API, nor a secret for accepted', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  upstream.fault = every(refusal(404, 'no Route matched'));
+  const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
+  expect(linesOf(found, 'warn')).toEqual(
+    expect.arrayContaining([
+      `what answers at ${upstream.url} says 404 to a request without a credential: is it the API?  →  check upstream.base_url`,
+      'the secret of product RGsF: the upstream answers the same without it, so that nobody can tell whether it is accepted  →  check upstream.base_url, and verify a license key that exists',
+    ]),
+  );
+  expect(found.out).not.toMatch(/speaks the dialect|the API answers|is accepted$/m);
+});
+
+test('a store that says "unknown" in its own way also without a secret does not say that one is accepted', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const body = '{"error":true,"data":[]}';
+  upstream.fault = every({ kind: 'replaced', counted: false, status: 400, headers: {}, body });
+  const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
+  expect(linesOf(found, 'ok')).toContain('the upstream speaks the dialect payhip, as configured');
+  expect(linesOf(found, 'warn').join('\n')).toMatch(/the secret of product RGsF: .* the same without it/);
+  expect(found.out).not.toMatch(/is accepted$/m);
 });
 
 test('an API key that is accepted either way does not say which dialect is spoken', async () => {

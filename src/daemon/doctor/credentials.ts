@@ -10,20 +10,26 @@ import { speechSettings } from '../upstream-settings.ts';
 /** What was found; `dialect`: the one that the upstream speaks, null where that cannot be told. */
 export type UpstreamSurvey = { findings: readonly Finding[]; dialect: DialectName | null };
 
-/** Asks the upstream under each credential, in every dialect, and tells which one it speaks. */
+/**
+ * Asks the upstream under each credential, in every dialect, and tells which one it speaks. `saysUnknown`: whether
+ * it says of a license key that it is unknown, in a dialect, also to a request without a credential.
+ */
 export async function examineCredentials(
   configuration: Configuration,
   upstream: UpstreamSettings,
   settings: ConnectionSettings,
+  saysUnknown: (dialect: DialectName) => boolean,
 ): Promise<UpstreamSurvey> {
   const { products } = configuration;
   const trials = new Map<DialectName, readonly Trial[]>();
   for (const name of dialectNames)
     trials.set(name, await tryDialect(configuration, upstream, settings, name));
-  const spoken = spokenDialect(trials);
+  // Any server that does not have the path answers 404 to all.
+  const spoken = dialectNames.every(saysUnknown) ? null : spokenDialect(trials);
+  const judged = spoken ?? upstream.dialect;
   const findings = [
     ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
-    ...(trials.get(spoken ?? upstream.dialect) ?? []).map(({ finding }) => finding),
+    ...(trials.get(judged) ?? []).map((trial) => findingOf(trial, saysUnknown(judged))),
     ...(products.length === 0 ? [warn('no product is configured', 'name them under products')] : []),
     ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
   ];
@@ -31,7 +37,16 @@ export async function examineCredentials(
 }
 
 /** What became of one credential in one dialect. */
-type Trial = { of: 'secret' | 'api key'; isAccepted: boolean; finding: Finding };
+type Trial = { of: 'secret' | 'api key'; name: string; isAccepted: boolean; finding: Finding };
+
+/** That a key is unknown shows a secret to be accepted only where nobody without one is told the same. */
+function findingOf({ of, name, isAccepted, finding }: Trial, isUnknownToAll: boolean): Finding {
+  if (of !== 'secret' || !isAccepted || !isUnknownToAll) return finding;
+  return warn(
+    `${name}: the upstream answers the same without it, so that nobody can tell whether it is accepted`,
+    'check upstream.base_url, and verify a license key that exists',
+  );
+}
 
 async function tryDialect(
   { products }: Configuration,
@@ -85,7 +100,7 @@ function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
 function judge(name: string, outcome: Outcome<unknown>, expected: 'missing' | 'applied'): Omit<Trial, 'of'> {
   const came = outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome;
   const isAccepted = came === expected;
-  return { isAccepted, finding: isAccepted ? ok(`${name} is accepted`) : explain(name, outcome) };
+  return { name, isAccepted, finding: isAccepted ? ok(`${name} is accepted`) : explain(name, outcome) };
 }
 
 function explain(name: string, outcome: Outcome<unknown>): Finding {

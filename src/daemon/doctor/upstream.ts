@@ -41,7 +41,12 @@ export async function examineUpstream(
   const came = await askWithoutCredential(settings, speechSettings(upstream).userAgent);
   const answer = examineAnswer(came, upstream, self);
   if (answer.level === 'fail') return { findings: [...way, answer], dialect: null };
-  const { findings: accepted, dialect } = await examineCredentials(configuration, upstream, settings);
+  const { findings: accepted, dialect } = await examineCredentials(
+    configuration,
+    upstream,
+    settings,
+    (name) => isUnknown(readUncredited(came, dialects[name])),
+  );
   return { findings: [...way, answer, ...examineClock(came), ...accepted], dialect };
 }
 
@@ -108,7 +113,7 @@ async function askWithoutCredential(settings: ConnectionSettings, userAgent: str
   await using transport = networkTransport(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
   const path = `${pathname.replace(/\/+$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
-  const headers = { accept: 'application/json', 'user-agent': userAgent };
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': userAgent };
   const { signal } = new AbortController();
   const { came } = await transport.send({ origin, method: 'GET', path, headers }, signal);
   return came;
@@ -120,8 +125,12 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
     const advice = 'set upstream.connect_to to the address of the store';
     return fail(`${baseUrl} leads to this agent itself`, advice);
   }
-  const isRefusal = Object.values(dialects).some((each) => isAnswer(readUncredited(came, each)));
-  if (isRefusal) return ok(`the API answers at ${baseUrl}`);
+  const outcomes = Object.values(dialects).map((each) => readUncredited(came, each));
+  if (outcomes.every(isUnknown)) {
+    const what = `what answers at ${baseUrl} says 404 to a request without a credential: is it the API?`;
+    return warn(what, 'check upstream.base_url');
+  }
+  if (outcomes.some(isAnswer)) return ok(`the API answers at ${baseUrl}`);
   const outcome = readUncredited(came, dialects[dialect]);
   const detail = outcome.outcome === 'applied' ? '' : outcome.detail;
   if (came.type === 'answered') {
@@ -137,6 +146,10 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
 function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
   return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now: Date.now() });
+}
+
+function isUnknown(outcome: Outcome<never>): boolean {
+  return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 
 function reachAdvice(detail: string): string {
