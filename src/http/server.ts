@@ -105,12 +105,14 @@ function follow(
   });
   const take: RequestListener = (request, response) => {
     answers.sendAll();
+    if (connections.isOverrun(request.socket)) return;
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
+    if (connections.isOverrun(request.socket)) return;
     const known = requests.find(request);
     if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();

@@ -6,7 +6,7 @@ import type { App, HttpLimits } from '../../src/http/app.ts';
 import { certificate } from '../support/certificate.ts';
 import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
-import type { Listener } from '../support/raw-http.ts';
+import { sendRaw, type Listener } from '../support/raw-http.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
@@ -177,6 +177,39 @@ test.each(listeners)(
     const caller = await Connection.open(listener);
     expect(await caller.ask(authorized)).toContain(' 200 ');
     await busy.closed;
+  },
+);
+
+test.each(listeners)('callers that do not take their answers (%s) keep nobody out', async (kind) => {
+  // More than the system takes for a caller that does not read.
+  const expose = (): Promise<string> => Promise.resolve('a'.repeat(32 * 1024 * 1024));
+  await using served = await serveFew(2, { metrics: { ...silentMetrics, expose } });
+  const listener = served.listeners[kind];
+  const deaf = [await Connection.open(listener), await Connection.open(listener)];
+  for (const { socket } of deaf) {
+    const begun = once(socket, 'readable');
+    socket.removeAllListeners('data').pause();
+    socket.write(authorized.replace('/statusz', '/metrics'));
+    await begun;
+  }
+  const caller = await Connection.open(listener);
+  expect(await caller.ask(authorized)).toContain(' 200 ');
+  deaf[0]?.socket.resume();
+  await deaf[0]?.closed;
+  expect(deaf[1]?.socket.destroyed).toBe(false);
+});
+
+test.each(['tcp', 'socket'] as const)(
+  'a connection on which more than 100 requests wait for their answers (%s) is closed',
+  async (kind) => {
+    const refused = 'GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    await using served = await serveFew(2);
+    const listener = served.listeners[kind];
+    const patient = await sendRaw(listener, refused.repeat(99) + anonymous);
+    expect(patient.raw.split('HTTP/1.1 404 ')).toHaveLength(100);
+    expect(patient.raw).toContain('HTTP/1.1 200 ');
+    const flooding = await sendRaw(listener, refused.repeat(100) + anonymous);
+    expect(flooding.raw).not.toContain('HTTP/1.1 200 ');
   },
 );
 

@@ -3,6 +3,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { isTlsServer } from '../tls-server.ts';
 
+/**
+ * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
+ * and it makes requests of all that one read of the connection gave.
+ */
+const mostUnanswered = 100;
+
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
 function isHandedOver(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0;
@@ -11,7 +17,8 @@ function isHandedOver(response: ServerResponse): boolean {
 /**
  * The connections of one listener (src/http/README.md, Limits). A connection is idle while none of its requests
  * is being answered. When there are `maximum`, a new one replaces the one that has been idle for longest; where
- * none is idle, the new one is closed. Over TLS one that is still in its handshake is replaced first.
+ * none is idle, the oldest whose caller does not take its answers; where there is none, the new one is closed. Over
+ * TLS one that is still in its handshake is replaced first.
  */
 export class Connections {
   readonly #maximum: number;
@@ -42,6 +49,12 @@ export class Connections {
   /** Whether there is more than one. */
   get areMany(): boolean {
     return this.#unanswered.size > 1;
+  }
+
+  /** Whether a request is not to be looked at: its connection is closed, since too many wait before it. */
+  isOverrun(socket: Duplex): boolean {
+    if (this.unanswered(socket).length >= mostUnanswered) socket.destroy();
+    return socket.destroyed;
   }
 
   /** A request on a connection is to be answered; gives whether it is the only one there. */
@@ -114,12 +127,19 @@ export class Connections {
   #makeRoom(socket: Duplex): boolean {
     if (this.#handshakes.size + this.#unanswered.size < this.#maximum) return true;
     const [handshake] = this.#handshakes;
-    const [longestIdle] = this.#idle;
+    const [givesWay = this.#oldestUnread()] = this.#idle;
     if (handshake !== undefined) this.#handshakes.delete(handshake);
-    else if (longestIdle !== undefined) this.#forget(longestIdle);
-    const replaced = handshake ?? longestIdle ?? socket;
+    else if (givesWay !== undefined) this.#forget(givesWay);
+    const replaced = handshake ?? givesWay ?? socket;
     replaced.destroy();
     return replaced !== socket;
+  }
+
+  /** The oldest connection of which all answers are made, and not taken: their caller may never read them. */
+  #oldestUnread(): Duplex | undefined {
+    return this.#unanswered
+      .entries()
+      .find(([, responses]) => responses.every(({ writableEnded }) => writableEnded))?.[0];
   }
 
   #keep(socket: Duplex): void {
