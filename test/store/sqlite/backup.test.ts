@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
@@ -7,11 +7,15 @@ import { backUpInThread } from '../../../src/daemon/threads/backup-thread.ts';
 import { backUp } from '../../../src/store/sqlite/files/backup.ts';
 import { openWriting } from '../../../src/store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
+import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { draftFrom, putInPlace } from '../../../src/store/sqlite/files/restore.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 import { account, givenStore, type GivenStore } from '../../support/store-given.ts';
 
 const name = (count: number): string => `Account ${count}`;
+
+/** "LKEY". */
+const applicationId = 0x4c_4b_45_59;
 
 function addAccount(store: GivenStore, count: number): void {
   store.writing.transaction.accounts.add(
@@ -142,6 +146,32 @@ test('a copy of a directory that was in use is taken with its log', async () => 
   cpSync(store.directory, join(elsewhere.path, 'copied'), { recursive: true });
   using draft = draftFrom(join(elsewhere.path, 'copied', 'latchkey.db'), elsewhere.path);
   expect(accountsIn(draft.path)).toEqual([name(1)]);
+});
+
+test('a backup of an older schema is brought up, and nothing is left beside it', async () => {
+  await using elsewhere = temporaryDirectory();
+  const backup = join(elsewhere.path, 'older.db');
+  using older = new DatabaseSync(backup);
+  older.exec(`PRAGMA application_id = ${applicationId}`);
+  takeSteps(older, 0, migrations.slice(0, 3));
+  older.close();
+  const directory = join(elsewhere.path, 'state');
+  mkdirSync(directory);
+  using draft = draftFrom(backup, directory);
+  putInPlace(draft, directory);
+  expect(accountsIn(join(directory, 'latchkey.db'))).toEqual([]);
+  expect(readdirSync(directory).filter((left) => !/^latchkey\.db(-wal|-shm)?$/.test(left))).toEqual([]);
+});
+
+test('a backup of a newer schema is refused by its own name', async () => {
+  await using store = givenStore();
+  await using elsewhere = temporaryDirectory();
+  const backup = join(elsewhere.path, 'newer.db');
+  backUp(store.databasePath, backup);
+  new DatabaseSync(backup).exec(`PRAGMA user_version = ${migrations.length + 1}`);
+  expect(() => draftFrom(backup, elsewhere.path)).toThrow(
+    `The database ${backup} is refused: a newer Latchkey made it`,
+  );
 });
 
 test('a file that is no sound database of ours is refused, and nothing is left of it', async () => {

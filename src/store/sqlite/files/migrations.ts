@@ -40,6 +40,15 @@ export function migrate(path: string, steps: readonly string[] = migrations): vo
   takeSteps(database, taken, steps);
 }
 
+/** Does the same with a copy, of which no other needs to be left; `original` is what it was made of. */
+export function migrateCopy(path: string, original: string): void {
+  using database = new DatabaseSync(path, { timeout: 1000 });
+  const taken = schemaOf(database);
+  const newer = describeNewer(taken, migrations);
+  if (newer !== null) throw new DatabaseRefused(original, newer);
+  takeSteps(database, taken, migrations);
+}
+
 /** Says how a database is newer than this version knows; null when it is not. Changes nothing in it. */
 export function findNewerSchema(path: string): string | null {
   using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });

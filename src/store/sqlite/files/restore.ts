@@ -14,7 +14,7 @@ import { findDatabase, syncDirectory } from './database-file.ts';
 import { checkpoint } from '../connection.ts';
 import { DatabaseRefused } from '../faults.ts';
 import { findDamage } from './damage.ts';
-import { migrate } from './migrations.ts';
+import { migrateCopy } from './migrations.ts';
 import { databaseIn, stateFiles } from './state-directory.ts';
 
 /** A backup on its way into a state directory: removed when disposed before it was put in place. */
@@ -42,7 +42,7 @@ export function draftFrom(backup: string, directory: string): Draft {
   // Looked for in the copy: SQLite leaves files beside what it opens.
   const damage = findDamage(path);
   if (damage !== null) throw new DatabaseRefused(backup, `it is damaged: ${damage}`);
-  migrate(path);
+  migrateCopy(path, backup);
   const draft = drafting.move();
   return { path, [Symbol.dispose]: () => draft.dispose() };
 }
