@@ -14,6 +14,7 @@ import { Daemon } from '../daemon.ts';
 import { directAddressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
 import { findLeftBehind } from '../store/left-behind.ts';
 import { DatabaseWait } from './database-wait.ts';
+import { DatabaseTime } from '../store/database-time.ts';
 import { DatabaseWriter } from '../store/database-writer.ts';
 import type { DatabaseStanding } from '../gauges.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
@@ -50,8 +51,10 @@ export async function startOnDatabase(
   const wait = new DatabaseWait(database, { time, log: storeLog, signal });
   await wait.until(() => refuseLeftBehind(configuration, database));
   await wait.until(() => migrate(database));
-  const clock = new KeptClock(await wait.until(() => rememberedTime(reader)), options.time);
-  const memory = new CopyMemory(clock);
+  const common = new DatabaseTime(time);
+  const clock = await wait.until(() => startClock(database, common));
+  // Where the machine slept, its own clock is the first that tells.
+  const memory = new CopyMemory({ now: () => time.read().wall, steady: () => clock.steady() });
   // A server that is changed is asked each time, or its changes would be passed by.
   const knownGrants = options.prepare === undefined ? memory : null;
   const current = new LiveConfiguration(configuration);
@@ -76,12 +79,8 @@ export async function startOnDatabase(
     onTried: (measure) => metrics.transacted(measure),
     timer: () => performance.now(),
   });
-  const writer = starting.use(new DatabaseWriter(plain, database, clock, storeLog));
-  const address = directAddressOf(postgres);
-  const onNotice = (): void => memory.forget();
-  starting.use(
-    new Notices({ address, names, clock, random: systemRandom, onNotice, onHearing: tellHearing(storeLog) }),
-  );
+  const writer = starting.use(new DatabaseWriter(plain, { database, clock, time: common, log: storeLog }));
+  starting.use(hearNotices(postgres, { names, clock, memory, log: storeLog }));
   const { instance, log } = await wait.until(() => join(configuration, { writer, reader, log: options.log }));
   // No answer is remembered: another copy may have changed the license.
   const remembered = { memory: null, knownGrants };
@@ -93,6 +92,25 @@ export async function startOnDatabase(
   const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;
+}
+
+function hearNotices(
+  postgres: PostgresSettings,
+  { names, clock, memory, log }: Pick<Database, 'names'> & { clock: KeptClock; memory: CopyMemory; log: Log },
+): Notices {
+  return new Notices({
+    address: directAddressOf(postgres),
+    names,
+    clock,
+    random: systemRandom,
+    onNotice: () => memory.forget(),
+    onHearing: tellHearing(log),
+  });
+}
+
+async function startClock(database: Database, time: DatabaseTime): Promise<KeptClock> {
+  await time.follow(database);
+  return new KeptClock(await rememberedTime(database.reader), time);
 }
 
 /** Throws `PostgresRefused` where the authority's records have not been moved yet; the database is left as it is. */

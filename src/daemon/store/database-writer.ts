@@ -4,12 +4,16 @@ import { look, type Condition, type FoundCondition } from '../../store/postgres/
 import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/refusal.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
+import type { DatabaseTime } from './database-time.ts';
 import type { StoreWriter } from './store-writer.ts';
 
 /** How often the database is looked at, in ms. */
 const lookMs = 1_000;
 /** Who has not answered after so long is slow, in ms. */
 const slowMs = 2_000;
+
+/** What is watched, and by which clocks; `time` is told what the database says of it. */
+type WatchParts = { database: Database; clock: Clock; time: DatabaseTime; log: Log };
 
 /** Writes to a database, and notices how it can be used. */
 export class DatabaseWriter implements StoreWriter, AsyncDisposable {
@@ -19,15 +23,17 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
   readonly #writer: PostgresWriter;
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #time: DatabaseTime;
   readonly #log: Log;
   readonly #ended = new AbortController();
   readonly #watching: Promise<void>;
   #found: FoundCondition = { condition: 'ok', cause: null };
 
-  constructor(writer: PostgresWriter, database: Database, clock: Clock, log: Log) {
+  constructor(writer: PostgresWriter, { database, clock, time, log }: WatchParts) {
     this.#writer = writer;
     this.#database = database;
     this.#clock = clock;
+    this.#time = time;
     this.#log = log;
     this.#watching = this.#watch();
   }
@@ -81,6 +87,8 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     const found = await looking;
     // A write that has met the full disk meanwhile knows better than who has not tried it.
     if (condition === 'full' || this.storage !== 'full') this.#take(found);
+    // One that is away tells no time, either.
+    await this.#time.follow(this.#database).catch(() => undefined);
   }
 
   /** Ended early only by the signal, which its callers look at. */

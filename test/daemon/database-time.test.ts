@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { DatabaseTime } from '../../src/daemon/store/database-time.ts';
+import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
+import { sellOne, startCopy, type Copy } from '../support/copies.ts';
+import { hasPostgres, startPostgres } from '../support/postgres.ts';
+
+const hourMs = 3_600_000;
+
+/** A machine whose wall clock is ahead by so much. */
+function aheadBy(ms: number): TimeSource {
+  const read: TimeSource['read'] = () => {
+    const { wall, monotonic } = machineTime.read();
+    return { wall: wall + ms, monotonic };
+  };
+  return { ...machineTime, read };
+}
+
+/** A machine that shows what it is told, and a database that says what it is told. */
+function givenTime() {
+  const machine = { wall: 1_000_000, monotonic: 50 };
+  const time = new DatabaseTime({ ...machineTime, read: () => ({ ...machine }) });
+  const pass = (ms: number): void => {
+    machine.wall += ms;
+    machine.monotonic += ms;
+  };
+  const hear = (now: number): Promise<void> =>
+    time.follow({ query: () => Promise.resolve([{ now: String(now) }]) });
+  return { machine, time, pass, hear };
+}
+
+test('the time is that of the machine, until the database is heard to have another', async () => {
+  const { time, pass, hear } = givenTime();
+  expect(time.read()).toEqual({ wall: 1_000_000, monotonic: 50 });
+  await hear(1_004_000);
+  expect(time.read().wall).toBe(1_000_000);
+  await hear(1_006_000);
+  pass(100);
+  expect(time.read()).toEqual({ wall: 1_006_100, monotonic: 150 });
+  await hear(1_000_200);
+  expect(time.read().wall).toBe(1_000_100);
+});
+
+test('a clock of the machine that is turned changes nothing', async () => {
+  const { time, machine, pass, hear } = givenTime();
+  await hear(1_000_000);
+  for (const turnedBy of [hourMs, -3 * hourMs]) {
+    machine.wall += turnedBy;
+    pass(10);
+  }
+  expect(time.read().wall).toBe(1_000_020);
+});
+
+test.skipIf(!hasPostgres)(
+  'a copy whose clock is ahead lets nothing end that has not ended, neither there nor at the others',
+  async () => {
+    await using server = await startPostgres();
+    const start = (ms: number): Promise<Copy> =>
+      startCopy(server, { schema: 'latchkey' }, { time: aheadBy(ms) });
+    const now = async (copy: Copy): Promise<number> => {
+      const status = (await (await copy.call('/statusz')).json()) as { clock: { now: string } };
+      return Date.parse(status.clock.now);
+    };
+    await using right = await start(0);
+    const licenseKey = await sellOne(right);
+    const body = { scopes: ['verify'], expires_at: new Date(Date.now() + hourMs).toISOString() };
+    const issued = await right.call('/admin/v1/tokens', { body });
+    const { token } = ((await issued.json()) as { data: { token: string } }).data;
+    const verify = async (copy: Copy): Promise<number> =>
+      (await copy.call(`/api/v2/license/verify?license_key=${licenseKey}`, { token })).status;
+    {
+      await using ahead = await start(2 * hourMs);
+      expect(await verify(ahead)).toBe(200);
+      expect(await now(ahead)).toBeLessThan(Date.now() + hourMs);
+    }
+    await using next = await start(0);
+    expect(await verify(next)).toBe(200);
+    expect(await now(next)).toBeLessThan(Date.now() + hourMs);
+  },
+);
