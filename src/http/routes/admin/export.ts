@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { done } from '../../../domain/problem/problem.ts';
+import type { Principal } from '../../../domain/access/principal.ts';
+import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import type { Answer } from '../../answer.ts';
-import { accountFaults, withinReach } from '../../entry/reach.ts';
+import type { App } from '../../app.ts';
+import { accountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import {
   couponExport,
@@ -31,7 +33,7 @@ const exportLicenses = route({
   authorityOnly,
   query: ofProduct,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
   handle({ app: { reader }, principal, query }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.licenses.after(filter, after, pageLength);
@@ -52,7 +54,7 @@ const exportPurchases = route({
   authorityOnly,
   query: ofProduct,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
   handle({ app: { reader }, principal, query }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.purchases.after(filter, after, pageLength);
@@ -73,7 +75,7 @@ const exportCoupons = route({
   authorityOnly,
   query: ofAccount,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
   handle({ app: { reader }, principal, query }) {
     const accountId = query.accountId ?? principal.reach.accountId;
     const read = (after: number) => reader.coupons.after(accountId, after, pageLength);
@@ -83,6 +85,27 @@ const exportCoupons = route({
     );
   },
 });
+
+/**
+ * The faults of an account or a product that the credential does not find: an export of nothing would pass for one of
+ * all that there is.
+ */
+async function exportFaults(
+  { reader }: App,
+  principal: Principal,
+  { accountId, productKey }: { accountId?: string | undefined; productKey?: string | undefined },
+): Promise<ParameterFault[]> {
+  const unreached = accountFaults(principal, accountId);
+  if (unreached.length > 0) return unreached;
+  if (accountId !== undefined && (await reader.accounts.get(accountId)) === null) {
+    return [{ parameter: 'account_id', code: 'account_not_found', detail: 'There is no such account.' }];
+  }
+  if (productKey === undefined) return [];
+  const product = await reader.products.get(productKey);
+  const account = accountId ?? onlyAccountOf(principal);
+  if (product !== null && (account === null || product.accountId === account)) return [];
+  return [{ parameter: 'product_key', code: 'product_not_found', detail: 'There is no such product.' }];
+}
 
 /** Reads page by page, each behind the last key of the one before. */
 async function* pages<Item, Key>(
