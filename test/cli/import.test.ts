@@ -77,6 +77,8 @@ test.for<readonly [map: string, complaint: string]>([
   ['foo=Key', '--map foo=Key: the columns are code, coupon_type, id, '],
   ['code', '--map code: it is COLUMN=THEIRS'],
   ['code=Key', '--map code=Key: the header has code, coupon_type'],
+  ['code=code,code=coupon_type', '--map code=coupon_type: code is named twice'],
+  ['code=code,notes=code', '--map notes=code: code of the file is named twice'],
 ])('a --map that is wrong is a fault of the command line: %j', async ([map, complaint]) => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'coupons.csv');

@@ -33,11 +33,17 @@ export function columnsBy(map: string, { required, optional }: Columns): ToColum
 function readMap(map: string, known: readonly string[]): (readonly [ours: string, theirs: string])[] {
   // A name of theirs may have a comma in it.
   const given = map.split(/,(?=\w+=)/).filter((each) => each !== '');
+  const named = new Set<string>();
   return given.map((each) => {
     const [ours = '', ...theirs] = each.split('=');
     if (theirs.length === 0) throw new UsageError(`--map ${each}: it is COLUMN=THEIRS`);
     if (!known.includes(ours)) throw new UsageError(`--map ${each}: the columns are ${known.join(', ')}`);
-    return [ours, theirs.join('=')];
+    const pair = [ours, theirs.join('=')] as const;
+    for (const name of [ours, `${pair[1]} of the file`]) {
+      if (named.has(name)) throw new UsageError(`--map ${each}: ${name} is named twice`);
+      named.add(name);
+    }
+    return pair;
   });
 }
 
