@@ -86,7 +86,15 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
     // A firewall's page is not the upstream's verdict: only a JSON object is.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
-  return ambiguous(status < 400 ? 'redirects are not followed' : message);
+  return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
+}
+
+/** Names where a redirect leads, for who must set another address; no path, which may quote the request. */
+function redirectText({ headers }: Answered, hidden: readonly string[]): string {
+  const target = URL.parse(headerOf(headers, 'location') ?? '');
+  const detail = 'redirects are not followed';
+  if (target === null || !/^https?:$/.test(target.protocol)) return detail;
+  return `${detail}: this one leads to ${messageOf({ detail: target.origin }, hidden)}`;
 }
 
 /** The JSON object of an answer. No request asks for a compressed one, and none is unpacked: it is told as such. */

@@ -10,14 +10,33 @@ const failures: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'connection timed out',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  // Node's own texts for these name options of Node, or places in the source of OpenSSL.
+  CERT_HAS_EXPIRED: 'the certificate has ended',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
+  SELF_SIGNED_CERT_IN_CHAIN: 'a certificate of an authority that is not trusted here',
+  UNABLE_TO_GET_ISSUER_CERT: 'a certificate of an authority that is not trusted here',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'a certificate of an authority that is not trusted here',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'a certificate of an authority that is not trusted here',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'what answers does not speak TLS',
+  // No request has a time of its own for the head of its answer: only CONNECT does.
+  UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
   UND_ERR_SOCKET: 'connection closed before the whole answer came',
   UND_ERR_DESTROYED: 'the client is closed',
 };
 
+/** Begins the codes of what OpenSSL refuses. */
+const tlsPrefix = 'ERR_SSL_';
+
 /** Says why no whole answer came. */
 export function describeFailure(error: Error): string {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return failures[code] ?? (cleaned(error.message) || code || error.name);
+  const known = failures[code];
+  if (known !== undefined) return known;
+  if (code.startsWith(tlsPrefix)) {
+    return `TLS failed: ${code.slice(tlsPrefix.length).toLowerCase().replaceAll('_', ' ')}`;
+  }
+  return cleaned(error.message) || code || error.name;
 }
 
 /**

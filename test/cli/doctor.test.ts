@@ -335,6 +335,22 @@ test('a server in the upstream’s place that shows a certificate of other names
   ]);
 });
 
+test('a certificate that is not trusted is told from a server without TLS, each with what to do', async () => {
+  await using directory = temporaryDirectory();
+  await using stranger = await listenSecurely();
+  const base = `https://localhost:${stranger.port}`;
+  const distrusted = await examine(directory.path, { base_url: base });
+  expect(linesOf(distrusted, 'fail')).toEqual([
+    `${base} cannot be reached: a self-signed certificate that is not trusted here  →  set upstream.ca_file to the certificate of the authority that signed the upstream’s`,
+  ]);
+  await using plain = await startUpstream();
+  const url = plain.url.replace('http:', 'https:');
+  const unencrypted = await examine(directory.path, { base_url: url });
+  expect(linesOf(unencrypted, 'fail')).toEqual([
+    `${url} cannot be reached: what answers does not speak TLS  →  check upstream.base_url, upstream.proxy, and the firewall of this machine`,
+  ]);
+});
+
 test('each fault of a configuration is a finding', async () => {
   await using directory = temporaryDirectory();
   const found = await examine(directory.path, { base_url: 'nonsense', probe: 'never' });

@@ -96,6 +96,17 @@ describe('an answer', () => {
     expect(outcomeOf(status, '{"data":"x"}')).toMatchObject({ outcome: 'ambiguous' });
   });
 
+  test.each([
+    ['https://shop.example/api?license_key=KEY-1', ': this one leads to https://shop.example'],
+    ['http://user:word@127.0.0.1:8080/', ': this one leads to http://127.0.0.1:8080'],
+    ['https://key-1.example/', ': this one leads to https://***.example'],
+    ['/login', ''],
+    ['urn:x', ''],
+  ])('that redirects to %s says where to, and repeats nothing of the request', (location, where) => {
+    const detail = `HTTP 301: redirects are not followed${where}`;
+    expect(outcomeOf(301, '', { location })).toMatchObject({ outcome: 'ambiguous', detail });
+  });
+
   test('of 5xx repeats the message of its JSON object', () => {
     expect(outcomeOf(502, '<html>')).toMatchObject({ detail: 'HTTP 502' });
     expect(outcomeOf(503, '{"message":"down"}')).toMatchObject({ detail: 'HTTP 503: down' });

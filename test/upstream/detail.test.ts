@@ -34,4 +34,14 @@ describe('a failure', () => {
     expect(describeFailure(Object.assign(new Error(), { code: 'EODD' }))).toBe('EODD');
     expect(describeFailure(new RangeError())).toBe('RangeError');
   });
+
+  test.each([
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'what answers does not speak TLS'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS failed: tlsv1 alert protocol version'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'a self-signed certificate that is not trusted here'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'a certificate of an authority that is not trusted here'],
+  ])('of TLS, %s, is told without what Node and OpenSSL add for their own people', (code, expected) => {
+    const message = '4013E41F:error:0A00010B:SSL routines:x:../deps/openssl/x.c:78: try --use-system-ca';
+    expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);
+  });
 });

@@ -156,7 +156,10 @@ function reachAdvice(detail: string): string {
   if (detail.includes('altnames')) {
     return 'another server answers there: check upstream.base_url and upstream.connect_to';
   }
-  return /certificate|TLS|SSL|self.signed/i.test(detail)
+  if (detail.includes('certificate has ended')) {
+    return 'whoever keeps the upstream must renew it, unless the clock of this machine is wrong';
+  }
+  return detail.includes('not trusted here')
     ? 'set upstream.ca_file to the certificate of the authority that signed the upstream’s'
     : 'check upstream.base_url, upstream.proxy, and the firewall of this machine';
 }
