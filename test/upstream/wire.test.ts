@@ -57,6 +57,12 @@ describe('a license answer', () => {
     });
   });
 
+  test('is read without a member that is nested too deeply to be kept', () => {
+    const deep: unknown = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
+    const reading = readLicense({ data: { deep, ...license, seats: 1 } }, key);
+    expect('value' in reading && reading.value.extra).toEqual({ seats: 1 });
+  });
+
   test('keeps what a store tells beyond the specification, as far as 1 KiB goes', () => {
     const others =
       '"product_name":"Press","__proto__":{"a":1},"long":"' + 'x'.repeat(1_024) + '","seats":[1]';
