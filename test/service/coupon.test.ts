@@ -4,6 +4,7 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/tables.ts';
+import { givenCart } from '../support/coupon-given.ts';
 import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
 const terms: CouponTerms = {
@@ -307,6 +308,41 @@ describe('a coupon that is queued on an agent', () => {
     expect(agent.codes()).toEqual(['-1 Spring']);
     await decide('drop');
     expect(agent.codes()).toEqual([]);
+  });
+
+  it.each([
+    ['which has not listed it yet', false, lost],
+    ['which has listed it already', true, lost],
+    ['which had refused it', false, no('refused')],
+  ])('that a person says was created is the coupon of the upstream, %s', async (_, isListed, outcome) => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    const cart = givenCart({ productKey: 'press', amount: 1000 });
+    valueOf(await agent.writer.write('redeemMirroredCoupon', { accountId: 'default', order: 'o', cart }));
+    const { id } = await agent.answerCoupon(await agent.sendCoupon(), outcome);
+    const list = async (coupons: Coupon[]): Promise<void> => {
+      valueOf(await agent.writer.write('mirrorCoupons', { coupons, confirmedAt: agent.now, whole: true }));
+    };
+    if (isListed) await list([agent.theirs()]);
+    valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'confirm' }));
+    expect(agent.codes()).toEqual([isListed ? '7 Spring' : '-1 Spring']);
+    await list([agent.theirs()]);
+    expect(agent.codes()).toEqual(['7 Spring']);
+    expect(agent.store.mirror.get(-1)?.coupon.id).toBe(7);
+    expect(agent.store.redemptions.countOf('default', 7)).toBe(1);
+  });
+
+  it('that a person says was created is gone where the whole list does not have it; others stay', async () => {
+    await using agent = await givenAgent();
+    await agent.queue();
+    await agent.queue({ code: 'Summer' });
+    const { id } = await agent.answerCoupon(await agent.sendCoupon(), lost);
+    valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'confirm' }));
+    for (const whole of [false, true]) {
+      expect(agent.codes()).toEqual(['-2 Summer', '-1 Spring']);
+      valueOf(await agent.writer.write('mirrorCoupons', { coupons: [], confirmedAt: agent.now, whole }));
+    }
+    expect(agent.codes()).toEqual(['-2 Summer']);
   });
 
   it('waits while the upstream cannot be reached, or asks for it', async () => {

@@ -125,7 +125,8 @@ const confirm: Record<OperationKind, Effect> = {
   decrease: countConfirmed,
   disable: (subject) => `${nothingSent} ${sameKey}${stateOf(subject)}.`,
   enable: () => `${nothingSent} The key stays as the store has it.`,
-  create_coupon: () => `${nothingSent} The coupon is shown as the store lists it.`,
+  create_coupon: () =>
+    `${nothingSent} It is the coupon that the store lists under its code, also for orders that redeemed it here.`,
   redeem: () => nothingSent,
   void: () => nothingSent,
 };

@@ -1,5 +1,6 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
+import { adoptCoupon, couponToAdopt, forgetUnlisted } from '../outbox/settlement/created-coupon.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
@@ -22,8 +23,15 @@ export function mirrorCoupons(
   transaction: Transaction,
   { coupons, confirmedAt, whole }: MirrorCoupons,
 ): Result<null> {
-  for (const coupon of coupons) transaction.mirror.put({ coupon, confirmedAt });
-  if (whole) transaction.settings.set(mirroredAt, String(confirmedAt));
+  for (const coupon of coupons) {
+    const provisional = couponToAdopt(transaction, coupon.code);
+    if (provisional === null) transaction.mirror.put({ coupon, confirmedAt });
+    else adoptCoupon(transaction, provisional.id, { coupon, confirmedAt });
+  }
+  if (whole) {
+    forgetUnlisted(transaction);
+    transaction.settings.set(mirroredAt, String(confirmedAt));
+  }
   return done(null);
 }
 

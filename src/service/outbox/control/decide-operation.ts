@@ -9,6 +9,7 @@ import {
 } from '../../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import { provisionalCoupon } from '../queue/coupon-payload.ts';
+import { adoptOnceListed } from '../settlement/created-coupon.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -97,5 +98,6 @@ function followUp(transaction: Transaction, operation: Operation, decision: Deci
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);
   if (decision === 'retry') transaction.mirror.put({ coupon, confirmedAt: null });
+  else if (decision === 'confirm') adoptOnceListed(transaction, coupon);
   else transaction.mirror.remove(coupon.id);
 }

@@ -1,12 +1,12 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
 import type { QueuedCoupon } from '../queue/coupon.ts';
+import { adoptCoupon } from '../settlement/created-coupon.ts';
 import { loseAnswer } from '../settlement/fence.ts';
 import { move, scheduleHead, waitAfterFailure } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
@@ -126,11 +126,7 @@ function confirm(
   { value, confirmedAt, event }: { value: Coupon; confirmedAt: number; event: 'applied' | 'listed' },
   { now }: Context,
 ): Operation {
-  const provisionalId = provisionalCoupon(operation).id;
-  transaction.mirror.remove(provisionalId);
-  transaction.mirror.put({ coupon: value, confirmedAt });
-  transaction.mirror.alias(provisionalId, value.id);
-  transaction.redemptions.renumberCoupon(defaultAccountId, provisionalId, value.id);
+  adoptCoupon(transaction, provisionalCoupon(operation).id, { coupon: value, confirmedAt });
   return move(
     transaction,
     operation,
