@@ -41,12 +41,22 @@ export function describeFailure(error: Error): string {
 
 /**
  * Finds the upstream's own message in a problem's body: the first string among `detail`, `message` and
- * `error`, on one line, at most 200 characters, with `***` in place of every hidden text; null when there is none.
+ * `error`, then the `detail` of each of its `errors`, on one line, at most 200 characters, with `***` in place of every
+ * hidden text; null when there is none.
  */
 export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
   const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
   if (text === undefined) return null;
-  return cleaned(masked(text, hidden)) || null;
+  return cleaned(masked([...new Set([text, ...faultsIn(body)])].join(' '), hidden)) || null;
+}
+
+/** What a store that tells the faults of parameters apart, such as Latchkey, says of each. */
+function faultsIn({ errors }: Readonly<Record<string, unknown>>): string[] {
+  if (!Array.isArray(errors)) return [];
+  return errors.flatMap((each: unknown) => {
+    const isTold = typeof each === 'object' && each !== null && 'detail' in each;
+    return isTold && typeof each.detail === 'string' ? [each.detail] : [];
+  });
 }
 
 function masked(text: string, hidden: readonly string[]): string {

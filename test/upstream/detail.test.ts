@@ -10,6 +10,13 @@ describe("the upstream's own message", () => {
     [{ error: '' }, null],
     [{ error: '\u0000\n' }, null],
     [{}, null],
+    [
+      { detail: 'Not valid: a, b.', errors: [{ detail: 'a is odd.' }, { detail: 'b is even.' }] },
+      'Not valid: a, b. a is odd. b is even.',
+    ],
+    [{ detail: 'a', errors: ['b', null, {}, { detail: 7 }, [{ detail: 'c' }]] }, 'a'],
+    [{ detail: 'a', errors: 'b' }, 'a'],
+    [{ detail: 'a', errors: [{ detail: 'a' }] }, 'a'],
   ])('of %j is %j', (body, expected) => expect(messageOf(body, [])).toBe(expected));
 
   test('stands on one line, without control characters, and is cut to 200 characters', () => {
@@ -19,6 +26,9 @@ describe("the upstream's own message", () => {
 
   test('repeats no hidden text in any letter case, also where the cut would run through it', () => {
     expect(messageOf({ error: 'no key ab(1)* here' }, ['AB(1)*', ''])).toBe('no key *** here');
+    expect(messageOf({ detail: 'a', errors: [{ detail: 'AB(1)* is odd' }] }, ['AB(1)*'])).toBe(
+      'a *** is odd',
+    );
     const quoted = 'a=Old%20key%2F%C3%A9 b=Old+key%2F%C3%A9 c=Old%20key/%C3%A9';
     expect(messageOf({ error: quoted }, ['Old key/é'])).toBe('a=*** b=*** c=***');
     expect(messageOf({ error: `${'x'.repeat(195)}SECRET-1` }, ['SECRET-1'])).not.toContain('SECRE');
