@@ -6,7 +6,16 @@
  * in `debian/`, where `@name@` stands for what is known only here.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -77,7 +86,8 @@ function addDocumentation(): void {
   add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root)}`));
   add(`${folder}/CHANGELOG.md.gz`, packed(read('CHANGELOG.md')));
   add(`${folder}/README.md.gz`, packed(read('README.md')));
-  add(`${folder}/configuration.md`, read('src/config/README.md'));
+  // By the paths by which README and guides name them.
+  for (const book of globSync('src/**/*.md', { cwd: root })) add(`${folder}/${book}`, read(book));
   cpSync(join(root, 'examples'), join(tree, folder, 'examples'), { recursive: true });
   add('usr/share/lintian/overrides/latchkey', template('lintian-overrides'));
 }

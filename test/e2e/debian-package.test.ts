@@ -78,6 +78,14 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     const said = await install(0);
     expect(said).toContain('Latchkey is installed, and not started.');
     expect(said).toContain('systemctl enable --now latchkey');
+    const [, settings = ''] =
+      /settings: (\S+)/.exec(readFileSync(at('etc/latchkey/config.yaml'), 'utf8')) ?? [];
+    expect(readFileSync(at(settings), 'utf8')).toContain('## state_dir');
+    const documents = at('usr/share/doc/latchkey');
+    const guide = readFileSync(join(documents, 'examples/guides/operator.md'), 'utf8');
+    const named = guide.match(/(?<=`)src\/[\w/]+\.md/g) ?? [];
+    expect(named).toContain('src/http/PROBLEMS.md');
+    expect(named.filter((book) => !existsSync(join(documents, book)))).toEqual([]);
     const owned = await root.run(
       'stat',
       '-c',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/testing.ts';
@@ -39,6 +39,12 @@ function run(node: string, ...argv: string[]): Promise<Outcome> {
   return runProcess(argv, { PATH: `${dirname(node)}:/usr/bin:/bin`, HOME: home }, [node, program]);
 }
 
+/** What the README and the guides name as told elsewhere, by its path in this repository. */
+function namedBooks(): readonly string[] {
+  const texts = ['README.md', ...globSync('examples/**/*.md')].map((path) => readFileSync(path, 'utf8'));
+  return [...new Set(texts.flatMap((text) => text.match(/(?<=`)src\/[\w/]+\.md(?=[`,])/g) ?? []))];
+}
+
 describe('the npm package, installed from its tarball on a Node that is too old', () => {
   test('is packed and installed by a command of the README', () => {
     const readme = readFileSync('README.md', 'utf8');
@@ -53,7 +59,7 @@ describe('the npm package, installed from its tarball on a Node that is too old'
     const kinds = files.filter(
       (name) =>
         name !== '' &&
-        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/third-party\.txt|dist\/client\/cjs\/package\.json|examples\/.+)$/.test(
+        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/third-party\.txt|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
           name,
         ),
     );
@@ -61,6 +67,7 @@ describe('the npm package, installed from its tarball on a Node that is too old'
       ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].map((name) => `package/${name}`),
     );
     expect(files.filter((name) => name.includes('packaging'))).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(namedBooks().map((path) => `package/${path}`)));
   });
 
   test('says in one line which is needed, and a command that is all it takes', async () => {
