@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { ConfigurationError } from './error.ts';
 import { member, readLicense, writeLicense, type License } from './license.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -13,6 +14,8 @@ export interface LastKnownOptions {
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
+/** For ever, as far as a date can be told. */
+const longestGraceMs = 1_000_000 * dayMs;
 /** A key that was valid is refused as unknown when it is said again so long after. */
 const notFoundMs = dayMs;
 /** A confirmation is written again only when it is so much newer. */
@@ -57,8 +60,9 @@ export class LastKnown {
 
   /** `scope`: what is remembered under one says nothing of the same key under another, such as another product. */
   constructor({ file, graceMs = 14 * dayMs }: LastKnownOptions, scope = '') {
+    checkOptions(file, graceMs);
     this.#file = file;
-    this.#graceMs = graceMs;
+    this.#graceMs = Math.min(graceMs, longestGraceMs);
     this.#scope = scope;
   }
 
@@ -128,6 +132,16 @@ export class LastKnown {
     );
     const kept = { version, latest: this.#latest, keys: Object.fromEntries(keys) };
     await replace(this.#file, JSON.stringify(kept));
+  }
+}
+
+/** Plain JavaScript may give anything, with which nothing would ever be remembered, or relied upon. */
+function checkOptions(file: unknown, graceMs: unknown): void {
+  if (typeof file !== 'string' || file === '') {
+    throw new ConfigurationError('lastKnown.file must be the path of a file.');
+  }
+  if (typeof graceMs !== 'number' || !(graceMs >= 0)) {
+    throw new ConfigurationError('lastKnown.graceMs must be a number of ms, 0 or above.');
   }
 }
 

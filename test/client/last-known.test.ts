@@ -1,7 +1,14 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LastKnown, type License, type Verdict } from '../../src/client/index.ts';
+import {
+  ConfigurationError,
+  connect,
+  LastKnown,
+  type LastKnownOptions,
+  type License,
+  type Verdict,
+} from '../../src/client/index.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const day = 24 * 60 * 60 * 1000;
@@ -211,4 +218,25 @@ describe('the file', () => {
     expect((await again.judge('key 0', away)).verdict).toBe('undetermined');
     expect((await again.judge('key 1', away)).verdict).toBe('valid');
   });
+});
+
+it.each([
+  [{}, 'lastKnown.file'],
+  [{ file: '' }, 'lastKnown.file'],
+  [{ file: 'last-known.json', graceMs: '14d' }, 'lastKnown.graceMs'],
+  [{ file: 'last-known.json', graceMs: Number.NaN }, 'lastKnown.graceMs'],
+  [{ file: 'last-known.json', graceMs: -1 }, 'lastKnown.graceMs'],
+])('options that make no sense are refused when they are given: %j', (options, named) => {
+  const lastKnown = options as LastKnownOptions;
+  expect(() => connect({ token: 'token', lastKnown })).toThrow(ConfigurationError);
+  expect(() => connect({ token: 'token', lastKnown })).toThrow(named);
+});
+
+it('a grace without end has a date all the same', async () => {
+  const lastKnown = new LastKnown({ file, graceMs: Infinity });
+  await lastKnown.judge(key, valid());
+  pass(1_000 * day);
+  const judged = await lastKnown.judge(key, away);
+  expect(judged).toMatchObject({ verdict: 'valid', source: 'last_known' });
+  expect(judged.verdict === 'valid' && judged.graceUntil?.getUTCFullYear()).toBeGreaterThan(4_000);
 });
