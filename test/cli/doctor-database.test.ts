@@ -171,7 +171,29 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
       await using pooler = await startPooler(server.address, mode);
       const url = urlByPort(server.address, pooler.port);
       const outcome = await examine({ url, schema: 'ready', ...more });
-      expect(found(outcome).at(-1)).toBe(line);
+      expect(found(outcome).filter((each) => each.includes(pooled))).toEqual([line]);
+    }
+  });
+
+  test('whether notices are heard at listen_url', async () => {
+    const url = urlByPort(server.address);
+    await owner.query('CREATE DATABASE elsewhere');
+    for (const [listenUrl, line] of [
+      [url, /^ok notices of other copies are heard at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/],
+      [
+        urlByPort({ ...server.address, database: 'elsewhere' }),
+        /^fail notices of other copies are not heard at \S+ \(store\.postgres\.listen_url\) → let it lead to the very database of store\.postgres\.url, past a pooler$/,
+      ],
+      [
+        urlByPort({ ...server.address, password: 'wrong' }),
+        /^fail notices of other copies are not heard at .*: password authentication failed for user "owner" → /,
+      ],
+    ] as const) {
+      const outcome = await examine({ url, schema: 'ready', listen_url: listenUrl });
+      expect([outcome.code, found(outcome).at(-1)]).toEqual([
+        line.source.startsWith('^ok') ? 0 : 1,
+        expect.stringMatching(line),
+      ]);
     }
   });
 });

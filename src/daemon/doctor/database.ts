@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../config/configuration.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
@@ -7,18 +8,27 @@ import { sqlState, sqlStates } from '../../store/postgres/faults.ts';
 import { reasonOf, refusalOf } from '../../store/postgres/refusal.ts';
 import { namesIn } from '../../store/postgres/names.ts';
 import {
+  isHeard,
   surveyDatabase,
   type ConnectionCounts,
   type Durability,
   type Survey,
 } from '../../store/postgres/survey.ts';
-import { addressOf, databaseSettings, type PostgresSettings } from '../store/database-settings.ts';
+import {
+  addressOf,
+  databaseSettings,
+  directAddressOf,
+  type PostgresSettings,
+} from '../store/database-settings.ts';
 import { findLeftBehind } from '../store/left-behind.ts';
+import { systemRandom } from '../system/random.ts';
 
 /** From here on a difference of the clocks is worth a word, in ms. */
 const noticeableMs = 5_000;
 /** From when on a transaction is called long, in ms. */
 const longTransactionMs = 5 * 60_000;
+/** How long a notice is waited for, in ms. */
+const noticeMs = 2_000;
 /** The connections of a copy besides its pool: it listens on one. */
 const besidesPool = 1;
 const moreConnections =
@@ -50,6 +60,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
       examineConnections(survey.connections, postgres),
       ...examineTransactions(survey),
       ...examinePooler(survey, postgres),
+      ...(survey.refusal === null ? await examineListening(address, postgres) : []),
     ];
   } catch (error) {
     const names = namesIn(postgres.schema);
@@ -57,6 +68,22 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
     return refusal === null
       ? [examineAway(error, placeOf(address))]
       : [fail(refusal.message, 'mend it: nothing else was looked at')];
+  }
+}
+
+/** Where notices are lost, what one copy revokes goes on at the others for up to a second. */
+async function examineListening(address: DatabaseAddress, postgres: PostgresSettings): Promise<Finding[]> {
+  if (postgres.listenUrl === null) return [];
+  const listening = directAddressOf(postgres);
+  const where = `at ${placeOf(listening)} (store.postgres.listen_url)`;
+  const advice = 'let it lead to the very database of store.postgres.url, past a pooler';
+  const patience = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
+  try {
+    return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience }))
+      ? [ok(`notices of other copies are heard ${where}`)]
+      : [fail(`notices of other copies are not heard ${where}`, advice)];
+  } catch (error) {
+    return [fail(`notices of other copies are not heard ${where}: ${reasonOf(error)}`, advice)];
   }
 }
 

@@ -76,6 +76,30 @@ async function connect(address: DatabaseAddress): Promise<Connected> {
   };
 }
 
+/** How a notice is tried: what it carries, which no other does, and how long it is waited for. */
+export type NoticeTrial = { payload: string; patience: () => Promise<unknown> };
+
+/**
+ * Whether what is told at one address is heard at another, as copies tell one another of what they change; rejects where
+ * one of them cannot be reached.
+ */
+export async function isHeard(
+  told: DatabaseAddress,
+  listening: DatabaseAddress,
+  { payload, patience }: NoticeTrial,
+): Promise<boolean> {
+  const channel = 'latchkey_doctor';
+  await using listener = await connect(listening);
+  const heard = Promise.withResolvers<boolean>();
+  listener.client.on('notification', (notice) => {
+    if (notice.payload === payload) heard.resolve(true);
+  });
+  await listener.ask(`LISTEN ${channel}`);
+  await using teller = await connect(told);
+  await teller.ask('SELECT pg_notify($1, $2)', [channel, payload]);
+  return await Promise.race([heard.promise, patience().then(() => false)]);
+}
+
 async function clockDifference(ask: Ask, now: () => number): Promise<number> {
   const before = now();
   const [row] = await ask(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`);
