@@ -61,6 +61,28 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect((await other.call('/metrics')).status).toBe(200);
   });
 
+  test('revoke the admin token of a copy that is gone, and not the one in their own file', async () => {
+    const schema = newSchema();
+    await using one = await copyOn(schema);
+    const list = async (): Promise<string[]> => {
+      const listed = await (await one.call('/admin/v1/tokens')).json();
+      return (listed as { data: { tokens: { token_id: string }[] } }).data.tokens.map(
+        (each) => each.token_id,
+      );
+    };
+    const [own = ''] = await list();
+    {
+      await using _ = await copyOn(schema);
+    }
+    const gone = (await list()).find((id) => id !== own) ?? '';
+    const revoke = (id: string): Promise<Response> =>
+      one.call(`/admin/v1/tokens/${id}`, { method: 'DELETE' });
+    const refused = await revoke(own);
+    expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'token_of_the_file' }]);
+    expect((await revoke(gone)).status).toBe(200);
+    expect(await list()).toEqual([own]);
+  });
+
   test('that start together on an empty database make one API key, and the others say where it is', async () => {
     const schema = newSchema();
     const infos: { message: string; at: unknown }[] = [];

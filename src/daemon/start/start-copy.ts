@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
+import type { RevokeToken } from '../../service/access/token.ts';
 import { apiKeyKeptAt, type StartAuthority } from '../../service/lifecycle/start.ts';
 import type { Log } from '../../service/ports.ts';
 import { runUseCase } from '../../service/run.ts';
@@ -18,11 +19,16 @@ const sharedPlace = 'postgres';
 const copyNameLength = 12;
 
 /**
- * Runs the use cases of a copy. Of those that start together on an empty database, one makes the first account: who
+ * Runs the use cases of a copy, whose admin token lies in a file here. Of those that start together on an empty database, one makes the first account: who
  * that is, is known only under the lock of the start, so that `api.key` is written there and nowhere else.
  */
 export function copyRun(stateDir: string): PostgresRun['run'] {
+  const copy = copyNameOf(stateDir);
   return (transaction, request, context) => {
+    if (request.name === 'revokeToken') {
+      const command = { ...(request.command as RevokeToken), copy };
+      return runUseCase(transaction, { ...request, command }, context);
+    }
     if (request.name !== 'startAuthority') return runUseCase(transaction, request, context);
     return firstApiKey(stateDir, transaction).then((apiKeyDigest) => {
       const command = { ...(request.command as StartAuthority), apiKeyDigest };

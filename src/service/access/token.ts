@@ -56,13 +56,18 @@ export async function issueToken(
   return done({ token, secret });
 }
 
+/** The id of the token that the file `admin.token` holds; `copy`: of one of several that share a store. */
+export function fileTokenIdOf(copy?: string): string {
+  return copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
+}
+
 /** Makes the token in the file `admin.token` the only admin token of this kind, or of this copy of several. */
 export async function acceptAdminToken(
   { tokens }: AuthorityTransaction,
   { adminTokenDigest: digest, copy }: { adminTokenDigest: string; copy?: string },
   { now }: Context,
 ): Promise<void> {
-  const tokenId = copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
+  const tokenId = fileTokenIdOf(copy);
   if ((await tokens.byDigest(digest)) !== null) return;
   // A replaced file revokes the token before it.
   await tokens.remove(tokenId);
@@ -70,14 +75,17 @@ export async function acceptAdminToken(
   await tokens.add({ tokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
 }
 
+/** `copy`: which of several that share a store is asked; the files of others may be gone, with them. */
+export type RevokeToken = { tokenId: string; copy?: string };
+
 /** Revokes a token, at once. */
 export async function revokeToken(
   transaction: AuthorityTransaction,
-  { tokenId }: { tokenId: string },
+  { tokenId, copy }: RevokeToken,
 ): Promise<Result<Token>> {
   const token = await transaction.tokens.get(tokenId);
   if (token === null) return notFound('token');
-  if (tokenId === adminTokenId) {
+  if (tokenId === fileTokenIdOf(copy)) {
     // The next start would accept it again, because the file is still there.
     return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');
   }
