@@ -1,6 +1,6 @@
 import { foldCouponCode, type Coupon } from '../domain/checkout/coupon.ts';
 import type { Operation } from '../domain/outbox/operation.ts';
-import type { NotApplied, Outcome } from '../domain/outbox/outcome.ts';
+import { isMissing, unreachable, type NotApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,
@@ -205,9 +205,7 @@ export class CouponSync implements CouponPull {
       const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
       for (const { coupon } of gone) {
         const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(coupon.id, lifetime));
-        if (outcome.outcome === 'not_applied' && outcome.reason === 'missing') {
-          await writer.write('forgetCoupon', { id: coupon.id });
-        }
+        if (isMissing(outcome)) await writer.write('forgetCoupon', { id: coupon.id });
       }
       if (page.length < pageSize) return;
     }
@@ -249,8 +247,7 @@ function nameOf({ id, code }: UnreadableCoupon): string {
 
 function found(outcome: Outcome<unknown>): LookupResult {
   if (outcome.outcome === 'applied') return { found: 'known' };
-  const isMissing = outcome.outcome === 'not_applied' && outcome.reason === 'missing';
-  return isMissing ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
+  return isMissing(outcome) ? { found: 'missing' } : { found: 'unreachable', detail: outcome.detail };
 }
 
 /** The list has one that cannot be read, and it may be the one that was looked for. */
@@ -270,7 +267,3 @@ const refusedKey: Outcome<never> = {
   detail: 'the upstream refused it, and it is not asked again yet',
   retryAfterMs: null,
 };
-
-function unreachable(detail: string): Outcome<never> {
-  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
-}

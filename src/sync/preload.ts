@@ -1,4 +1,5 @@
 import type { PreloadKey, PreloadOutcome } from '../domain/agent/preload.ts';
+import { isMissing } from '../domain/outbox/outcome.ts';
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
@@ -55,8 +56,7 @@ async function fetchKey(
   for (const each of productKey === null ? productKeys() : [productKey]) {
     const outcome = await reads.read(each, licenseKey, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
-    if (!(outcome.outcome === 'not_applied' && outcome.reason === 'missing'))
-      return { licenseKey, found: 'unreachable' };
+    if (!isMissing(outcome)) return { licenseKey, found: 'unreachable' };
   }
   return { licenseKey, found: 'missing' };
 }

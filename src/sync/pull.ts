@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
-import type { Outcome } from '../domain/outbox/outcome.ts';
+import { isMissing, unreachable, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
@@ -215,14 +215,6 @@ function nameOf(productKey: string, licenseKey: string): string {
 /** Whether certainly nothing was sent: such a look-up is not charged. */
 function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
-}
-
-function isMissing(outcome: Outcome<License>): boolean {
-  return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
-}
-
-function unreachable(detail: string): Outcome<License> {
-  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }
 
 /** The promise's value, or the signal's reason if that comes first; the work goes on for other callers. */

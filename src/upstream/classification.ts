@@ -1,6 +1,6 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
-import type { NotAppliedReason, Outcome } from '../domain/outbox/outcome.ts';
+import { unreachable, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
@@ -44,7 +44,7 @@ function classifyFailure(failed: Failed, now: number): Outcome<never> {
         detail,
         retryAfterMs: retryAfterOf(failed, { now, isJson: false }),
       }
-    : { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
+    : unreachable(detail);
 }
 
 function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
@@ -106,14 +106,9 @@ function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
 }
 
 /** Whatever was answered: a request that came back to its sender did not reach the upstream. */
-const reachedItself: Outcome<never> = {
-  outcome: 'not_applied',
-  reason: 'unreachable',
-  status: null,
-  detail:
-    'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
-  retryAfterMs: null,
-};
+const reachedItself = unreachable(
+  'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
+);
 
 function statusText(status: number, what: string | null): string {
   return what === null ? `HTTP ${status}` : `HTTP ${status}: ${what}`;

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination } from '../../config/value/address.ts';
 import { formatReason } from '../../config/fault/fault.ts';
-import { isAnswer, type Outcome } from '../../domain/outbox/outcome.ts';
+import { isAnswer, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { dialects } from '../../upstream/dialects/all.ts';
@@ -45,7 +45,7 @@ export async function examineUpstream(
     configuration,
     upstream,
     settings,
-    (name) => isUnknown(readUncredited(came, dialects[name])),
+    (name) => isMissing(readUncredited(came, dialects[name])),
   );
   return { findings: [...way, answer, ...examineClock(came), ...accepted], dialect };
 }
@@ -126,7 +126,7 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
     return fail(`${baseUrl} leads to this agent itself`, advice);
   }
   const outcomes = Object.values(dialects).map((each) => readUncredited(came, each));
-  if (outcomes.every(isUnknown)) {
+  if (outcomes.every(isMissing)) {
     const what = `what answers at ${baseUrl} says 404 to a request without a credential: is it the API?`;
     return warn(what, 'check upstream.base_url');
   }
@@ -146,10 +146,6 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
 function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
   return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now: Date.now() });
-}
-
-function isUnknown(outcome: Outcome<never>): boolean {
-  return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
 }
 
 function reachAdvice(detail: string): string {

@@ -68,8 +68,17 @@ export function isAnswer(outcome: Outcome<unknown>): boolean {
   return isRefused(outcome) && outcome.reason !== 'cached';
 }
 
+/** Whether the upstream does not know what was asked for. */
+export function isMissing(outcome: Outcome<unknown>): boolean {
+  return outcome.outcome === 'not_applied' && outcome.reason === 'missing';
+}
+
 /** Whether the upstream did what was asked, or knows that there is no such thing. */
 export function isSuccess(outcome: Outcome<unknown>): boolean {
-  if (!isAnswer(outcome)) return false;
-  return outcome.outcome === 'applied' || (outcome.outcome === 'not_applied' && outcome.reason === 'missing');
+  return isAnswer(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
+}
+
+/** The outcome of a request that certainly did not reach the upstream. */
+export function unreachable(detail: string): NotApplied {
+  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
 }

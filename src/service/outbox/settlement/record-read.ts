@@ -1,6 +1,6 @@
 import type { License } from '../../../domain/license.ts';
 import { nextRefreshAt, observeMissing, type Observation } from '../../../domain/agent/observation.ts';
-import { isOutage, type Applied, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import { isMissing, isOutage, type Applied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
@@ -130,8 +130,8 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
   const observation = transaction.observations.get(command.licenseKey);
   if (observation === null) return;
   const { licenseKey } = observation.license;
-  if (outcome.outcome === 'not_applied' && outcome.reason === 'missing' && command.isMissingBelieved) {
-    recordMissing(transaction, observation, { ...command, outcome }, context);
+  if (isMissing(outcome) && command.isMissingBelieved) {
+    recordMissing(transaction, observation, command, context);
     return;
   }
   const at = { ...context, draw: context.random.draw(), readAs: 'unanswered' } as const;
@@ -148,7 +148,7 @@ function recordFailure(transaction: Transaction, command: FailedRead, context: C
 function recordMissing(
   transaction: Transaction,
   observation: Observation,
-  command: FailedRead & { outcome: NotApplied },
+  command: FailedRead,
   context: Context,
 ): void {
   const { policy } = command;
