@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   lchownSync,
   lstatSync,
+  mkdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -65,6 +69,22 @@ test.for([0o770, 0o707, 0o777, 0o1777])(
     );
     chmodSync(directory, 0o755);
     expect(refusalOf(directory)).toBeNull();
+  },
+);
+
+test.for(['latchkey.db', 'latchkey.lock', 'latchkey.ballast', 'admin.token', 'listen.json'])(
+  'a directory or a pipe in the place of %s is refused, with how to go on',
+  async (name) => {
+    await using temporary = temporaryDirectory();
+    const directory = usedDirectory(temporary.path);
+    const path = join(directory, name);
+    const refused = `The state directory ${directory} is refused: ${name} in it is no regular file: move it elsewhere.`;
+    rmSync(path, { force: true });
+    mkdirSync(path, { mode: 0o700 });
+    expect(refusalOf(directory)).toBe(refused);
+    rmdirSync(path);
+    execFileSync('mkfifo', ['-m', '600', path]);
+    expect(refusalOf(directory)).toBe(refused);
   },
 );
 

@@ -22,7 +22,7 @@ const writableByOthers = 0o022;
 
 /**
  * Why a state directory is not safe to use: another user owns it or can write to it, or a file of ours in it
- * is a link or another user's. `user`: the number of the user that is to use it; null on systems without.
+ * is a link, no file at all or another user's. `user`: the number of the user that is to use it; null on systems without.
  */
 export function findIntrusion(directory: string, user: number | null): string | null {
   const link = lstatSync(directory);
@@ -47,6 +47,10 @@ function findIntruder(directory: string, name: string, user: number | null): str
   const status = lstatSync(path, { throwIfNoEntry: false });
   if (status === undefined) return null;
   if (status.isSymbolicLink()) return `${name} in it is a link: put the file itself there, or remove it.`;
+  // A pipe, opened, would hold up the start for ever; where a file is missing, Docker mounts a directory.
+  if (Object.values<string>(stateFiles).includes(name) && !status.isFile()) {
+    return `${name} in it is no regular file: move it elsewhere.`;
+  }
   if (isForeign(status, user)) {
     return `${name} in it belongs to user ${status.uid}: remove it, or make it your own.`;
   }
