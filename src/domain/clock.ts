@@ -1,6 +1,6 @@
 /** How far the wall clock may lie beside the truth before it is called suspect, in ms. */
 const toleranceMs = 10 * 60_000;
-/** A jump forwards by more than this is not believed for ever until the upstream confirms it, in ms. */
+/** A jump forwards by more than this needs a second witness: of the wall clock the upstream, of a `Date` the next one. In ms. */
 export const believedJumpMs: number = 30 * 24 * 3_600_000;
 
 /** What the clocks of the machine say at one instant. */
@@ -24,6 +24,8 @@ export type TimeKeeping = {
   isConfirmed: boolean;
   /** The upstream's last `Date` since the start and the time passed after it, in epoch ms; null: none yet. */
   upstream: number | null;
+  /** A `Date` too far ahead to be believed, less the monotonic time at which it came; null: the last one was not. */
+  doubted: number | null;
 };
 
 /** The time that a store remembers having reached, in epoch ms. */
@@ -38,6 +40,7 @@ export function startTimeKeeping(mark: TimeMark | null, reading: ClockReading): 
     aheadMs: 0,
     isConfirmed: mark?.isConfirmed ?? false,
     upstream: null,
+    doubted: null,
   };
   return keepTime(start, reading);
 }
@@ -53,12 +56,12 @@ export function keepTime(keeping: TimeKeeping, { wall, monotonic }: ClockReading
   const shown = Math.max(wall - keeping.aheadMs, reached, (keeping.unbelieved ?? 0) + passed);
   const isBelieved = shown - reached <= believedJumpMs;
   return {
+    ...keeping,
     takenAt: monotonic,
     base: isBelieved ? shown : reached,
     unbelieved: isBelieved ? null : shown,
     // A wall clock that was ahead and has come back is right again.
     aheadMs: wall <= reached ? 0 : keeping.aheadMs,
-    isConfirmed: keeping.isConfirmed,
     upstream: keeping.upstream === null ? null : keeping.upstream + passed,
   };
 }
@@ -72,12 +75,19 @@ export function timeOf({ base, unbelieved }: TimeKeeping): number {
  * Learns from the `Date` of a parsed upstream answer: time has reached it, and a wall clock far ahead of
  * it is known to be wrong by that much. Only such an answer takes time back: a jump that was not believed, and
  * whatever the wall clock showed before the first answer of all, when it may have been ahead from the start.
+ *
+ * One `Date` that is more than 30 days ahead changes nothing, since nothing could take it back; a second one that
+ * agrees with it is believed.
  */
 export function learnDate(
   keeping: TimeKeeping,
   date: number,
   { wall, monotonic }: ClockReading,
 ): TimeKeeping {
+  const kept = keepTime(keeping, { wall, monotonic });
+  const doubted = date - monotonic;
+  const isSecond = keeping.doubted !== null && Math.abs(doubted - keeping.doubted) <= toleranceMs;
+  if (date - timeOf(kept) > believedJumpMs && !isSecond) return { ...kept, doubted };
   const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
@@ -87,6 +97,7 @@ export function learnDate(
     aheadMs: aheadMs > toleranceMs ? aheadMs : 0,
     isConfirmed: true,
     upstream: date,
+    doubted: null,
   };
 }
 
@@ -113,6 +124,9 @@ export function removalTime(
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */
-export function isSuspect({ base, unbelieved, aheadMs }: TimeKeeping, { wall }: ClockReading): boolean {
-  return unbelieved !== null || aheadMs > 0 || wall < base - toleranceMs;
+export function isSuspect(
+  { base, unbelieved, aheadMs, doubted }: TimeKeeping,
+  { wall }: ClockReading,
+): boolean {
+  return unbelieved !== null || aheadMs > 0 || doubted !== null || wall < base - toleranceMs;
 }

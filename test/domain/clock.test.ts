@@ -158,6 +158,31 @@ describe('a clock that is turned back', () => {
   });
 });
 
+describe('a Date that is more than 30 days ahead', () => {
+  const far = 31 * day;
+  const [first, second] = [after(minute), after(2 * minute)];
+  const doubting = learnDate(learnDate(started, noon, after(0)), first.wall + far, first);
+
+  it('changes nothing, and is told as suspect until another one comes', () => {
+    expect(timeOf(doubting)).toBe(first.wall);
+    expect(isSuspect(doubting, first)).toBe(true);
+    const right = learnDate(doubting, second.wall, second);
+    expect(timeOf(right)).toBe(second.wall);
+    expect(isSuspect(right, second)).toBe(false);
+    expect(timeOf(learnDate(right, first.wall + far, second))).toBe(second.wall);
+  });
+
+  it('is believed when the next one agrees with it', () => {
+    expect(timeOf(learnDate(doubting, second.wall + far, second))).toBe(second.wall + far);
+    expect(timeOf(learnDate(doubting, second.wall + far + day, second))).toBe(second.wall);
+  });
+
+  it('is believed at once where the wall clock shows the same', () => {
+    const turned = after(minute, far);
+    expect(learnDate(keepTime(started, turned), turned.wall, turned).base).toBe(turned.wall);
+  });
+});
+
 describe('what the store remembers of the time', () => {
   it('follows it', () => {
     expect(keepTime(started, after(minute)).base).toBe(noon + minute);

@@ -118,7 +118,7 @@ describe('a verdict, without a new answer', () => {
 });
 
 describe('an answer of the upstream', () => {
-  it('is never older than the time it says, and takes back no time that an answer had confirmed', () => {
+  it('is never older than the time that it and the next one say, and takes back no time that an answer had confirmed', () => {
     const inputs = array(oneof(pass, turn(4000 * day), restart), { maxLength: 20 });
     assert(
       property(inputs, integer({ min: -100 * day, max: 100 * day }), (all, off) => {
@@ -126,7 +126,8 @@ describe('an answer of the upstream', () => {
         machine.learn(machine.now);
         for (const input of all) machine.suffer(input);
         const { base } = machine.keeping;
-        machine.learn(base + off);
+        // One alone is not believed when it is far ahead.
+        for (let said = 0; said < 2; said += 1) machine.learn(base + off);
         expect(machine.now).toBe(Math.max(base, base + off));
       }),
     );
