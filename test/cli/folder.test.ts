@@ -1,5 +1,8 @@
+import { readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProcess } from '../support/command-line.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 // Nothing can be made under /proc, whoever asks. In a process of its own each, since one that goes on and on is ended.
 test.runIf(process.platform === 'linux').each([
@@ -13,4 +16,16 @@ test.runIf(process.platform === 'linux').each([
   const { code, err } = await runProcess(argv);
   expect(code).toBe(1);
   expect(err).toContain(`latchkey: ${told}no such file or directory`);
+});
+
+test('a certificate that cannot be written whole leaves nothing that is in the way of the next try', async () => {
+  await using temporary = temporaryDirectory();
+  // Seen by nobody who looks whether something is there, and in the way of who writes.
+  symlinkSync('nowhere', join(temporary.path, 'key.pem'));
+  const argv = ['certificate', 'make', '--host', 'localhost', '--out', temporary.path];
+  expect(await runProcess(argv)).toMatchObject({ code: 1 });
+  expect(readdirSync(temporary.path)).toEqual(['key.pem']);
+  rmSync(join(temporary.path, 'key.pem'));
+  expect(await runProcess(argv)).toMatchObject({ code: 0 });
+  expect(readdirSync(temporary.path).sort()).toEqual(['ca.pem', 'cert.pem', 'key.pem']);
 });

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseHost } from '../../../config/value/address.ts';
 import { formatReason } from '../../../config/fault/fault.ts';
@@ -80,12 +80,24 @@ function parseHosts(text: string): readonly [string, ...string[]] {
   return [first ?? '', ...others];
 }
 
-/** The key last: whoever finds one knows that the rest is there. Nothing that is there is written over. */
+/**
+ * The key last: whoever finds one knows that the rest is there. Nothing that is there is written over, and what cannot
+ * be written whole is taken away again: the next try would find it there.
+ */
 function write({ ca, cert, key }: Files, made: MadeCertificate): void {
   makeDirectory(resolve(ca, '..'));
-  writeFileSync(ca, made.authority, { flag: 'wx', mode: 0o644 });
-  writeFileSync(cert, made.certificate, { flag: 'wx', mode: 0o644 });
-  writeFileSync(key, made.key, { flag: 'wx', mode: 0o600 });
+  using begun = new DisposableStack();
+  const add = (path: string, text: string, mode: number): void => {
+    writeFileSync(path, '', { flag: 'wx', mode });
+    begun.defer(() => {
+      rmSync(path);
+    });
+    writeFileSync(path, text);
+  };
+  add(ca, made.authority, 0o644);
+  add(cert, made.certificate, 0o644);
+  add(key, made.key, 0o600);
+  begun.move();
 }
 
 function explain({ ca, cert, key }: Files, hosts: readonly string[], notAfter: string): Shown {
