@@ -3,7 +3,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
-import { isTimeout, storageErrorOf, transactionFault } from './faults.ts';
+import { isTimeout, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
 import { Lookups, type AfterTurn } from './lookups.ts';
 import { namesIn, type Names } from './names.ts';
 import { SharedReads } from './shared-reads.ts';
@@ -74,9 +74,14 @@ export class Database implements AsyncDisposable {
     this.#refusal = cause;
   }
 
+  /** Lets the pool grow to its size again, where it was not to: the server may take more connections by now. */
+  growAgain(): void {
+    this.#pool.options.max = this.size;
+  }
+
   /** Lends a connection; it is closed afterwards where `work` has thrown, because nobody knows what it is in. */
   async lend<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
-    const client = await this.#pool.connect();
+    const client = await this.#sharing(() => this.#pool.connect());
     try {
       const value = await work(this.#connectionOf(client));
       client.release();
@@ -97,6 +102,25 @@ export class Database implements AsyncDisposable {
     await this.#pool.end();
   }
 
+  /** Begins again what could have no connection of its own, to wait for one of those that there are. */
+  async #sharing<Value>(work: () => Promise<Value>): Promise<Value> {
+    for (let left = this.size; ; left -= 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!this.#isShort(error) || left === 0) throw error;
+      }
+    }
+  }
+
+  /** Whether the server takes no more connections, and there are others to wait for: the pool then grows no more. */
+  #isShort(error: unknown): boolean {
+    const { totalCount, options } = this.#pool;
+    if (sqlState(error) !== sqlStates.tooManyConnections || totalCount === 0) return false;
+    options.max = Math.min(options.max, totalCount);
+    return true;
+  }
+
   #connectionOf(client: PoolClient): Connection {
     const known = this.#connections.get(client);
     if (known !== undefined) return known;
@@ -109,12 +133,12 @@ export class Database implements AsyncDisposable {
   async #readTwice(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
     if (this.#refusal !== null) throw new StorageError('unavailable', this.#refusal);
     try {
-      return await read();
+      return await this.#sharing(read);
     } catch (error) {
       if (transactionFault(error) !== 'away' || isTimeout(error)) throw storageErrorOf(error);
     }
     try {
-      return await read();
+      return await this.#sharing(read);
     } catch (error) {
       throw storageErrorOf(error);
     }
