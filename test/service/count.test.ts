@@ -526,6 +526,27 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
+  it('shows no other writer when it comes back with what may have been applied before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    expect(agent.observation.gone).toBe(true);
+    expect(await agent.read(agent.says(6))).toEqual({ unexpected: null });
+    expect(agent.observation.manyWriters).toBe(false);
+  });
+
+  it('shows another writer in the read that a write answered 404 asked for', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('missing'));
+    agent.pass(minute);
+    expect(await agent.read(agent.says(9))).toEqual({ unexpected: { expected: 5, got: 9 } });
+  });
+
   it('is not gone when it was found in between', async () => {
     await using agent = await givenAgent();
     await agent.record('usage');

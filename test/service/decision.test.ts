@@ -111,6 +111,62 @@ describe('a person decides about an operation', () => {
     },
   );
 
+  it.each(['retry', 'drop', 'confirm'] as const)(
+    'that is in doubt, %s: a change of state within its fence leaves its count to be read before the next is sent',
+    async (decision) => {
+      await using agent = await givenAgent({ uses: 5 });
+      const use = await agent.record('usage');
+      await agent.answer(await agent.send('counter'), lost);
+      await decide(agent, use, decision);
+      await agent.record('disable');
+      await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
+      await agent.record('usage');
+      agent.pass(minute);
+      expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    },
+  );
+
+  it('that is in doubt and had arrived, given up: the next one is not taken for it', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'drop');
+    await agent.record('disable');
+    await agent.answer(await agent.send('state'), agent.says(6, { enabled: false }));
+    const next = await agent.record('usage');
+    agent.pass(minute);
+    await agent.plan('counter');
+    await agent.read(agent.says(6, { enabled: false }));
+    await agent.answer(await agent.send('counter', { justRead: true }), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(6, { enabled: false }));
+    expect(agent.stateOf(next)).toBe('pending');
+  });
+
+  it('that is in doubt and had arrived, given up before a restart: those behind it are sent', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    const next = await agent.record('usage');
+    await decide(agent, use, 'drop');
+    await agent.restart();
+    agent.pass(minute);
+    expect(await agent.read(agent.says(6))).toEqual({ unexpected: null });
+    await agent.answer(await agent.send('counter'), agent.says(7));
+    expect(agent.stateOf(next)).toBe('delivered');
+  });
+
+  it('that is in doubt, given up, while the key is missing for a while: its count is no sign of another writer', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await decide(agent, use, 'drop');
+    agent.pass(minute);
+    await agent.read(no('missing'));
+    agent.pass(second);
+    expect(await agent.read(agent.says(6))).toEqual({ unexpected: null });
+  });
+
   it('that enables, against a newer disable: retried, it is sent all the same', async () => {
     await using agent = await givenAgent({ uses: 5 });
     agent.pass(25 * hour);
@@ -196,14 +252,23 @@ describe('a change that a person says was applied', () => {
     expect(unexpected).toBeNull();
   });
 
-  it('leaves a count from which the next one goes on, without a read', async () => {
+  it.each([
+    ['and was', 6],
+    ['and was not', 5],
+  ])('%s: the next one goes on from the count that is read', async (_, uses) => {
     await using agent = await givenAgent({ uses: 5 });
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await decide(agent, use, 'confirm');
-    await agent.record('usage');
+    const next = await agent.record('usage');
+    expect(agent.local.uses).toBe(7);
     agent.pass(minute);
-    expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 6 } });
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    expect(await agent.read(agent.says(uses))).toEqual({ unexpected: null });
+    await agent.answer(await agent.send('counter'), lost);
+    agent.pass(minute);
+    await agent.read(agent.says(uses + 1));
+    expect(agent.stateOf(next)).toBe('delivered');
   });
 
   it('is in the count already where a read had shown it', async () => {

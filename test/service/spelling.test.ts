@@ -54,6 +54,22 @@ describe('one key, one lane, however it is spelled', () => {
     });
   });
 
+  it('a key that was known under two spellings is read before a use is counted from what was seen', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    const own = agent.says(5);
+    const answer = { ...own, value: { ...own.value, licenseKey: 'Key-1' } };
+    await readAs(agent, 'Key-1', answer);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), agent.says(6));
+    // The upstream has one key of them, whose count contains that use.
+    await readAs(agent, 'KEY-1', { ...answer, value: { ...answer.value, uses: 6 } });
+    valueOf(await agent.change('usage', { licenseKey: 'Key-1' }));
+    const planned = { subject: 'Key-1', lane: 'counter', justRead: false } as const;
+    expect(valueOf(await agent.writer.write('planStep', planned))).toEqual({ step: 'read' });
+    await readAs(agent, 'Key-1', { ...answer, value: { ...answer.value, uses: 6 } });
+    expect(agent.store.observations.get('Key-1')).toMatchObject({ manyWriters: false, license: { uses: 6 } });
+  });
+
   it('disabled under one spelling it is disabled under the other', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await readAs(agent, 'key-1', agent.says(5));

@@ -10,7 +10,7 @@ export type Observation = {
   productKey: string;
   /** When the upstream vouched for it. */
   confirmedAt: number;
-  /** Which start of this process received it: a count seen before a restart is no base for sending. */
+  /** Which start of this process received it: a count seen before a restart is no base for sending. 0: the count is in question. */
   boot: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
@@ -18,7 +18,7 @@ export type Observation = {
   missingSince: number | null;
   /** Reads were answered so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
-  /** The next step is a read: a write was answered 404, which alone proves nothing, or a person decided about what was in doubt. */
+  /** A write was answered 404, which alone proves nothing: the next step is a read. */
   readFirst: boolean;
   /** When a caller last asked for it. */
   askedAt: number;

@@ -37,7 +37,7 @@ export function nextStep(lane: LaneView): Step {
   if (head === null || head.progress.state === 'in_flight') return { step: 'none' };
   if (fencedUntil !== null && fencedUntil > now) return { step: 'wait', until: fencedUntil };
   if (head.progress.state === 'uncertain' || hasDoubt) return { step: 'read' };
-  if (!justRead && observation !== null && isReadAwaited(observation)) return { step: 'read' };
+  if (!justRead && observation !== null && mayBeMissing(observation)) return { step: 'read' };
   switch (head.kind) {
     case 'usage':
       return canCount(lane) ? send(head, lane) : { step: 'read' };
@@ -58,12 +58,12 @@ export function nextStep(lane: LaneView): Step {
   }
 }
 
-/** The upstream has answered 404 about the key, or its count is not known for sure: writes wait until a read shows it. */
-function isReadAwaited({ missingSince, readFirst }: Observation): boolean {
+/** The upstream has answered 404 about the key: writes wait until a read shows it. */
+function mayBeMissing({ missingSince, readFirst }: Observation): boolean {
   return missingSince !== null || readFirst;
 }
 
-/** Whether there is a count to send on: one that was seen since the start. */
+/** Whether there is a count to send on: one that was seen since the start, and is not in question. */
 function canCount({ observation, boot }: LaneView): boolean {
   return observation !== null && observation.boot === boot;
 }

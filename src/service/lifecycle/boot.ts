@@ -1,5 +1,11 @@
 import type { Reader, Transaction } from '../tables.ts';
 
+/**
+ * The boot of an observation whose count is in question: what it may contain is not known until the next read, which
+ * is then no sign of another writer. No start counts from it.
+ */
+export const noBoot = 0;
+
 /** The number of this start of the process, from 1. */
 export function currentBoot(reader: Reader): number {
   return Number(reader.settings.get('boot') ?? 0);

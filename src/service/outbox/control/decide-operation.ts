@@ -8,6 +8,7 @@ import {
   type OperationState,
 } from '../../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
+import { noBoot } from '../../lifecycle/boot.ts';
 import { provisionalCoupon } from '../queue/coupon-payload.ts';
 import { adoptOnceListed } from '../settlement/created-coupon.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';
@@ -91,9 +92,10 @@ function countConfirmed(
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
   const observation = transaction.observations.get(operation.subject);
   const isCounted = laneOf[operation.kind] === 'counter';
-  const readFirst = isCounted && decision !== 'confirm' && isDoubtful(operation);
+  const isHeld = operation.progress.state === 'uncertain' && operation.progress.held;
+  const isInQuestion = isCounted && isDoubtful(operation) && !(isHeld && decision === 'confirm');
   if (observation !== null) {
-    putObservation(transaction, { ...observation, readFirst: observation.readFirst || readFirst });
+    putObservation(transaction, isInQuestion ? { ...observation, boot: noBoot } : observation);
   }
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);

@@ -1,5 +1,5 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot } from '../../lifecycle/boot.ts';
+import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
@@ -65,7 +65,7 @@ export function boundUpstream({ settings }: Reader): string {
 
 /** Whether what was seen at this start of the process was said by another upstream. */
 export function isOfOtherUpstream({ settings }: Reader, boot: number): boolean {
-  return boot < Number(settings.get(boundSince) ?? 0);
+  return boot !== noBoot && boot < Number(settings.get(boundSince) ?? 0);
 }
 
 /**

@@ -3,7 +3,7 @@ import { refreshAtAfterChange, type Observation } from '../../../domain/agent/ob
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot } from '../../lifecycle/boot.ts';
+import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -130,15 +130,13 @@ function mayCountFrom(
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
     fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) === null;
-  return isCounterAtRest && !overlapped && observation.boot === currentBoot(transaction);
+  const isOfThisStart = observation.boot === currentBoot(transaction) || observation.boot === noBoot;
+  return isCounterAtRest && !overlapped && isOfThisStart;
 }
 
-/**
- * The count after an operation, as far as nobody else changed it; null: unknown. After a decision about a use that was
- * in doubt, the answer to a change of state may contain that use or not.
- */
-function expectedCount({ kind, progress }: Operation, { readFirst, license }: Observation): number | null {
-  if (kind !== 'usage' && kind !== 'decrease') return readFirst ? null : license.uses;
+/** The count after an operation, as far as nobody else changed it; null: unknown. */
+function expectedCount({ kind, progress }: Operation, { boot, license }: Observation): number | null {
+  if (kind !== 'usage' && kind !== 'decrease') return boot === noBoot ? null : license.uses;
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
   return countAfter(progress.baseUses, kind);
 }

@@ -1,8 +1,9 @@
 import type { License } from '../../../domain/license.ts';
 import { nextRefreshAt, observeMissing, type Observation } from '../../../domain/agent/observation.ts';
+import { isDoubtful } from '../../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot } from '../../lifecycle/boot.ts';
+import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -34,9 +35,6 @@ export type RecordedRead = {
   /** A count that neither the last answer nor this agent's doubtful operations explain. */
   unexpected: UnexpectedCount | null;
 };
-
-/** The boot of an observation that no start of this process may count from. */
-const noBoot = 0;
 
 /**
  * Records an answer to a read of a key, and settles by it what waited to be read back. The read had both
@@ -153,7 +151,10 @@ function recordMissing(
 ): void {
   const { policy } = command;
   const { licenseKey } = observation.license;
-  const seen = observeMissing(observation, context.now, policy.goneMs);
+  const missing = observeMissing(observation, context.now, policy.goneMs);
+  // What is held unread may be in the count with which the key comes back.
+  const isInQuestion = missing.gone && transaction.operations.lane(licenseKey, 'counter').some(isDoubtful);
+  const seen = isInQuestion ? { ...missing, boot: noBoot } : missing;
   const detail = 'the upstream does not know this license key';
   if (seen.gone) {
     for (const lane of ['counter', 'state'] as const) {

@@ -2,7 +2,7 @@ import { countApplied } from '../../../domain/outbox/count.ts';
 import type { License } from '../../../domain/license.ts';
 import type { Observation } from '../../../domain/agent/observation.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
-import { currentBoot, lastSeqBefore } from '../../lifecycle/boot.ts';
+import { currentBoot, lastSeqBefore, noBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
@@ -39,7 +39,8 @@ export function settleCounter(
   const isForeign = isOfOtherUpstream(transaction, observation.boot);
   const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
   const applied = countApplied(base, doubtful.map(counterKind), read.uses);
-  const isFirstSinceStart = observation.boot !== currentBoot(transaction);
+  const isInQuestion = observation.boot === noBoot;
+  const isFirstSinceStart = !isInQuestion && observation.boot !== currentBoot(transaction);
   const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
   if (applied === null && isFirstSinceStart) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
@@ -49,8 +50,7 @@ export function settleCounter(
     settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
   endNeedlessDecrease(transaction, settling, context);
   scheduleNext(transaction, subject, head, context);
-  // After a decision about what was in doubt, the count may contain that as well: it is no sign of another writer.
-  const isExplained = applied !== null || observation.readFirst;
+  const isExplained = applied !== null || isInQuestion;
   return { settled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 

@@ -1,3 +1,4 @@
+import { noBoot } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { putObservation, scheduleHead } from '../lane.ts';
@@ -25,7 +26,11 @@ export function adoptSpelling(
   operations.moveToSubject(asked, own);
   transaction.history.respell(asked, own);
   observations.remove(asked);
-  const kept = isKnown ? underOwn : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
+  // Known under both, its count may contain what was counted under the other.
+  const manyWriters = underOwn?.manyWriters === true || underAsked.manyWriters;
+  const kept = isKnown
+    ? { ...underOwn, boot: noBoot, manyWriters }
+    : { ...underAsked, license: { ...underAsked.license, licenseKey: own } };
   putObservation(transaction, kept);
   for (const lane of ['counter', 'state'] as const) {
     const head = operations.head(own, lane);
