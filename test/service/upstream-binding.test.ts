@@ -128,6 +128,48 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
+  it('that is another instance since the start is no base, and its first count is no sign of another writer', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'first' });
+    const { value, ...said } = agent.says(1);
+    const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
+    const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
+    valueOf(
+      await agent.writer.write('recordRead', { ...read, isMissingBelieved: true, policy: agent.policy }),
+    );
+    const use = await agent.record('usage');
+    expect(await agent.plan('counter')).toEqual({ step: 'read' });
+    expect(await agent.read({ ...agent.says(3), instance: 'restored' })).toEqual({ unexpected: null });
+    await agent.answer(await agent.send('counter'), { ...agent.says(4), instance: 'restored' });
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
+  it('that shows itself as another one by its answer to a use is no other writer', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'first' });
+    await agent.record('usage');
+    const answer = { ...agent.says(3), instance: 'restored' };
+    expect(await agent.answer(await agent.send('counter'), answer)).toMatchObject({ unexpected: null });
+    await agent.record('usage');
+    expect(await agent.send('counter')).toMatchObject({ progress: { baseUses: 3 } });
+  });
+
+  it('that became another one while a use was on its way does not settle it once its answer is lost', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'first' });
+    const use = await agent.record('usage');
+    await agent.record('disable');
+    const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
+    const answer = agent.says(6, { enabled: false });
+    await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+    await agent.answer(flying, lost, { overlapped: true });
+    expect(agent.stateOf(use)).toBe('held');
+    expect(agent.operation(use).lastError).toContain('first');
+  });
+
   it('that tells its instance for the first time is no other one', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await bind(agent, store);

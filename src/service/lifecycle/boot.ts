@@ -23,3 +23,10 @@ export function startOfBoot(transaction: Transaction): number {
   transaction.settings.set('boot_seq', String(transaction.operations.lastSeq()));
   return boot;
 }
+
+/** Makes every count that was seen until now one from before a start; returns the number of what begins now. */
+export function endBoot(transaction: Transaction): number {
+  const boot = currentBoot(transaction) + 1;
+  transaction.settings.set('boot', String(boot));
+  return boot;
+}

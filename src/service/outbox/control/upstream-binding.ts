@@ -1,5 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
+import { endBoot, noBoot } from '../../lifecycle/boot.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
@@ -86,18 +87,35 @@ export function observeInstance(
   if (before !== '') holdDoubtElsewhere(transaction, sentTo, context);
 }
 
-function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
-  const { operations, observations, settings } = transaction;
+/**
+ * Whether an operation was sent to another upstream, or instance of it, than is spoken to now. Where the instance was
+ * not known yet, it is taken for the one that named itself since.
+ */
+export function wasSentElsewhere(transaction: Reader, { upstream }: Operation): boolean {
+  const baseUrl = transaction.settings.get(boundTo);
+  return upstream !== null && upstream !== boundUpstream(transaction) && upstream !== baseUrl;
+}
+
+/** Holds what is in doubt at the upstream of before, which no read of this one can settle. */
+export function holdElsewhere(
+  transaction: Transaction,
+  operation: Operation,
+  { before, steady }: { before: string; steady: number },
+): Operation {
   const now = boundUpstream(transaction);
-  settings.set(boundSince, String(currentBoot(transaction)));
-  const inDoubt = operations.inDoubtElsewhere(now);
-  for (const operation of inDoubt) {
-    const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
-    const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
-    scheduleHead(transaction, held.subject, laneOfOperation(held), { at: steady });
-    const observation = observations.get(held.subject);
-    if (observation !== null) putObservation(transaction, observation);
-  }
+  const lastError = `it may have been applied at ${before}, and this agent speaks to ${now} now`;
+  const held = move(transaction, { ...operation, lastError }, { type: 'hold' });
+  scheduleHead(transaction, held.subject, laneOfOperation(held), { at: steady });
+  const observation = transaction.observations.get(held.subject);
+  if (observation !== null) putObservation(transaction, observation);
+  return held;
+}
+
+function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
+  // What was seen until now was said by the one before, also since this start.
+  transaction.settings.set(boundSince, String(endBoot(transaction)));
+  const inDoubt = transaction.operations.inDoubtElsewhere(boundUpstream(transaction));
+  for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, steady });
   return inDoubt.length;
 }
 

@@ -7,7 +7,7 @@ import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { observeInstance } from '../control/upstream-binding.ts';
+import { isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
 import { loseAnswer } from '../settlement/fence.ts';
 import {
   fencedUntil,
@@ -89,7 +89,10 @@ function recordApplied(
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
-  const unexpected = isCounted ? unexpectedCount(expectedCount(operation, observation), outcome.value) : null;
+  const isExpected = isCounted && !isOfOtherUpstream(transaction, observation.boot);
+  const unexpected = isExpected
+    ? unexpectedCount(expectedCount(operation, observation), outcome.value)
+    : null;
   const at = { ...context, draw: context.random.draw() };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =

@@ -3,12 +3,13 @@ import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { move, scheduleHead } from '../lane.ts';
+import { holdElsewhere, wasSentElsewhere } from '../control/upstream-binding.ts';
 import { renewLostPast } from './lost-past.ts';
 
 /**
  * The answer to an attempt was lost: until the fence has passed, it may still be applied. A disable sets a
  * value, so it is simply repeated, but nothing else of its lane overtakes it; anything else becomes
- * uncertain and is read back after the fence. (src/sync/README.md, A lost answer)
+ * uncertain and is read back after the fence, or held where the upstream has become another meanwhile. (src/sync/README.md, A lost answer)
  */
 export function loseAnswer(
   transaction: Transaction,
@@ -18,7 +19,9 @@ export function loseAnswer(
 ): Operation {
   const fencedUntil = fenceAfter(steady, fenceMs);
   const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
-  return move(transaction, { ...operation, fencedUntil }, { type: event });
+  const lost = move(transaction, { ...operation, fencedUntil }, { type: event });
+  if (lost.upstream === null || !wasSentElsewhere(transaction, lost)) return lost;
+  return holdElsewhere(transaction, lost, { before: lost.upstream, steady });
 }
 
 /**
