@@ -159,6 +159,7 @@ export class CouponSync implements CouponPull {
     // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
     for (let reading = 1; reading === 1 || (reading === 2 && pages > 1); reading += 1) {
       pages = 0;
+      const shown = new Set<number | null>();
       for (let isMore = true; isMore && pages < mostPages; pages += 1) {
         const span = { limit: pageSize, offset: pages * pageSize };
         const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
@@ -168,7 +169,10 @@ export class CouponSync implements CouponPull {
         for (const coupon of page.unreadable) unreadable.set(nameOf(coupon), coupon);
         confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
         isCached ||= outcome.isCached;
-        isMore = page.coupons.length + page.unreadable.length === pageSize;
+        const ids = [...page.coupons, ...page.unreadable].map(({ id }) => id);
+        isMore = ids.length === pageSize;
+        if (isMore && ids.every((id) => shown.has(id))) return samePage;
+        for (const id of ids) shown.add(id);
       }
     }
     const listed = { coupons: [...coupons.values()], unreadable: [...unreadable.values()] };
@@ -256,6 +260,15 @@ const unreadableOne: NotApplied = {
   reason: 'rejected',
   status: null,
   detail: 'a coupon in the list of the upstream cannot be read, and may be this one',
+  retryAfterMs: null,
+};
+
+/** The upstream does not heed the offset: nobody can tell what else its list has. */
+const samePage: NotApplied = {
+  outcome: 'not_applied',
+  reason: 'rejected',
+  status: null,
+  detail: 'the upstream answers the same coupons at another offset, so that its list cannot be read whole',
   retryAfterMs: null,
 };
 

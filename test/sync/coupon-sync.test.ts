@@ -116,6 +116,20 @@ describe('a creation whose answer was lost', () => {
     expect(office.listings.length).toBe(2);
   });
 
+  it('stays in doubt where the upstream shows the same coupons at each offset, which is found out at once', async () => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    const firstPage = Array.from({ length: 100 }, (_, index) => ({ ...terms, code: `C${index}`, id: index }));
+    for (const answer of [0, 1]) await office.listings[answer]?.(firstPage);
+    expect(office.listings).toHaveLength(2);
+    expect(office.stateOf(id)).toBe('uncertain');
+    expect(office.operation(id).lastError).toContain('the same coupons at another offset');
+    expect(mirroredSince(office.store)).toBeNull();
+  });
+
   it('shares a listing with another that waits for the same', async () => {
     await using office = new Office();
     const coupons = await office.open();
