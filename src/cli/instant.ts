@@ -1,5 +1,5 @@
 import { parseDuration } from '../config/value/unit.ts';
-import { formatDatetime, parseDatetime } from '../domain/datetime.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../domain/datetime.ts';
 import { UsageError } from './command.ts';
 import type { Output } from './output.ts';
 
@@ -18,7 +18,7 @@ export function readInstant(
     durationMs === undefined
       ? parseDatetime(/^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given)
       : Date.now() + (side === 'before' ? -durationMs : durationMs);
-  if (instant === null || Math.abs(instant) > latest) {
+  if (instant === null || !isInstant(instant)) {
     throw new UsageError(
       `--${option} must be a duration such as 24h or 90d, a date, or a datetime such as 2026-12-31T18:00:00Z`,
     );
@@ -60,6 +60,3 @@ export function sayDates(taken: readonly TakenDate[], output: Output): void {
     taken.map(({ option, date, instant }) => `--${option} ${date} is taken as ${instant} (UTC)`),
   );
 }
-
-/** The end of the year 9999, in epoch ms. */
-const latest = 253_402_300_799_999;

@@ -5,6 +5,15 @@ export function formatDatetime(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 }
 
+/** The years 1 to 9999: beyond them UTC cannot be written with four digits. */
+const earliest = -62_135_596_800_000;
+const latest = 253_402_300_799_999;
+
+/** Whether an instant (epoch ms) can be written as the interface does. */
+export function isInstant(epochMs: number): boolean {
+  return epochMs >= earliest && epochMs <= latest;
+}
+
 /** Reads an RFC 3339 datetime as epoch ms; null when it is none, or names a day or hour that does not exist. */
 export function parseDatetime(text: string): number | null {
   const match = rfc3339.exec(text);

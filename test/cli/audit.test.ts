@@ -49,10 +49,13 @@ test('audit list --since 24h is from a day ago on', async () => {
   expect(Math.round(ago / 3_600_000)).toBe(24);
 });
 
-test.each(['yesterday', '2026-02-30', '24', '999999999d'])('--since %s is misuse', async (since) => {
-  const { code, err } = await latchkey('audit', 'list', '--since', since);
-  expect([code, err]).toEqual([2, expect.stringContaining('--since must be a duration')]);
-});
+test.each(['yesterday', '2026-02-30', '24', '999999999d', '1000000d', '0000-01-01'])(
+  '--since %s is misuse',
+  async (since) => {
+    const { code, err } = await latchkey('audit', 'list', '--since', since);
+    expect([code, err]).toEqual([2, expect.stringContaining('--since must be a duration')]);
+  },
+);
 
 test('audit show is one act', async () => {
   await using daemon = await startFakeDaemon();

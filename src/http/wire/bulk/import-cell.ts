@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { parseDatetime } from '../../../domain/datetime.ts';
-import { isInstant, kind, refuse } from '../common/kind.ts';
+import { isInstant, parseDatetime } from '../../../domain/datetime.ts';
+import { kind, refuse } from '../common/kind.ts';
 
 /*
  * Parameters of imported rows that are read as stores export them, and not only as this interface writes

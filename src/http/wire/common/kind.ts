@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseDatetime } from '../../../domain/datetime.ts';
+import { isInstant, parseDatetime } from '../../../domain/datetime.ts';
 import { isLonger } from '../../../domain/text.ts';
 import { shortestSecret } from '../../../service/access/secret.ts';
 
@@ -166,15 +166,6 @@ export const percentage: z.ZodType<number> = kind(
     return number;
   },
 );
-
-/** The years 1 to 9999: beyond them UTC cannot be written with four digits. */
-const earliest = -62_135_596_800_000;
-const latest = 253_402_300_799_999;
-
-/** Whether an instant (epoch ms) can be written as the interface does. */
-export function isInstant(epochMs: number): boolean {
-  return epochMs >= earliest && epochMs <= latest;
-}
 
 /** An RFC 3339 datetime, as epoch ms. */
 export const datetime: z.ZodType<number> = kind(
