@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { done } from '../domain/problem/problem.ts';
+import { unanswered } from '../http/answer.ts';
 import type { LicenseAnswer, Licensing } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
@@ -27,9 +28,6 @@ const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** How often the delay of the event loop is measured, in ms; it is itself a part of what is measured. */
 const resolutionMs = 20;
-
-/** What a request counts as whose caller left before the answer, or got none; the status that nginx logs then. */
-const unanswered = 499;
 
 /** What a process of this configuration measures. */
 export function metricsOf({ role, listen, store }: Configuration): Metrics {

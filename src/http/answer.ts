@@ -20,6 +20,9 @@ export type RepeatedLicense = Repeat & { licenseKey: string; confirmedAt: number
 
 type Headers = Answer['headers'];
 
+/** What a request counts as whose caller left before the answer, or got none; the status that nginx logs then. */
+export const unanswered = 499;
+
 /** 200 with `{"data": …}` (specification 4). */
 export function found(data: unknown, headers: Headers = {}): { ok: true; value: Answer } {
   return done({ status: 200, headers, body: { data } });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../../domain/access/principal.ts';
 import type { Problem } from '../../domain/problem/problem.ts';
+import { unanswered } from '../answer.ts';
 import type { App, HttpLimits } from '../app.ts';
 import { problemOf, refusalHeaders } from '../problem-answer.ts';
 import { departure } from '../request.ts';
@@ -17,8 +18,6 @@ import { requestIdFrom } from './request-id.ts';
 
 /** In bytes: a change names a license key and little else. All of it fits into what the system reads at once. */
 const longestBody = 16 * 1024;
-/** What a request counts as whose caller left before the answer, or got none. */
-const unanswered = 499;
 
 /** When a request began: for the metrics, and for the log. */
 type Times = { begunAt: number; startedAt: number };
