@@ -1,4 +1,4 @@
-import { refuse } from './problem.ts';
+import { refuse, type ParameterFault } from './problem.ts';
 
 /**
  * What a request can name. Whoever names something of another account must not learn that it exists, so that
@@ -18,3 +18,10 @@ export function notFound(what: keyof typeof refusals): ReturnType<typeof refuse>
   const [code, detail] = refusals[what];
   return refuse(code, detail);
 }
+
+/** The fault of a parameter that names an account which is not there. */
+export const unknownAccount: ParameterFault = {
+  parameter: 'account_id',
+  code: refusals.account[0],
+  detail: refusals.account[1],
+};

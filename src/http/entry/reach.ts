@@ -1,4 +1,4 @@
-import { notFound } from '../../domain/problem/not-found.ts';
+import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import { reaches, type Principal, type ReachFilter } from '../../domain/access/principal.ts';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
@@ -49,7 +49,7 @@ export function accountFaults(
   accountId: string | undefined,
 ): ParameterFault[] {
   if (isOperator || accountId === undefined || accountId === reach.accountId) return [];
-  return [{ parameter: 'account_id', code: 'account_not_found', detail: 'There is no such account.' }];
+  return [unknownAccount];
 }
 
 /** The fault of a parameter that names a product which the credential does not reach. */

@@ -1,7 +1,7 @@
 import type { Token } from '../../domain/access/token.ts';
 import { adminTokenId, defaultAccountId } from '../../domain/access/principal.ts';
 import { scopesOfOneProduct, type Scope } from '../../domain/access/scope.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
+import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
   done,
   refuse,
@@ -113,9 +113,7 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
   if (configuredProducts !== null && scopes.includes('sell')) {
     add('scopes', 'excluded', 'An agent sells nothing: sell is for tokens of the authority.');
   }
-  if (accountId !== null && !(await hasAccount(reader, command, accountId))) {
-    add('account_id', 'account_not_found', 'There is no such account.');
-  }
+  if (accountId !== null && !(await hasAccount(reader, command, accountId))) faults.push(unknownAccount);
   if (productKey === null) return faults;
   if (configuredProducts !== null) {
     if (!configuredProducts.includes(productKey)) {

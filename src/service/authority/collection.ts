@@ -1,5 +1,5 @@
 import type { Collection } from '../../domain/collection.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
+import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
   done,
   refuse,
@@ -26,10 +26,7 @@ export async function addCollection(
   context: Context,
 ): Promise<Result<Collection>> {
   const { accountId, name } = command;
-  if ((await transaction.accounts.get(accountId)) === null) {
-    const detail = 'There is no such account.';
-    return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
-  }
+  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
   const productKeys = [...new Set(command.productKeys)];
   const faults = await memberFaults(transaction, accountId, productKeys);
   if (faults.length > 0) return refuseParameters(faults);

@@ -1,5 +1,5 @@
 import type { Product } from '../../domain/product.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
+import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import { keepOldCredential } from '../access/old-credential.ts';
@@ -26,10 +26,7 @@ export async function addProduct(
   context: Context,
 ): Promise<Result<ProductWithSecret>> {
   const { accountId, name, recurring } = command;
-  if ((await transaction.accounts.get(accountId)) === null) {
-    const detail = 'There is no such account.';
-    return refuseParameters([{ parameter: 'account_id', code: 'account_not_found', detail }]);
-  }
+  if ((await transaction.accounts.get(accountId)) === null) return refuseParameters([unknownAccount]);
   const productKey = command.productKey ?? newIdentifier(context.random);
   if ((await transaction.products.get(productKey)) !== null) {
     return refuse('product_key_taken', 'There already is a product with this key.');
