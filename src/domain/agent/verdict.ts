@@ -1,16 +1,11 @@
 import { freshnessAt, type FreshnessPolicy } from './freshness.ts';
 import type { Observation } from './observation.ts';
 
-/** What this process may say about a key now. Times are epoch ms. */
+/** What this process may say about a key now. */
 export type Verdict =
-  | {
-      verdict: 'answer';
-      freshness: 'fresh' | 'stale' | 'grace' | 'expired';
-      enabled: boolean;
-      graceUntil: number;
-    }
+  | { verdict: 'answer'; freshness: 'fresh' | 'stale' | 'grace' | 'expired' }
   /** Known and enabled, but too long ago. */
-  | { verdict: 'expired'; graceUntil: number }
+  | { verdict: 'expired' }
   /** The upstream has said twice that there is no such key. */
   | { verdict: 'gone' }
   /** Never observed. */
@@ -27,8 +22,7 @@ export function verdict(
 ): Verdict {
   if (observation === null) return { verdict: 'unknown' };
   if (observation.gone) return { verdict: 'gone' };
-  const graceUntil = observation.confirmedAt + policy.graceMs;
   const freshness = freshnessAt(observation.confirmedAt, policy, now);
-  if (freshness === 'expired' && observation.local.enabled) return { verdict: 'expired', graceUntil };
-  return { verdict: 'answer', freshness, enabled: observation.local.enabled, graceUntil };
+  if (freshness === 'expired' && observation.local.enabled) return { verdict: 'expired' };
+  return { verdict: 'answer', freshness };
 }

@@ -4,7 +4,6 @@ import { verdict, type Verdict } from '../../../src/domain/agent/verdict.ts';
 
 const policy = { freshMs: 24, staleMs: 168, graceMs: 336 };
 const confirmedAt = 10_000;
-const graceUntil = confirmedAt + policy.graceMs;
 
 type Age = 'fresh' | 'stale' | 'grace' | 'expired';
 type Provenance = 'enabled' | 'disabled' | 'gone';
@@ -12,26 +11,21 @@ type Provenance = 'enabled' | 'disabled' | 'gone';
 /** The last ms of each age, and the first of the last. */
 const ages: Record<Age, number> = { fresh: 24, stale: 168, grace: 336, expired: 337 };
 
-const answer = (freshness: Age, enabled: boolean): Verdict => ({
-  verdict: 'answer',
-  freshness,
-  enabled,
-  graceUntil,
-});
+const answer = (freshness: Age): Verdict => ({ verdict: 'answer', freshness });
 const gone: Verdict = { verdict: 'gone' };
 
 const table: Record<Provenance, Record<Age, Verdict>> = {
   enabled: {
-    fresh: answer('fresh', true),
-    stale: answer('stale', true),
-    grace: answer('grace', true),
-    expired: { verdict: 'expired', graceUntil },
+    fresh: answer('fresh'),
+    stale: answer('stale'),
+    grace: answer('grace'),
+    expired: { verdict: 'expired' },
   },
   disabled: {
-    fresh: answer('fresh', false),
-    stale: answer('stale', false),
-    grace: answer('grace', false),
-    expired: answer('expired', false),
+    fresh: answer('fresh'),
+    stale: answer('stale'),
+    grace: answer('grace'),
+    expired: answer('expired'),
   },
   gone: { fresh: gone, stale: gone, grace: gone, expired: gone },
 };
