@@ -14,7 +14,7 @@ import {
 import type { Clock } from '../../service/ports.ts';
 
 /** Node's timers overflow beyond this many ms. */
-const longestTimerMs = 2 ** 31 - 1;
+export const longestTimerMs: number = 2 ** 31 - 1;
 
 /** What the clocks of a machine show, and how it waits. */
 export interface TimeSource {

@@ -12,6 +12,7 @@ import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
 import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start/start.ts';
 import { makeLog } from '../log/log.ts';
+import { longestTimerMs } from '../system/clock.ts';
 import { endingSignals, onEndingSignal } from '../system/ending-signal.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
@@ -54,9 +55,6 @@ type SandboxFacts = SandboxCredentials & {
   /** The configuration that was written for an agent. */
   configuration: string | null;
 };
-
-/** Node's timers overflow beyond this many ms. */
-const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Runs an authority with a small catalogue in a temporary directory, its credentials printed, until a
