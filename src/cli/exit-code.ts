@@ -8,6 +8,8 @@ export const exitCode = {
   usage: 2,
   /** No daemon of the state directory answers. */
   unreachable: 69,
+  /** The storage of the daemon failed, which ended `serve` (daemon/serve.ts). */
+  storageFailed: 74,
   /** The configuration has faults. */
   configuration: 78,
 } as const;

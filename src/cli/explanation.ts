@@ -124,7 +124,7 @@ const exitCodes: Readonly<Record<number, Words>> = {
     remedy:
       'Start it (latchkey serve, systemctl start latchkey), or name the one that runs by --config or --state-dir.',
   },
-  74: {
+  [exitCode.storageFailed]: {
     title: 'The daemon ended, because its disk failed',
     remedy:
       'Look at the disk and its file system. systemd starts the daemon again; nothing answered is lost.',
