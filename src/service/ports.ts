@@ -61,8 +61,8 @@ export type WriteOptions = {
 };
 
 /**
- * Why the store did not take a write: `full` and `unavailable` pass by themselves, `failed` ends the process.
- * `unknown`: nobody can tell whether it did.
+ * Why the store did not take a write, or did not answer a read: `full` and `unavailable` pass by themselves, `failed`
+ * ends the process. `unknown`: nobody can tell whether it did.
  */
 export type StorageFault = 'full' | 'failed' | 'unavailable' | 'unknown';
 
@@ -73,7 +73,7 @@ const faultMessages: Readonly<Record<StorageFault, string>> = {
   unknown: 'the storage did not tell whether it has written',
 };
 
-/** The store could not take a write, of which nothing was done, but for the fault `unknown`. */
+/** The store could not be read, or could not take a write, of which nothing was done, but for the fault `unknown`. */
 export class StorageError extends Error {
   readonly fault: StorageFault;
   constructor(fault: StorageFault, cause: unknown) {

@@ -188,7 +188,7 @@ export interface Changes {
   take(): readonly Change[];
 }
 
-/** Single facts about this store: its instance id, the count of starts, the machine it was made on. */
+/** Single facts about this store: its instance id, the count of starts, the place where it was last started. */
 export interface SettingReads {
   get(name: string): string | null;
 }

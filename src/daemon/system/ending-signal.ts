@@ -6,9 +6,8 @@ const repeatedMs = 500;
 
 /**
  * Calls back at the first signal that asks the process to end; `hurry` at each later one, which ends the process at
- * once, with 1, where nothing could be hurried. Whoever
- * started the process may pass on what the process was sent as well (Ctrl-C, a supervisor that ends a whole
- * group): that is no second wish. Gives what ends the listening.
+ * once, with 1, where `hurry` found nothing to hurry. Whoever started the process may pass on what the process was sent
+ * as well (Ctrl-C, a supervisor that ends a whole group): that is no second wish. Gives what ends the listening.
  */
 export function onEndingSignal(
   end: (signal: NodeJS.Signals) => void,
