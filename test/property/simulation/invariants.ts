@@ -22,6 +22,7 @@ export function checkStep(world: World): void {
     checkVerdictOnlyWorsens(world, key);
     checkLocalState(world, key);
   }
+  if (world.isAlone) checkNobodyElse(world);
   checkOrder(world);
   const broken = world.watch.broken[0] ?? world.history.broken[0];
   if (broken !== undefined) throw new Error(broken);
@@ -104,6 +105,12 @@ function checkVerdictOnlyWorsens({ agent, machine, history, clock }: World, key:
     throw new Error(`invariant 5: ${key} went from ${from} to ${to} without an answer`);
   }
   history.ranks.set(key, { rank, answers: history.answers });
+}
+
+/** An agent that writes alone, and forgets nothing, never takes a count of its own for another writer's. */
+function checkNobodyElse({ machine, keys }: World): void {
+  const blamed = keys.find((key) => machine.transaction.observations.get(key)?.manyWriters === true);
+  if (blamed !== undefined) throw new Error(`other writers: ${blamed} is said to have some`);
 }
 
 /** What callers see is always what the confirmed record and the unfinished changes make together. */

@@ -53,6 +53,7 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
       meddled(writer, machine, "UPDATE outbox SET doubtful = 0 WHERE kind = 'disable'"),
   },
   'a coupon sent again unseen': { writer: hasty },
+  'a count taken for known after a decision': { writer: trusting },
   'next_at kept after the return of the upstream': { writer: (writer) => idle(writer, 'endOutage') },
 };
 
@@ -74,6 +75,7 @@ export type SpoilingName =
   | 'a lost past that is not waited for'
   | 'a lost disable taken for one that was never sent'
   | 'a coupon sent again unseen'
+  | 'a count taken for known after a decision'
   | 'next_at kept after the return of the upstream';
 
 function withPolicy(policy: Partial<SyncOptions['policy']>): Spoiling {
@@ -127,6 +129,19 @@ function overriding(writer: Writer, { database }: Machine): Writer {
     if (name === 'decideOperation') {
       database.exec('UPDATE outbox SET next_at = 0 WHERE next_at IS NOT NULL');
       database.exec('UPDATE outbox SET fenced_until = NULL');
+    }
+    return result;
+  });
+}
+
+/** After a person's decision uses are counted on from what was seen before. */
+function trusting(writer: Writer, { database }: Machine): Writer {
+  return between(writer, async (name, write) => {
+    const result = await write();
+    if (name === 'decideOperation') {
+      database.exec(
+        `UPDATE observation SET boot = (SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'boot') WHERE boot = 0`,
+      );
     }
     return result;
   });

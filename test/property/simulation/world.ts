@@ -42,6 +42,9 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'coupons',
 ]);
 
+/** Those in which a count is changed by something that the agent's store does not remember. */
+const bringOthers: ReadonlySet<TroubleName> = new Set<TroubleName>(['others', 'restore', 'copy']);
+
 export type WorldOptions = { seed: number; troubles: readonly TroubleName[]; spoiling: Spoiling | null };
 
 /** A copy of the store, and what callers had been told until then. */
@@ -115,6 +118,11 @@ export class World implements Disposable {
   /** Whether nothing in this world can leave doubt: no count may then be anything but delivered. */
   get isStrict(): boolean {
     return this.troubles.isSubsetOf(leaveNoDoubt);
+  }
+
+  /** Whether nobody but this agent changes a count, and it remembers all that it did. */
+  get isAlone(): boolean {
+    return this.troubles.isDisjointFrom(bringOthers);
   }
 
   /** Whether what is about this key cannot get through, even at rest. */
