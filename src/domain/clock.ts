@@ -111,15 +111,17 @@ export function acceptTime(keeping: TimeKeeping): TimeKeeping {
 
 /**
  * The time by which what was kept for long enough is removed, as of the last `keepTime`: the earliest of the time kept,
- * of the wall clock and, on an agent, of what the upstream says, since a time that one of them moved forwards is never
- * taken back. No more than 30 days behind the time kept, or a wall clock that stays wrong would have all kept for good.
+ * of the wall clock, of what this process has lived through since its start (`lived`: `Clock.steady`) and, on an agent,
+ * of what the upstream says: a time that one of them moved forwards is never taken back, and what was kept by a clock
+ * that was behind looks older than it is once that is set right. No more than 30 days behind the time kept, or a wall
+ * clock that stays wrong would have all kept for good.
  */
 export function removalTime(
   { base, upstream }: TimeKeeping,
   { wall }: ClockReading,
-  isAgent: boolean,
+  { isAgent, lived }: { isAgent: boolean; lived: number },
 ): number {
-  const said = isAgent ? Math.min(wall, upstream ?? 0) : wall;
+  const said = Math.min(wall, lived, isAgent ? (upstream ?? 0) : wall);
   return Math.max(base - believedJumpMs, Math.min(base, said));
 }
 

@@ -75,3 +75,21 @@ test('an upstream whose Date is days ahead once has no stored answer forgotten',
   await runHousekeeping(house, ending.signal);
   expect(idempotency.get('c', 'yesterday')).not.toBeNull();
 });
+
+test('a clock that was days behind until it was set right has no stored answer forgotten', async () => {
+  await using store = givenStore();
+  const { idempotency } = store.writing.transaction;
+  const ending = new AbortController();
+  let wall = noon - 20 * 24 * hour;
+  // The clock has jumped, so that it rests once more, and for less long, before it removes anything.
+  const sleep = async (ms: number): Promise<void> => {
+    if (ms >= 10_000) ending.abort();
+  };
+  const clock = new KeptClock(null, { read: () => ({ wall, monotonic: 0 }), sleep });
+  const answer = { fingerprint: 'f', value: { ok: true, value: null }, unchanged: false };
+  idempotency.put('c', 'just now', { ...answer, at: clock.now() });
+  wall = noon;
+  clock.learn(noon);
+  await runHousekeeping({ ...houseOver(store, noon, async () => undefined), clock }, ending.signal);
+  expect(idempotency.get('c', 'just now')).not.toBeNull();
+});

@@ -261,6 +261,13 @@ describe('what was kept for long enough is removed by the earliest clock', () =>
     { name: 'an authority, turned back', keeping: told(), turned: -day, isAgent: false, behind: day },
   ])('$name', ({ keeping, turned, isAgent, behind }) => {
     const kept = timeOf(keeping);
-    expect(kept - removalTime(keeping, after(minute, turned), isAgent)).toBe(behind);
+    const how = { isAgent, lived: Infinity };
+    expect(kept - removalTime(keeping, after(minute, turned), how)).toBe(behind);
+  });
+
+  it('a clock that was behind, and was set right', () => {
+    const keeping = keepTime(told(9 * day), after(minute, 9 * day));
+    const how = { isAgent: true, lived: noon + minute };
+    expect(removalTime(keeping, after(minute, 9 * day), how)).toBe(noon + minute);
   });
 });

@@ -81,7 +81,7 @@ export class KeptClock implements Clock {
   /** Epoch ms by which what was kept for long enough is removed. `isAgent`: the upstream has a say. */
   removalTime(isAgent: boolean): number {
     this.now();
-    return Math.round(removalTime(this.#keeping, this.#source.read(), isAgent));
+    return Math.round(removalTime(this.#keeping, this.#source.read(), { isAgent, lived: this.steady() }));
   }
 
   status(): { suspect: boolean; highWater: number } {
