@@ -89,10 +89,12 @@ describe('a delivered change', () => {
     await using agent = await givenAgent({ uses: 5 });
     await agent.record('usage');
     const flying = await agent.send('counter');
+    const behind = await agent.record('usage');
     await loseKey(agent);
-    expect(agent.observation.gone).toBe(true);
+    expect([agent.observation.gone, agent.stateOf(behind)]).toEqual([true, 'dead']);
     await agent.answer(flying, agent.says(6));
-    expect(agent.observation.gone).toBe(false);
+    expect([agent.observation.gone, agent.stateOf(behind)]).toEqual([false, 'pending']);
+    expect(await agent.send('counter')).toMatchObject({ id: behind });
   });
 
   it('spares the read that a 404 to the other lane had asked for', async () => {

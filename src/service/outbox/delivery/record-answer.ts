@@ -18,7 +18,7 @@ import {
   waitAfterFailure,
 } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
-import { endRefusedDisables, refuseOperation } from './refusal.ts';
+import { endRefusedDisables, refuseOperation, reviveOperations } from './refusal.ts';
 
 export type RecordAnswer = {
   operationId: string;
@@ -88,6 +88,7 @@ function recordApplied(
   scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
+  if (observation.gone) reviveOperations(transaction, operation.subject, context);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, observation.boot);
   const unexpected = isExpected
