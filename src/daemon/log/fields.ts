@@ -20,7 +20,6 @@ const allowed: ReadonlySet<string> = new Set([
   'at',
   'signal',
   'not_after',
-  'level',
   'file',
   'faults',
   'warnings',
