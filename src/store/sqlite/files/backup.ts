@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
 import { StorageError } from '../../../service/ports.ts';
 import { storageFault } from '../faults.ts';
+import { openReadOnly } from './read-only.ts';
 
 /**
  * Writes a database as it stands at this moment to a new file, for its owner alone; whoever writes to it
@@ -13,7 +13,7 @@ export function backUp(databasePath: string, path: string): void {
   try {
     // SQLite writes into an empty file; one of its own making would be readable by others.
     closeSync(openSync(path, 'wx', 0o600));
-    using database = new DatabaseSync(databasePath, { readOnly: true, timeout: 1000 });
+    using database = openReadOnly(databasePath);
     database.prepare('VACUUM INTO ?').run(path);
   } catch (error) {
     throw isFull(error) ? new StorageError('full', error) : error;

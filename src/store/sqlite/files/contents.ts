@@ -1,7 +1,8 @@
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { adminTokenId, defaultAccountId } from '../../../domain/access/principal.ts';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
 import { findDatabase } from './database-file.ts';
+import { openReadOnly } from './read-only.ts';
 import { findReplaced } from './restore.ts';
 import { databaseIn } from './state-directory.ts';
 
@@ -50,7 +51,7 @@ export function readContents(directory: string, now: number): Contents {
     const nothing = { unfinished: countEach(() => 0), records: countRecords(() => 0) };
     return { role: null, instance: null, ...nothing, replaced };
   }
-  using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
+  using database = openReadOnly(path);
   const settings = database.prepare('SELECT value FROM setting WHERE name = ?');
   const settingOf = (name: string): string | null => {
     const value = settings.get(name)?.['value'];

@@ -1,9 +1,9 @@
-import { DatabaseSync } from 'node:sqlite';
+import { openReadOnly } from './read-only.ts';
 
 /** Looks through a whole database, also beside a process that writes to it; what is wrong with it, or null. */
 export function findDamage(databasePath: string): string | null {
   try {
-    using database = new DatabaseSync(databasePath, { readOnly: true, timeout: 1000 });
+    using database = openReadOnly(databasePath);
     const verdict = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
     // SQLite says it in lines, and under a headline.
     return verdict === 'ok'

@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
 import { keepTemporaryFilesBeside } from '../temporary-files.ts';
 import { createFile } from './private-file.ts';
+import { openReadOnly } from './read-only.ts';
 import { schema1 } from './schema-1.ts';
 import { schema2 } from './schema-2.ts';
 import { schema3 } from './schema-3.ts';
@@ -51,7 +52,7 @@ export function migrateCopy(path: string, original: string): void {
 
 /** Says how a database is newer than this version knows; null when it is not. Changes nothing in it. */
 export function findNewerSchema(path: string): string | null {
-  using database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
+  using database = openReadOnly(path);
   return describeNewer(schemaOf(database), migrations);
 }
 
