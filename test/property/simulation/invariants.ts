@@ -22,7 +22,6 @@ export function checkStep(world: World): void {
     checkVerdictOnlyWorsens(world, key);
     checkLocalState(world, key);
   }
-  if (world.isAlone) checkNobodyElse(world);
   checkOrder(world);
   const broken = world.watch.broken[0] ?? world.history.broken[0];
   if (broken !== undefined) throw new Error(broken);
@@ -36,6 +35,7 @@ export function checkAtRest(world: World): void {
   if (world.isStrict) checkAllDelivered(operations);
   for (const key of world.keys) checkShown(world, key);
   checkCoupons(world, operations);
+  if (world.isAlone) checkNobodyElse(world);
 }
 
 type Queries = { all: () => unknown[]; shown: (subject: string) => unknown[] };
