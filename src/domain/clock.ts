@@ -1,6 +1,9 @@
 /** How far the wall clock may lie beside the truth before it is called suspect, in ms. */
 const toleranceMs = 10 * 60_000;
-/** A jump forwards by more than this needs a second witness: of the wall clock the upstream, of a `Date` the next one. In ms. */
+/**
+ * A jump forwards by more than this, in ms, needs a second witness: that of the wall clock the upstream, that of a `Date`
+ * the next one.
+ */
 export const believedJumpMs: number = 30 * 24 * 3_600_000;
 
 /** What the clocks of the machine say at one instant. */

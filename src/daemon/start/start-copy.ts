@@ -19,8 +19,9 @@ const sharedPlace = 'postgres';
 const copyNameLength = 12;
 
 /**
- * Runs the use cases of a copy, whose admin token lies in a file here. Of those that start together on an empty database, one makes the first account: who
- * that is, is known only under the lock of the start, so that `api.key` is written there and nowhere else.
+ * Runs the use cases of a copy, whose admin token lies in a file here. Of those that start together on an empty
+ * database, one makes the first account: who that is, is known only under the lock of the start, so that `api.key` is
+ * written there and nowhere else.
  */
 export function copyRun(stateDir: string): PostgresRun['run'] {
   const copy = copyNameOf(stateDir);

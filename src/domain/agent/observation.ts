@@ -10,7 +10,10 @@ export type Observation = {
   productKey: string;
   /** When the upstream vouched for it. */
   confirmedAt: number;
-  /** Which start of this process received it: a count seen before a restart is no base for sending. 0: the count is in question. */
+  /**
+   * Which start of this process received it: a count seen before a restart is no base for sending. 0: the count is in
+   * question.
+   */
   boot: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
