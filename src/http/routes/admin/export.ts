@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
+import { unknownAccount } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import type { Answer } from '../../answer.ts';
@@ -98,7 +99,7 @@ async function exportFaults(
   const unreached = accountFaults(principal, accountId);
   if (unreached.length > 0) return unreached;
   if (accountId !== undefined && (await reader.accounts.get(accountId)) === null) {
-    return [{ parameter: 'account_id', code: 'account_not_found', detail: 'There is no such account.' }];
+    return [unknownAccount];
   }
   if (productKey === undefined) return [];
   const product = await reader.products.get(productKey);

@@ -4,13 +4,13 @@ import { DatabaseRefused } from '../faults.ts';
 import { keepTemporaryFilesBeside } from '../temporary-files.ts';
 import { createFile } from './private-file.ts';
 import { openReadOnly } from './read-only.ts';
-import { schema1 } from './schema-1.ts';
-import { schema2 } from './schema-2.ts';
-import { schema3 } from './schema-3.ts';
-import { schema4 } from './schema-4.ts';
-import { schema5 } from './schema-5.ts';
-import { schema6 } from './schema-6.ts';
-import { schema7 } from './schema-7.ts';
+import { schema1 } from './schema/schema-1.ts';
+import { schema2 } from './schema/schema-2.ts';
+import { schema3 } from './schema/schema-3.ts';
+import { schema4 } from './schema/schema-4.ts';
+import { schema5 } from './schema/schema-5.ts';
+import { schema6 } from './schema/schema-6.ts';
+import { schema7 } from './schema/schema-7.ts';
 
 /** The steps from an empty database to the present schema; `user_version` counts those that were taken. */
 export const migrations: readonly string[] = [schema1, schema2, schema3, schema4, schema5, schema6, schema7];
