@@ -52,6 +52,8 @@ export class LastKnown {
   readonly #graceMs: number;
   readonly #scope: string;
   #entries: Entries = new Map();
+  /** What the file had when it was last read or written. */
+  #kept: Entries = new Map();
   #isRead = false;
   /** The latest time that was seen: a clock that is set back lengthens no grace. */
   #latest = 0;
@@ -77,7 +79,7 @@ export class LastKnown {
     const after = remember(before, said, now);
     if (after === null) return said;
     this.#entries = merge(this.#entries, new Map([[name, after]]));
-    if (isWorthWriting(before, after)) await this.#write();
+    if (isWorthWriting(this.#kept.get(name) ?? null, after)) await this.#write();
     return said.license === null ? this.#recall(licenseKey, after, said, now) : said;
   }
 
@@ -107,8 +109,9 @@ export class LastKnown {
       const entries = Object.entries(member(kept, 'keys') as object).map(
         ([name, entry]) => [name, readEntry(entry)] as const,
       );
+      this.#kept = new Map(entries);
       this.#latest = Math.max(this.#latest, latest);
-      this.#entries = merge(new Map(entries), this.#entries);
+      this.#entries = merge(this.#kept, this.#entries);
     } catch {
       // What cannot be read says nothing.
     }
@@ -127,11 +130,13 @@ export class LastKnown {
   async #replace(): Promise<void> {
     this.#isWriteQueued = false;
     await this.#read();
-    const keys = [...this.#entries].map(
+    const entries = this.#entries;
+    const keys = [...entries].map(
       ([name, entry]) => [name, { ...entry, license: writeLicense(entry.license) }] as const,
     );
     const kept = { version, latest: this.#latest, keys: Object.fromEntries(keys) };
     await replace(this.#file, JSON.stringify(kept));
+    this.#kept = entries;
   }
 }
 
@@ -188,10 +193,10 @@ function remember(before: Entry | null, said: Verdict, now: number): Entry | nul
   return { ...before, verdict: isRefused ? 'not_found' : before.verdict, notFoundSince: since, saidAt: now };
 }
 
-function isWorthWriting(before: Entry | null, after: Entry): boolean {
-  if (before === null || before.verdict !== after.verdict) return true;
-  if (before.notFoundSince !== after.notFoundSince) return true;
-  return after.confirmedAt - before.confirmedAt >= worthWritingMs;
+function isWorthWriting(kept: Entry | null, after: Entry): boolean {
+  if (kept === null || kept.verdict !== after.verdict) return true;
+  if (kept.notFoundSince !== after.notFoundSince) return true;
+  return after.confirmedAt - kept.confirmedAt >= worthWritingMs;
 }
 
 function hash(text: string): string {

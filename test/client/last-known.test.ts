@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -182,6 +182,24 @@ describe('the file', () => {
     pass(day / 24);
     await lastKnown.judge(key, valid());
     expect(statSync(file, { bigint: true }).ino).not.toBe(ino);
+  });
+
+  it('keeps up with confirmations that each are newer by less than an hour', async () => {
+    const lastKnown = new LastKnown({ file });
+    for (let asked = 0; asked <= 15 * 24; asked += 0.5) {
+      await lastKnown.judge(key, valid());
+      pass(day / 48);
+    }
+    expect(await judge(away)).toBe('valid (last_known)');
+  });
+
+  it('is tried again where it could not be written', async () => {
+    writeFileSync(join(directory.path, 'made'), 'no directory');
+    const lastKnown = new LastKnown({ file });
+    await lastKnown.judge(key, disabled);
+    rmSync(join(directory.path, 'made'));
+    await lastKnown.judge(key, disabled);
+    expect(await judge(away)).toBe('disabled');
   });
 
   it('that several processes write has what each heard, and the later word of a key', async () => {
