@@ -154,7 +154,7 @@ export interface OperationTable extends OperationReads {
   /** Unfinished operations of a lane in order, held ones left out; as many as there are. */
   lane(subject: string, lane: LaneName): Operation[];
   withState(state: OperationState): Operation[];
-  /** Those in doubt that were first sent to another upstream and are not held yet. */
+  /** Those in doubt that were last sent to another upstream: neither held yet nor on their way. */
   inDoubtElsewhere(upstream: string): Operation[];
   /** Extends every fence that had not passed at `reached` to `until`: after a start its remainder is unknown. */
   extendFences(reached: number, until: number): void;

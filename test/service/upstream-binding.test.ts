@@ -161,6 +161,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     await bind(agent, store);
     await agent.read({ ...agent.says(7), instance: 'first' });
     const use = await agent.record('usage');
+    const next = await agent.record('usage');
     await agent.record('disable');
     const [flying, disable] = [await agent.send('counter'), await agent.send('state')];
     const answer = agent.says(6, { enabled: false });
@@ -168,7 +169,38 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     await agent.answer(flying, lost, { overlapped: true });
     expect(agent.stateOf(use)).toBe('held');
     expect(agent.operation(use).lastError).toContain('first');
+    expect(agent.operation(next)).toMatchObject({ failures: 0, lastError: null });
   });
+
+  it('that shows itself as another one by its answer to a repeated disable has taken it', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'first' });
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    agent.pass(minute);
+    const answer = agent.says(7, { enabled: false });
+    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
+  it.each([lost, no('unreachable'), no('refused')])(
+    'that became another one while what was in doubt was on its way again holds it ($detail)',
+    async (outcome) => {
+      await using agent = await givenAgent({ uses: 7 });
+      await bind(agent, store);
+      await agent.read({ ...agent.says(7), instance: 'first' });
+      const disable = await agent.record('disable');
+      await agent.answer(await agent.send('state'), lost);
+      agent.pass(minute);
+      await agent.record('usage');
+      const [again, use] = [await agent.send('state'), await agent.send('counter')];
+      await agent.answer(use, { ...agent.says(3), instance: 'restored' }, { overlapped: true });
+      await agent.answer(again, outcome, { overlapped: true });
+      expect(agent.stateOf(disable)).toBe('held');
+      expect(agent.local.enabled).toBe(false);
+    },
+  );
 
   it('that tells its instance for the first time is no other one', async () => {
     await using agent = await givenAgent({ uses: 5 });

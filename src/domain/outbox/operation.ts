@@ -180,11 +180,11 @@ const cancelled = finish('cancelled');
 const inferred = finish('inferred');
 const conflicted = (): OperationProgress => ({ state: 'conflicted' });
 const pending = (): OperationProgress => ({ state: 'pending', doubtful: false });
-const uncertain = (baseUses: number | null, doubtful: boolean, isHeld = false): OperationProgress => ({
+const uncertain = (baseUses: number | null, doubtful: boolean, toHold = false): OperationProgress => ({
   state: 'uncertain',
   doubtful,
   baseUses,
-  held: isHeld,
+  held: toHold,
 });
 const held = (baseUses: number | null, doubtful: boolean): OperationProgress =>
   uncertain(baseUses, doubtful, true);
@@ -227,8 +227,8 @@ export const operationTransitions: { [State in OperationState]: Row<State> } = {
     ...nothing,
     // What may have been applied is never called dead, which says that it was not.
     refused: ({ doubtful, baseUses }) => held(baseUses, doubtful),
-    doubt: ({ doubtful, baseUses, held: isHeld }, event) =>
-      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting, isHeld),
+    doubt: ({ doubtful, baseUses, held: wasHeld }, event) =>
+      uncertain(baseUses ?? event.baseUses, doubtful || event.lasting, wasHeld),
     read_applied: ({ doubtful }, { certain, at }) => ({
       state: certain && !doubtful ? 'delivered' : 'inferred',
       finishedAt: at,
@@ -285,6 +285,11 @@ export function advance(operation: Operation, event: OperationEvent): Operation 
   }
   const attempts = event.type === 'send' ? operation.attempts + 1 : operation.attempts;
   return { ...operation, attempts, progress };
+}
+
+/** Whether no read can settle an operation: a person must decide. */
+export function isHeld({ progress }: Pick<Operation, 'progress'>): boolean {
+  return progress.state === 'uncertain' && progress.held;
 }
 
 /** Whether an operation may have been applied upstream although no answer said so. */

@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { formatDatetime } from '../../domain/datetime.ts';
-import { operationStates, type Operation, type OperationState } from '../../domain/outbox/operation.ts';
+import {
+  isHeld,
+  operationStates,
+  type Operation,
+  type OperationState,
+} from '../../domain/outbox/operation.ts';
 import type { Decision } from '../../domain/outbox/decision.ts';
 import { waitCauses, type OperationWait, type Standing } from '../../domain/outbox/standing.ts';
 import type { Page } from '../../domain/page.ts';
@@ -114,7 +119,7 @@ export function presentOperation(operation: Operation): OperationObject {
     license_key: operation.productKey === null ? null : operation.subject,
     subject: operation.subject,
     state: progress.state,
-    held: progress.state === 'uncertain' && progress.held,
+    held: isHeld(operation),
     attempts: operation.attempts,
     base_uses: 'baseUses' in progress ? progress.baseUses : null,
     created_at: formatDatetime(operation.createdAt),

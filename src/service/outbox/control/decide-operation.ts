@@ -2,6 +2,7 @@ import { countAfter } from '../../../domain/license.ts';
 import { eventOfDecision, type Decision } from '../../../domain/outbox/decision.ts';
 import {
   isDoubtful,
+  isHeld,
   laneOf,
   nextProgress,
   type Operation,
@@ -71,12 +72,9 @@ function riskOf({ kind }: Operation): string {
  * answer would look like another writer's; so do the counts that others in doubt are read back against, or it
  * would be taken for one of them. Where it is held, a read has shown it already.
  */
-function countConfirmed(
-  { observations, operations }: Transaction,
-  { kind, subject, progress }: Operation,
-): void {
-  if (kind !== 'usage' && kind !== 'decrease') return;
-  if (progress.state === 'uncertain' && progress.held) return;
+function countConfirmed({ observations, operations }: Transaction, operation: Operation): void {
+  const { kind, subject } = operation;
+  if ((kind !== 'usage' && kind !== 'decrease') || isHeld(operation)) return;
   for (const other of operations.uncertain(subject, 'counter')) {
     if (other.progress.state !== 'uncertain' || other.progress.baseUses === null) continue;
     const baseUses = countAfter(other.progress.baseUses, kind);
@@ -92,8 +90,7 @@ function countConfirmed(
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
   const observation = transaction.observations.get(operation.subject);
   const isCounted = laneOf[operation.kind] === 'counter';
-  const isHeld = operation.progress.state === 'uncertain' && operation.progress.held;
-  const isInQuestion = isCounted && isDoubtful(operation) && !(isHeld && decision === 'confirm');
+  const isInQuestion = isCounted && isDoubtful(operation) && !(isHeld(operation) && decision === 'confirm');
   if (observation !== null) {
     putObservation(transaction, isInQuestion ? { ...observation, boot: noBoot } : observation);
   }

@@ -1,6 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import { endBoot, noBoot } from '../../lifecycle/boot.ts';
-import type { Operation } from '../../../domain/outbox/operation.ts';
+import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
 import type { Reader, Transaction } from '../../tables.ts';
@@ -88,16 +88,23 @@ export function observeInstance(
 }
 
 /**
- * Whether an operation was sent to another upstream, or instance of it, than is spoken to now. Where the instance was
- * not known yet, it is taken for the one that named itself since.
+ * Holds an operation that is in doubt at another upstream, or instance of it, than is spoken to now. Where the instance
+ * was not known yet, it is taken for the one that named itself since.
  */
-export function wasSentElsewhere(transaction: Reader, { upstream }: Operation): boolean {
-  const baseUrl = transaction.settings.get(boundTo);
-  return upstream !== null && upstream !== boundUpstream(transaction) && upstream !== baseUrl;
+export function holdIfElsewhere(
+  transaction: Transaction,
+  operation: Operation,
+  { steady }: Pick<Context, 'steady'>,
+): Operation {
+  const { upstream } = operation;
+  const isElsewhere =
+    upstream !== boundUpstream(transaction) && upstream !== transaction.settings.get(boundTo);
+  if (upstream === null || !isElsewhere || !isDoubtful(operation)) return operation;
+  return holdElsewhere(transaction, operation, { before: upstream, steady });
 }
 
 /** Holds what is in doubt at the upstream of before, which no read of this one can settle. */
-export function holdElsewhere(
+function holdElsewhere(
   transaction: Transaction,
   operation: Operation,
   { before, steady }: { before: string; steady: number },

@@ -1,13 +1,13 @@
 import { countAfter, type License } from '../../../domain/license.ts';
 import { refreshAtAfterChange, type Observation } from '../../../domain/agent/observation.ts';
-import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
+import { isHeld, type Operation, type OperationState } from '../../../domain/outbox/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
+import { holdIfElsewhere, isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
 import { loseAnswer } from '../settlement/fence.ts';
 import {
   fencedUntil,
@@ -162,9 +162,11 @@ function recordNotApplied(
     updateObservation(transaction, operation.subject, {});
     return;
   }
-  move(transaction, operation, { type: 'not_applied' });
+  const waiting = move(transaction, operation, { type: 'not_applied' });
   // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
   if (outcome.reason === 'missing') updateObservation(transaction, operation.subject, { readFirst: true });
+  // An earlier attempt of it may have been applied where the upstream was another one.
+  if (isHeld(holdIfElsewhere(transaction, waiting, context))) return;
   const failure = { ...outcome, outage: isOutage(outcome) };
   scheduleHead(transaction, operation.subject, lane, waitAfterFailure(operation, failure, policy, context));
 }
@@ -177,6 +179,7 @@ function recordAmbiguous(
 ): void {
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
   const lost = loseAnswer(transaction, operation, policy, context);
+  if (isHeld(lost)) return;
   // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
   const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, laneOfOperation(operation), { ...wait, at });

@@ -1,11 +1,12 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
-import type { Operation } from '../../../domain/outbox/operation.ts';
+import { isHeld, type Operation } from '../../../domain/outbox/operation.ts';
 import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
 import type { QueuedCoupon } from '../queue/coupon.ts';
+import { holdIfElsewhere } from '../control/upstream-binding.ts';
 import { adoptCoupon } from '../settlement/created-coupon.ts';
 import { loseAnswer } from '../settlement/fence.ts';
 import { move, scheduleHead, waitAfterFailure } from '../lane.ts';
@@ -43,6 +44,7 @@ export function recordCouponAnswer(
   const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
   if (outcome.outcome === 'ambiguous') {
     const lost = loseAnswer(transaction, operation, policy, context);
+    if (isHeld(lost)) return done(lost);
     const at = context.steady + (outcome.retryAfterMs ?? 0);
     scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
     return done(transaction.operations.get(operationId) ?? lost);
@@ -53,7 +55,12 @@ export function recordCouponAnswer(
     if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
     return done(refused);
   }
-  const waiting = move(transaction, operation, { type: 'not_applied' });
+  const waiting = holdIfElsewhere(
+    transaction,
+    move(transaction, operation, { type: 'not_applied' }),
+    context,
+  );
+  if (isHeld(waiting)) return done(waiting);
   scheduleHead(transaction, operation.subject, 'coupon', wait);
   // The wait says why.
   return done(transaction.operations.get(operationId) ?? waiting);

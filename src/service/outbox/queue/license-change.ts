@@ -1,6 +1,6 @@
 import type { LicenseTrigger } from '../../../domain/license.ts';
 import { addLocalChange, localLicense, type Observation } from '../../../domain/agent/observation.ts';
-import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { isHeld, laneOf, type Operation } from '../../../domain/outbox/operation.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { FreshnessPolicy } from '../../../domain/agent/freshness.ts';
 import { verdict } from '../../../domain/agent/verdict.ts';
@@ -80,8 +80,7 @@ function findNeedless(
 ): QueuedChange | null {
   if (trigger !== 'enable' && trigger !== 'disable') return null;
   const last = operations.tail(observation.license.licenseKey, laneOf[trigger]);
-  const isHeld = last?.progress.state === 'uncertain' && last.progress.held;
-  if (last?.kind === trigger && !isHeld) return { observation, operationId: last.id };
+  if (last?.kind === trigger && !isHeld(last)) return { observation, operationId: last.id };
   const isEnabled = trigger === 'enable' && isFresh && observation.local.enabled;
   return isEnabled ? { observation, operationId: null } : null;
 }

@@ -1,9 +1,9 @@
 import { fenceAfter } from '../../../domain/outbox/fence.ts';
-import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { isHeld, laneOf, type Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { move, scheduleHead } from '../lane.ts';
-import { holdElsewhere, wasSentElsewhere } from '../control/upstream-binding.ts';
+import { holdIfElsewhere } from '../control/upstream-binding.ts';
 import { renewLostPast } from './lost-past.ts';
 
 /**
@@ -16,13 +16,12 @@ export function loseAnswer(
   transaction: Transaction,
   operation: Operation,
   { fenceMs }: { fenceMs: number },
-  { steady }: Context,
+  context: Context,
 ): Operation {
-  const fencedUntil = fenceAfter(steady, fenceMs);
+  const fencedUntil = fenceAfter(context.steady, fenceMs);
   const event = operation.kind === 'disable' ? 'repeat' : 'ambiguous';
   const lost = move(transaction, { ...operation, fencedUntil }, { type: event });
-  if (lost.upstream === null || !wasSentElsewhere(transaction, lost)) return lost;
-  return holdElsewhere(transaction, lost, { before: lost.upstream, steady });
+  return holdIfElsewhere(transaction, lost, context);
 }
 
 /**
@@ -41,7 +40,7 @@ export function renewFences(
   renewLostPast(transaction, { reached, until: fencedUntil });
   const lanes = new Map<string, Operation>();
   for (const operation of operations.withState('uncertain')) {
-    if (operation.progress.state === 'uncertain' && !operation.progress.held) {
+    if (!isHeld(operation)) {
       operations.put({ ...operation, fencedUntil });
       lanes.set(`${operation.subject}\n${laneOf[operation.kind]}`, operation);
     }

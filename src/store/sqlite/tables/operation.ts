@@ -131,7 +131,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
   const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
   const elsewhere = prepareQuery(
     database,
-    `${select} WHERE (state = 'uncertain' OR (state IN ('pending', 'in_flight') AND doubtful = 1))
+    `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND doubtful = 1))
        AND held = 0 AND upstream <> ? ORDER BY seq`,
     operationFrom,
   );
