@@ -1,6 +1,13 @@
 import { foldCouponCode, type Coupon } from '../domain/checkout/coupon.ts';
 import type { Operation } from '../domain/outbox/operation.ts';
-import { isMissing, unreachable, type NotApplied, type Outcome } from '../domain/outbox/outcome.ts';
+import {
+  isMissing,
+  notApplied,
+  type Ambiguous,
+  type NotApplied,
+  type Outcome,
+} from '../domain/outbox/outcome.ts';
+import type { Page } from '../domain/page.ts';
 import { provisionalCoupon } from '../service/outbox/queue/coupon-payload.ts';
 import {
   StorageError,
@@ -16,13 +23,13 @@ import {
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
+import { nameOfUnreadable, readCouponList } from './coupon-list.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './upstream-rate.ts';
 import type { Uplink } from './uplink.ts';
 
+/** So many of the mirror are looked through at once. */
 const pageSize = 100;
-/** The most pages of a list that are read. */
-const mostPages = 1000;
 
 export type CouponSyncParts = {
   reader: Reader;
@@ -110,13 +117,15 @@ export class CouponSync implements CouponPull {
   /** Settles a creation whose answer was lost, by a new listing. */
   async settle(operation: Operation): Promise<void> {
     const { writer, clock, policy, lifetime } = this.#parts;
+    const postpone = (outcome: NotApplied | Ambiguous): Promise<unknown> =>
+      persist(clock, lifetime, () =>
+        writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
+      );
     // A listing under way may have been answered before the creation arrived.
     await this.#listing;
     const outcome = fromUpstream(await this.#listWhole('push'));
     if (outcome.outcome !== 'applied') {
-      await persist(clock, lifetime, () =>
-        writer.write('postpone', { operationId: operation.id, outcome, policy: policy() }),
-      );
+      await postpone(outcome);
       return;
     }
     const ours = provisionalCoupon(operation).code;
@@ -129,9 +138,7 @@ export class CouponSync implements CouponPull {
       ({ code }) => code === null || foldCouponCode(code) === operation.subject,
     );
     if (listed === null && isHidden) {
-      await persist(clock, lifetime, () =>
-        writer.write('postpone', { operationId: operation.id, outcome: unreadableOne, policy: policy() }),
-      );
+      await postpone(unreadableOne);
       return;
     }
     const { confirmedAt } = outcome;
@@ -141,53 +148,32 @@ export class CouponSync implements CouponPull {
   }
 
   #listWhole(priority: Priority): Promise<Outcome<CouponPage>> {
-    this.#listing ??= this.#listPages(priority)
-      .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
+    this.#listing ??= this.#readList(priority)
+      .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => {
         this.#listing = null;
       });
     return this.#listing;
   }
 
-  async #listPages(priority: Priority): Promise<Outcome<CouponPage>> {
+  async #readList(priority: Priority): Promise<Outcome<CouponPage>> {
     const { upstream, clock, lifetime } = this.#parts;
-    let confirmedAt = clock.now();
-    let isCached = false;
-    const coupons = new Map<number, Coupon>();
-    const unreadable = new Map<string, UnreadableCoupon>();
-    let pages = 0;
-    // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
-    for (let reading = 1; reading === 1 || (reading === 2 && pages > 1); reading += 1) {
-      pages = 0;
-      const shown = new Set<number | null>();
-      for (let isMore = true; isMore && pages < mostPages; pages += 1) {
-        const span = { limit: pageSize, offset: pages * pageSize };
-        const outcome = await this.#ask(priority, lifetime, () => upstream.listCoupons(span, lifetime));
-        if (outcome.outcome !== 'applied') return outcome;
-        const page = outcome.value;
-        for (const coupon of page.coupons) coupons.set(coupon.id, coupon);
-        for (const coupon of page.unreadable) unreadable.set(nameOf(coupon), coupon);
-        confirmedAt = Math.min(confirmedAt, outcome.confirmedAt);
-        isCached ||= outcome.isCached;
-        const ids = [...page.coupons, ...page.unreadable].map(({ id }) => id);
-        isMore = ids.length === pageSize;
-        if (isMore && ids.every((id) => shown.has(id))) return samePage;
-        for (const id of ids) shown.add(id);
-      }
-    }
-    const listed = { coupons: [...coupons.values()], unreadable: [...unreadable.values()] };
-    this.#tellUnreadable(listed.unreadable);
-    await this.#mirror(listed, confirmedAt, priority);
-    return { outcome: 'applied', value: listed, confirmedAt, isCached };
+    const ask = (page: Page): Promise<Outcome<CouponPage>> =>
+      this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
+    const outcome = await readCouponList(ask, clock.now());
+    if (outcome.outcome !== 'applied') return outcome;
+    this.#tellUnreadable(outcome.value.unreadable);
+    await this.#mirror(outcome.value, outcome.confirmedAt, priority);
+    return outcome;
   }
 
   #tellUnreadable(unreadable: readonly UnreadableCoupon[]): void {
     for (const coupon of unreadable) {
-      if (this.#unreadable.has(nameOf(coupon))) continue;
+      if (this.#unreadable.has(nameOfUnreadable(coupon))) continue;
       const { id, fault: error } = coupon;
       this.#parts.log.warn({ coupon: id, error }, 'a coupon of the upstream cannot be read: it is left out');
     }
-    this.#unreadable = new Set(unreadable.map(nameOf));
+    this.#unreadable = new Set(unreadable.map(nameOfUnreadable));
   }
 
   /** On a full disk the mirror stays as it is: what was listed settles creations all the same. */
@@ -204,7 +190,7 @@ export class CouponSync implements CouponPull {
   async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
     const { reader, writer, upstream, lifetime } = this.#parts;
     const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
-    for (let offset = 0; offset < mostPages * pageSize; offset += pageSize) {
+    for (let offset = 0; ; offset += pageSize) {
       const page = reader.mirror.list({ limit: pageSize, offset });
       const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
       for (const { coupon } of gone) {
@@ -226,7 +212,7 @@ export class CouponSync implements CouponPull {
   ): Promise<Outcome<Value>> {
     const { uplink } = this.#parts;
     const admission = await uplink.admit(priority, signal);
-    if (!admission.admitted) return unreachable(admission.detail);
+    if (!admission.admitted) return notApplied('unreachable', admission.detail);
     if (uplink.refusedCredentials().includes(null)) {
       uplink.giveBack();
       return refusedKey;
@@ -240,13 +226,7 @@ export class CouponSync implements CouponPull {
 /** The outcome; one that came from a cache settles nothing and counts as not applied. */
 function fromUpstream<Value>(outcome: Outcome<Value>): Outcome<Value> {
   if (outcome.outcome !== 'applied' || !outcome.isCached) return outcome;
-  const detail = 'a cache on the way answered, not the upstream';
-  return { outcome: 'not_applied', reason: 'cached', status: null, detail, retryAfterMs: null };
-}
-
-/** What tells an unreadable coupon from the others of the list. */
-function nameOf({ id, code }: UnreadableCoupon): string {
-  return `${id} ${code}`;
+  return notApplied('cached', 'a cache on the way answered, not the upstream');
 }
 
 function found(outcome: Outcome<unknown>): LookupResult {
@@ -255,28 +235,10 @@ function found(outcome: Outcome<unknown>): LookupResult {
 }
 
 /** The list has one that cannot be read, and it may be the one that was looked for. */
-const unreadableOne: NotApplied = {
-  outcome: 'not_applied',
-  reason: 'rejected',
-  status: null,
-  detail: 'a coupon in the list of the upstream cannot be read, and may be this one',
-  retryAfterMs: null,
-};
-
-/** The upstream does not heed the offset: nobody can tell what else its list has. */
-const samePage: NotApplied = {
-  outcome: 'not_applied',
-  reason: 'rejected',
-  status: null,
-  detail: 'the upstream answers the same coupons at another offset, so that its list cannot be read whole',
-  retryAfterMs: null,
-};
+const unreadableOne = notApplied(
+  'rejected',
+  'a coupon in the list of the upstream cannot be read, and may be this one',
+);
 
 /** After a 401 or 403, stop using this API key until a probe succeeds. */
-const refusedKey: Outcome<never> = {
-  outcome: 'not_applied',
-  reason: 'unauthorized',
-  status: null,
-  detail: 'the upstream refused it, and it is not asked again yet',
-  retryAfterMs: null,
-};
+const refusedKey = notApplied('unauthorized', 'the upstream refused it, and it is not asked again yet');

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
-import { isMissing, unreachable, type Outcome } from '../domain/outbox/outcome.ts';
+import { isMissing, notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
@@ -107,7 +107,7 @@ export class LicensePull implements Pull {
     const underWay = this.#underWay.get(name);
     if (underWay !== undefined) return underWay;
     const reading = this.#readInTurn(productKey, licenseKey, { priority, asker })
-      .catch((error: unknown) => unreachable(error instanceof Error ? error.message : 'ended'))
+      .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
     return reading;
@@ -121,7 +121,7 @@ export class LicensePull implements Pull {
     const { lanes, uplink, clock, lifetime } = this.#parts;
     using _guard = await lanes.enter(licenseKey, ['counter', 'state'], lifetime);
     const admission = await uplink.admit(priority, lifetime, asker);
-    if (!admission.admitted) return unreachable(admission.detail);
+    if (!admission.admitted) return notApplied('unreachable', admission.detail);
     const isAccepted = uplink.isAccepted(productKey);
     if (!isAccepted) uplink.giveBack();
     const unasked = uplink.isConfigured(productKey) ? refusedSecret : missingSecret;
@@ -194,19 +194,10 @@ export class LicensePull implements Pull {
 }
 
 /** After a 401 or 403, stop using this secret until a probe succeeds. */
-const refusedSecret: Outcome<never> = {
-  outcome: 'not_applied',
-  reason: 'unauthorized',
-  status: null,
-  detail: 'the upstream refuses the secret of this product',
-  retryAfterMs: null,
-};
+const refusedSecret = notApplied('unauthorized', 'the upstream refuses the secret of this product');
 
 /** The product is not configured any more: there is nothing to ask under. */
-const missingSecret: Outcome<never> = {
-  ...refusedSecret,
-  detail: 'no secret is configured for the product of this key',
-};
+const missingSecret = notApplied('unauthorized', 'no secret is configured for the product of this key');
 
 function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;

@@ -1,6 +1,6 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
-import { unreachable, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
+import { notApplied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import { describeFailure, messageOf } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
@@ -44,7 +44,7 @@ function classifyFailure(failed: Failed, now: number): Outcome<never> {
         detail,
         retryAfterMs: retryAfterOf(failed, { now, isJson: false }),
       }
-    : unreachable(detail);
+    : notApplied('unreachable', detail);
 }
 
 function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
@@ -106,7 +106,8 @@ function bodyOf({ headers, text }: Answered): Parsed<JsonObject> {
 }
 
 /** Whatever was answered: a request that came back to its sender did not reach the upstream. */
-const reachedItself = unreachable(
+const reachedItself = notApplied(
+  'unreachable',
   'this agent has reached itself: upstream.base_url leads to its own listener; set upstream.connect_to',
 );
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { type Coupon, type CouponTerms, foldCouponCode } from '../domain/checkout/coupon.ts';
 import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import type { License } from '../domain/license.ts';
-import type { Outcome } from '../domain/outbox/outcome.ts';
+import { notApplied, type Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, CouponPage, Upstream, UpstreamChange } from '../service/ports.ts';
 import type { Page } from '../domain/page.ts';
 import { classify, sentAtOf, type Understanding } from './classification.ts';
@@ -215,5 +215,5 @@ class PlainUpstream implements Upstream, AsyncDisposable {
 
 /** Nothing is sent without a credential: it would only be refused. */
 function withoutCredential(detail: string): Outcome<never> {
-  return { outcome: 'not_applied', reason: 'unauthorized', status: null, detail, retryAfterMs: null };
+  return notApplied('unauthorized', detail);
 }

@@ -78,7 +78,7 @@ export function isSuccess(outcome: Outcome<unknown>): boolean {
   return isAnswer(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
 }
 
-/** The outcome of a request that certainly did not reach the upstream. */
-export function unreachable(detail: string): NotApplied {
-  return { outcome: 'not_applied', reason: 'unreachable', status: null, detail, retryAfterMs: null };
+/** The outcome where it is known without an answer that nothing was applied. */
+export function notApplied(reason: NotAppliedReason, detail: string): NotApplied {
+  return { outcome: 'not_applied', reason, status: null, detail, retryAfterMs: null };
 }
