@@ -22,7 +22,8 @@ export function unknownRoute(
 export function isShadowed(routes: readonly Route[], { routeOptions, url }: FastifyRequest): boolean {
   if (routeOptions.url?.includes(':') !== true) return false;
   const path = pathOf(url);
-  return routes.some((route) => route.path === path);
+  // Its own, written with the parameter's name, shadows none.
+  return path !== routeOptions.url && routes.some((route) => route.path === path);
 }
 
 function matches(pattern: string, path: string): boolean {

@@ -24,6 +24,14 @@ test.each([
   expect([answer.statusCode, answer.headers['allow']]).toEqual([405, allowed]);
 });
 
+test.each(['/api/v2/coupons/:id', '/admin/v1/products/:id', '/agent/v1/redemptions/:order'])(
+  'GET %s, as a book writes it, asks for a thing with such an id',
+  async (url) => {
+    const answer = await server.inject({ url, headers: { authorization: `Bearer ${adminToken}` } });
+    expect(answer.statusCode).toBe(404);
+  },
+);
+
 /** Other ways to write a path that lead to the same route. */
 function spellings(path: string): string[] {
   return [`${path}/`, `/${path}`, path.replaceAll('/', '//'), `${path}///`];
