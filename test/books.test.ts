@@ -2,14 +2,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  nextProgress,
   operationStates,
-  operationTransitions,
-  type OperationEvent,
-  type OperationEventType,
   type OperationProgress,
   type OperationState,
 } from '../src/domain/outbox/operation.ts';
+import {
+  nextProgress,
+  operationTransitions,
+  type OperationEvent,
+  type OperationEventType,
+} from '../src/domain/outbox/operation-transitions.ts';
 import { tracePoints } from '../src/domain/outbox/operation-trace.ts';
 
 const repository = join(import.meta.dirname, '..');

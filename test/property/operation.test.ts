@@ -11,13 +11,15 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  nextProgress,
   operationStates,
-  type OperationEvent,
-  type OperationEventType,
   type OperationProgress,
   type OperationState,
 } from '../../src/domain/outbox/operation.ts';
+import {
+  nextProgress,
+  type OperationEvent,
+  type OperationEventType,
+} from '../../src/domain/outbox/operation-transitions.ts';
 
 const at = nat();
 const baseUses = option(nat(9));

@@ -1,5 +1,5 @@
 import { countAfter, type License } from '../license.ts';
-import type { Operation } from '../outbox/operation.ts';
+import { isHeld, type Operation } from '../outbox/operation.ts';
 
 /** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
 export type Observation = {
@@ -52,12 +52,12 @@ export function localState(license: License, operations: readonly Operation[]): 
 }
 
 /** The local state with one more operation behind the others. */
-export function addLocalChange(local: LocalState, { kind, progress }: Operation): LocalState {
+export function addLocalChange(local: LocalState, operation: Operation): LocalState {
+  const { kind, progress } = operation;
   const unfinished =
     progress.state === 'pending' || progress.state === 'in_flight' || progress.state === 'uncertain';
-  const held = progress.state === 'uncertain' && progress.held;
   const stands = unfinished || progress.state === 'dead' || progress.state === 'conflicted';
-  const counts = unfinished && !held && (kind === 'usage' || kind === 'decrease');
+  const counts = unfinished && !isHeld(operation) && (kind === 'usage' || kind === 'decrease');
   return {
     uses: counts ? countAfter(local.uses, kind) : local.uses,
     enabled: local.enabled && !(stands && kind === 'disable'),

@@ -1,6 +1,6 @@
 import { isOpenTo, type Decision } from './decision.ts';
 import { countAfter } from '../license.ts';
-import { isDoubtful, type Operation, type OperationKind } from './operation.ts';
+import { isDoubtful, isHeld, type Operation, type OperationKind } from './operation.ts';
 
 /** What the upstream last said of the license key; `at` in epoch ms. */
 export type ShownLicense = { uses: number; enabled: boolean; at: number };
@@ -135,9 +135,8 @@ const nothingSent = 'It counts as delivered, and nothing is sent.';
 
 /** A held one has been read already: the count that was shown contains it, if it was applied. */
 function countConfirmed({ operation, shown }: Subject): string {
-  const { kind, progress } = operation;
-  if (progress.state === 'uncertain' && progress.held)
-    return `${nothingSent} The count stays as the store showed it.`;
+  const { kind } = operation;
+  if (isHeld(operation)) return `${nothingSent} The count stays as the store showed it.`;
   if (shown === null || (kind !== 'usage' && kind !== 'decrease')) return nothingSent;
   return `${nothingSent} The count that is known of the store moves along, from ${shown.uses} to ${countAfter(shown.uses, kind)}.`;
 }

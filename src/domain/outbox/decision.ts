@@ -1,4 +1,5 @@
-import { nextProgress, type Operation, type OperationEvent } from './operation.ts';
+import type { Operation } from './operation.ts';
+import { nextProgress, type OperationEvent } from './operation-transitions.ts';
 
 /** What a person decides about an operation: send it again, give it up, or say that it was applied. */
 export type Decision = 'retry' | 'drop' | 'confirm';

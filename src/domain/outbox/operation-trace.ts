@@ -1,4 +1,5 @@
-import type { Operation, OperationEvent, OperationProgress, OperationState } from './operation.ts';
+import type { Operation, OperationProgress, OperationState } from './operation.ts';
+import type { OperationEvent } from './operation-transitions.ts';
 
 /** What the log tells of the way of an operation (src/sync/README.md, The log of an operation). */
 export const tracePoints = [

@@ -1,7 +1,13 @@
 import type { Decision } from './decision.ts';
 import { effectOf, type ShownLicense } from './decision-effect.ts';
 import { countAfter } from '../license.ts';
-import type { Operation, OperationKind, OperationProgress, OperationState } from './operation.ts';
+import {
+  isHeld,
+  type Operation,
+  type OperationKind,
+  type OperationProgress,
+  type OperationState,
+} from './operation.ts';
 
 /*
  * How an operation stands, for the person who looks at it: what its state means, what it waits for, the counts
@@ -166,7 +172,7 @@ const causes: Record<OperationWait['cause'], string> = {
 
 function waitsOf(operation: Operation, surroundings: Surroundings): readonly OperationWait[] {
   const { progress, nextAt } = operation;
-  const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !progress.held);
+  const isOnItsWay = progress.state === 'pending' || (progress.state === 'uncertain' && !isHeld(operation));
   if (!isOnItsWay) return [];
   const { now, fencedUntil, isHead, obstacle } = surroundings;
   const waits: OperationWait[] = [];

@@ -1,12 +1,7 @@
 import { backoffMs } from '../../domain/outbox/backoff.ts';
 import { localState, localStateByBacklog, type Observation } from '../../domain/agent/observation.ts';
-import {
-  advance,
-  laneOf,
-  type LaneName,
-  type Operation,
-  type OperationEvent,
-} from '../../domain/outbox/operation.ts';
+import { laneOf, type LaneName, type Operation } from '../../domain/outbox/operation.ts';
+import { advance, type OperationEvent } from '../../domain/outbox/operation-transitions.ts';
 import { traced, tracePointOf } from '../../domain/outbox/operation-trace.ts';
 import type { Context } from '../ports.ts';
 import type { SyncPolicy } from './policy.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import type { OperationProgress } from '../../../src/domain/outbox/operation.ts';
 import {
   operationTransitions,
   type OperationEvent,
-  type OperationProgress,
-} from '../../../src/domain/outbox/operation.ts';
+} from '../../../src/domain/outbox/operation-transitions.ts';
 import { tracePointOf } from '../../../src/domain/outbox/operation-trace.ts';
 
 const held: OperationProgress = { state: 'uncertain', doubtful: true, baseUses: null, held: true };

@@ -1,19 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import {
-  advance,
   isDoubtful,
   laneOf,
-  nextProgress,
   operationStates,
-  operationTransitions,
   type LaneName,
   type Operation,
-  type OperationEvent,
-  type OperationEventType,
   type OperationKind,
   type OperationProgress,
   type OperationState,
 } from '../../../src/domain/outbox/operation.ts';
+import {
+  advance,
+  nextProgress,
+  operationTransitions,
+  type OperationEvent,
+  type OperationEventType,
+} from '../../../src/domain/outbox/operation-transitions.ts';
 
 const at = 1000;
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { eventOfDecision, type Decision } from '../../../src/domain/outbox/decision.ts';
-import {
-  nextProgress,
-  type Operation,
-  type OperationKind,
-  type OperationProgress,
-  type OperationState,
+import type {
+  Operation,
+  OperationKind,
+  OperationProgress,
+  OperationState,
 } from '../../../src/domain/outbox/operation.ts';
+import { nextProgress } from '../../../src/domain/outbox/operation-transitions.ts';
 import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
 
 const minute = 60_000;

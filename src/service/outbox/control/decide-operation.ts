@@ -4,10 +4,10 @@ import {
   isDoubtful,
   isHeld,
   laneOf,
-  nextProgress,
   type Operation,
   type OperationState,
 } from '../../../domain/outbox/operation.ts';
+import { nextProgress } from '../../../domain/outbox/operation-transitions.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import { noBoot } from '../../lifecycle/boot.ts';
 import { provisionalCoupon } from '../queue/coupon-payload.ts';
@@ -86,17 +86,25 @@ function countConfirmed({ observations, operations }: Transaction, operation: Op
   observations.put({ ...observation, license: { ...license, uses: countAfter(license.uses, kind) } });
 }
 
-/** What callers see follows the decision; the count that was in doubt is read before it is counted from. */
+/** What callers see follows the decision. */
 function followUp(transaction: Transaction, operation: Operation, decision: Decision): void {
   const observation = transaction.observations.get(operation.subject);
-  const isCounted = laneOf[operation.kind] === 'counter';
-  const isInQuestion = isCounted && isDoubtful(operation) && !(isHeld(operation) && decision === 'confirm');
   if (observation !== null) {
-    putObservation(transaction, isInQuestion ? { ...observation, boot: noBoot } : observation);
+    const isQuestioned = questionsCount(operation, decision);
+    putObservation(transaction, isQuestioned ? { ...observation, boot: noBoot } : observation);
   }
   if (operation.kind !== 'create_coupon') return;
   const coupon = provisionalCoupon(operation);
   if (decision === 'retry') transaction.mirror.put({ coupon, confirmedAt: null });
   else if (decision === 'confirm') adoptOnceListed(transaction, coupon);
   else transaction.mirror.remove(coupon.id);
+}
+
+/**
+ * Whether the count may contain the operation or not, so that it is read before it is counted from. Where a held one is
+ * confirmed, a read has shown it already.
+ */
+function questionsCount(operation: Operation, decision: Decision): boolean {
+  const isShown = isHeld(operation) && decision === 'confirm';
+  return laneOf[operation.kind] === 'counter' && isDoubtful(operation) && !isShown;
 }

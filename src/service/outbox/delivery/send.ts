@@ -1,4 +1,5 @@
-import { advance, type Operation } from '../../../domain/outbox/operation.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
+import { advance } from '../../../domain/outbox/operation-transitions.ts';
 import { traced } from '../../../domain/outbox/operation-trace.ts';
 import type { Transaction } from '../../tables.ts';
 import { boundUpstream } from '../control/upstream-binding.ts';

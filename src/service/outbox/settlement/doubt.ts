@@ -1,6 +1,7 @@
 import { countApplied, type CounterKind } from '../../../domain/outbox/count.ts';
 import type { Observation } from '../../../domain/agent/observation.ts';
-import { advance, laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { advance } from '../../../domain/outbox/operation-transitions.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { loseAnswer } from './fence.ts';
