@@ -11,8 +11,8 @@ export type Observation = {
   /** When the upstream vouched for it. */
   confirmedAt: number;
   /**
-   * Which start of this process received it: a count seen before a restart is no base for sending. 0: the count is in
-   * question.
+   * Which start of this process received it: a count seen before a restart is no base for sending. `noBoot`: the count
+   * is in question.
    */
   boot: number;
   /** Other programs were seen to change `uses`. */
@@ -28,6 +28,17 @@ export type Observation = {
   /** When to refresh it in the background (`Clock.steady`); null when callers no longer ask for it. */
   refreshAt: number | null;
 };
+
+/** The boot of an observation whose count is in question: there is no start that counts from it. */
+export const noBoot = 0;
+
+/**
+ * Whether nobody can tell what the count of an observation contains: the next read shows it, and is no sign of another
+ * writer, whatever it shows.
+ */
+export function isCountInQuestion({ boot }: Pick<Observation, 'boot'>): boolean {
+  return boot === noBoot;
+}
 
 /** The members of a license that local changes move, and how many of those the upstream has not confirmed. */
 export type LocalState = { uses: number; enabled: boolean; pending: number };

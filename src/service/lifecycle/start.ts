@@ -6,7 +6,7 @@ import { doubtAll, doubtInFlight } from '../outbox/settlement/doubt.ts';
 import { renewFences } from '../outbox/settlement/fence.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityReader, AuthorityTransaction, Transaction } from '../tables.ts';
-import { startOfBoot } from './boot.ts';
+import { countStart } from './boot.ts';
 import { resumeWaits } from './clock-mark.ts';
 import { keepLogKey } from './log-key.ts';
 import { keepRole } from './role.ts';
@@ -68,7 +68,7 @@ export async function startAgent(
   context: Context,
 ): Promise<Result<StartedStore>> {
   const { instance, isCopy } = await startStore(transaction, 'agent', command, context);
-  startOfBoot(transaction);
+  countStart(transaction);
   if (isCopy) doubtAll(transaction);
   const reached = resumeWaits(transaction, context.steady);
   doubtInFlight(transaction, command, context);

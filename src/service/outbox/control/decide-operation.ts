@@ -1,3 +1,4 @@
+import { noBoot } from '../../../domain/agent/observation.ts';
 import { countAfter } from '../../../domain/license.ts';
 import { eventOfDecision, type Decision } from '../../../domain/outbox/decision.ts';
 import {
@@ -9,7 +10,6 @@ import {
 } from '../../../domain/outbox/operation.ts';
 import { nextProgress } from '../../../domain/outbox/operation-transitions.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import { noBoot } from '../../lifecycle/boot.ts';
 import { provisionalCoupon } from '../queue/coupon-payload.ts';
 import { adoptOnceListed } from '../settlement/created-coupon.ts';
 import { move, putObservation, scheduleHead } from '../lane.ts';

@@ -1,5 +1,6 @@
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { endBoot, noBoot } from '../../lifecycle/boot.ts';
+import { isCountInQuestion, type Observation } from '../../../domain/agent/observation.ts';
+import { beginBoot } from '../../lifecycle/boot.ts';
 import { isDoubtful, type Operation } from '../../../domain/outbox/operation.ts';
 import { productCredential } from '../../access/credential.ts';
 import type { Context } from '../../ports.ts';
@@ -64,9 +65,9 @@ export function boundUpstream({ settings }: Reader): string {
   return instance === '' ? baseUrl : `${baseUrl} ${instance}`;
 }
 
-/** Whether what was seen at this start of the process was said by another upstream. */
-export function isOfOtherUpstream({ settings }: Reader, boot: number): boolean {
-  return boot !== noBoot && boot < Number(settings.get(boundSince) ?? 0);
+/** Whether what was last seen of a key was said by another upstream. */
+export function isOfOtherUpstream({ settings }: Reader, observation: Observation): boolean {
+  return !isCountInQuestion(observation) && observation.boot < Number(settings.get(boundSince) ?? 0);
 }
 
 /**
@@ -120,7 +121,7 @@ function holdElsewhere(
 
 function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
   // What was seen until now was said by the one before, also since this start.
-  transaction.settings.set(boundSince, String(endBoot(transaction)));
+  transaction.settings.set(boundSince, String(beginBoot(transaction)));
   const inDoubt = transaction.operations.inDoubtElsewhere(boundUpstream(transaction));
   for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, steady });
   return inDoubt.length;

@@ -1,9 +1,13 @@
 import { countAfter, type License } from '../../../domain/license.ts';
-import { refreshAtAfterChange, type Observation } from '../../../domain/agent/observation.ts';
+import {
+  isCountInQuestion,
+  refreshAtAfterChange,
+  type Observation,
+} from '../../../domain/agent/observation.ts';
 import { isHeld, type Operation, type OperationState } from '../../../domain/outbox/operation.ts';
 import { isOutage, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
+import { currentBoot, isOfEarlierBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
@@ -90,7 +94,7 @@ function recordApplied(
   if (observation === null) return recorded(delivered, null);
   if (observation.gone) reviveOperations(transaction, operation.subject, context);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
-  const isExpected = isCounted && !isOfOtherUpstream(transaction, observation.boot);
+  const isExpected = isCounted && !isOfOtherUpstream(transaction, observation);
   const unexpected = isExpected
     ? unexpectedCount(expectedCount(operation, observation), outcome.value)
     : null;
@@ -134,13 +138,14 @@ function mayCountFrom(
   const isCounterAtRest =
     operations.tail(subject, 'counter') === null &&
     fencedUntil(transaction, { subject, lane: 'counter', asDisable: false }, sentAt) === null;
-  const isOfThisStart = observation.boot === currentBoot(transaction) || observation.boot === noBoot;
-  return isCounterAtRest && !overlapped && isOfThisStart;
+  return isCounterAtRest && !overlapped && !isOfEarlierBoot(transaction, observation);
 }
 
 /** The count after an operation, as far as nobody else changed it; null: unknown. */
-function expectedCount({ kind, progress }: Operation, { boot, license }: Observation): number | null {
-  if (kind !== 'usage' && kind !== 'decrease') return boot === noBoot ? null : license.uses;
+function expectedCount({ kind, progress }: Operation, observation: Observation): number | null {
+  if (kind !== 'usage' && kind !== 'decrease') {
+    return isCountInQuestion(observation) ? null : observation.license.uses;
+  }
   if (progress.state !== 'in_flight' || progress.baseUses === null) return null;
   return countAfter(progress.baseUses, kind);
 }

@@ -1,9 +1,14 @@
 import type { License } from '../../../domain/license.ts';
-import { nextRefreshAt, observeMissing, type Observation } from '../../../domain/agent/observation.ts';
+import {
+  nextRefreshAt,
+  noBoot,
+  observeMissing,
+  type Observation,
+} from '../../../domain/agent/observation.ts';
 import { isDoubtful } from '../../../domain/outbox/operation.ts';
 import { isMissing, isOutage, type Applied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
-import { currentBoot, noBoot } from '../../lifecycle/boot.ts';
+import { currentBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';

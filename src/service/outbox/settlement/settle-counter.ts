@@ -1,8 +1,8 @@
 import { countApplied } from '../../../domain/outbox/count.ts';
 import type { License } from '../../../domain/license.ts';
-import type { Observation } from '../../../domain/agent/observation.ts';
+import { isCountInQuestion, type Observation } from '../../../domain/agent/observation.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
-import { currentBoot, lastSeqBefore, noBoot } from '../../lifecycle/boot.ts';
+import { isOfEarlierBoot, lastSeqBefore } from '../../lifecycle/boot.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
@@ -36,13 +36,11 @@ export function settleCounter(
     return unsettled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
-  const isForeign = isOfOtherUpstream(transaction, observation.boot);
+  const isForeign = isOfOtherUpstream(transaction, observation);
   const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
   const applied = countApplied(base, doubtful.map(counterKind), read.uses);
-  const isInQuestion = observation.boot === noBoot;
-  const isFirstSinceStart = !isInQuestion && observation.boot !== currentBoot(transaction);
   const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
-  if (applied === null && isFirstSinceStart) {
+  if (applied === null && isOfEarlierBoot(transaction, observation)) {
     const seen = { readUses: read.uses, isOnlyWriter, lastSeq: lastSeqBefore(transaction) };
     if (doubtEarlier(transaction, observation, seen, context.steady + policy.fenceMs)) return unsettled;
   }
@@ -50,7 +48,7 @@ export function settleCounter(
     settleDoubtful(transaction, doubtful, { ...settling, applied, isOnlyWriter }, context);
   endNeedlessDecrease(transaction, settling, context);
   scheduleNext(transaction, subject, head, context);
-  const isExplained = applied !== null || isInQuestion;
+  const isExplained = applied !== null || isCountInQuestion(observation);
   return { settled: true, unexpected: isExplained ? null : { expected: base, got: read.uses } };
 }
 

@@ -1,4 +1,4 @@
-import { noBoot } from '../../lifecycle/boot.ts';
+import { noBoot } from '../../../domain/agent/observation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { putObservation, scheduleHead } from '../lane.ts';
