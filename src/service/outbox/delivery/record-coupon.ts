@@ -24,46 +24,78 @@ export type RecordCouponAnswer = {
 /** Records what became of a creation that was sent. */
 export function recordCouponAnswer(
   transaction: Transaction,
-  { operationId, outcome, caller, policy }: RecordCouponAnswer,
+  command: RecordCouponAnswer,
   context: Context,
 ): Result<Operation> {
+  const { operationId, outcome } = command;
   const operation = transaction.operations.get(operationId);
   if (operation === null || operation.progress.state !== 'in_flight') {
     return refuse('operation_not_open', 'The operation is not in flight.');
   }
-  if (outcome.outcome === 'applied') {
-    const confirmed = confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
-    const { value: coupon, confirmedAt } = outcome;
-    const kept = { coupon, confirmedAt, operationId, isSent: false };
-    keepForRepeats(transaction, caller?.idempotency ?? null, kept, context);
-    return done(confirmed);
+  switch (outcome.outcome) {
+    case 'applied':
+      recordCreated(transaction, operation, { ...command, outcome }, context);
+      break;
+    case 'not_applied':
+      recordNotCreated(transaction, operation, { ...command, outcome }, context);
+      break;
+    case 'ambiguous':
+      recordAmbiguous(transaction, operation, { ...command, outcome }, context);
+      break;
+    default:
+      outcome satisfies never;
   }
-  if (outcome.outcome === 'not_applied' && caller !== null && isRefused(outcome)) {
-    return done(leaveNothing(transaction, operation, caller, context));
-  }
-  const wait = waitAfterFailure(operation, { ...outcome, outage: isOutage(outcome) }, policy, context);
-  if (outcome.outcome === 'ambiguous') {
-    const lost = loseAnswer(transaction, operation, policy, context);
-    if (isHeld(lost)) return done(lost);
-    const at = context.steady + (outcome.retryAfterMs ?? 0);
-    scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
-    return done(transaction.operations.get(operationId) ?? lost);
-  }
-  if (isRefusal(outcome)) {
+  return done(transaction.operations.get(operationId) ?? operation);
+}
+
+type Answered<Kind extends Outcome<Coupon>['outcome']> = RecordCouponAnswer & {
+  outcome: Extract<Outcome<Coupon>, { outcome: Kind }>;
+};
+
+function recordCreated(
+  transaction: Transaction,
+  operation: Operation,
+  { outcome, caller }: Answered<'applied'>,
+  context: Context,
+): void {
+  confirm(transaction, operation, { ...outcome, event: 'applied' }, context);
+  const { value: coupon, confirmedAt } = outcome;
+  const kept = { coupon, confirmedAt, operationId: operation.id, isSent: false };
+  keepForRepeats(transaction, caller?.idempotency ?? null, kept, context);
+}
+
+function recordNotCreated(
+  transaction: Transaction,
+  operation: Operation,
+  { outcome, caller, policy }: Answered<'not_applied'>,
+  context: Context,
+): void {
+  if (caller !== null && isRefused(outcome)) {
+    leaveNothing(transaction, operation, caller, context);
+  } else if (isRefusal(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
     // One that is held may have been created: its code stays taken.
     if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
-    return done(refused);
+  } else {
+    const waiting = move(transaction, operation, { type: 'not_applied' });
+    if (isHeld(holdIfElsewhere(transaction, waiting, context))) return;
+    const failure = { ...outcome, outage: isOutage(outcome) };
+    const wait = waitAfterFailure(operation, failure, policy, context);
+    scheduleHead(transaction, operation.subject, 'coupon', wait);
   }
-  const waiting = holdIfElsewhere(
-    transaction,
-    move(transaction, operation, { type: 'not_applied' }),
-    context,
-  );
-  if (isHeld(waiting)) return done(waiting);
-  scheduleHead(transaction, operation.subject, 'coupon', wait);
-  // The wait says why.
-  return done(transaction.operations.get(operationId) ?? waiting);
+}
+
+function recordAmbiguous(
+  transaction: Transaction,
+  operation: Operation,
+  { outcome, policy }: Answered<'ambiguous'>,
+  context: Context,
+): void {
+  const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
+  if (isHeld(loseAnswer(transaction, operation, policy, context))) return;
+  // Its fence is waited for, not the backoff.
+  const at = context.steady + (outcome.retryAfterMs ?? 0);
+  scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
 }
 
 /** A repeated request is answered with the coupon as the upstream has it. */
@@ -90,10 +122,10 @@ function leaveNothing(
   operation: Operation,
   { idempotency }: { idempotency: Idempotency | null },
   { now }: Context,
-): Operation {
+): void {
   transaction.mirror.remove(provisionalCoupon(operation).id);
   if (idempotency !== null) transaction.idempotency.remove(idempotency.credential, idempotency.key);
-  return move(transaction, operation, { type: 'cancel', at: now });
+  move(transaction, operation, { type: 'cancel', at: now });
 }
 
 export type RecordCouponListing = {
