@@ -1,8 +1,8 @@
 /** How far the wall clock may lie beside the truth before it is called suspect, in ms. */
 const toleranceMs = 10 * 60_000;
 /**
- * A jump forwards by more than this, in ms, needs a second witness: that of the wall clock the upstream, that of a `Date`
- * the next one.
+ * A jump forwards by more than this, in ms, is believed only when it is confirmed: one of the wall clock by the
+ * upstream, one of the upstream's `Date` by the next `Date`.
  */
 export const believedJumpMs: number = 30 * 24 * 3_600_000;
 
@@ -113,19 +113,19 @@ export function acceptTime(keeping: TimeKeeping): TimeKeeping {
 }
 
 /**
- * The time by which what was kept for long enough is removed, as of the last `keepTime`: the earliest of the time kept,
- * of the wall clock, of what this process has lived through since its start (`lived`: `Clock.steady`) and, on an agent,
- * of what the upstream says: a time that one of them moved forwards is never taken back, and what was kept by a clock
- * that was behind looks older than it is once that is set right. No more than 30 days behind the time kept, or a wall
- * clock that stays wrong would have all kept for good.
+ * The time by which what was kept for long enough is removed, as of the last `keepTime`. One wrong clock must not have
+ * anything removed too early: neither one that ran ahead, since the time kept is never taken back, nor one that was
+ * behind, since what was kept by it looks too old once it is set right. So the earliest counts: of the time kept, of the
+ * wall clock, of the time passed since the start (`lived`: `Clock.steady`) and, on an agent, of what the upstream says.
+ * It is at most 30 days behind the time kept, or a wall clock that stays wrong would have all kept for good.
  */
 export function removalTime(
   { base, upstream }: TimeKeeping,
   { wall }: ClockReading,
   { isAgent, lived }: { isAgent: boolean; lived: number },
 ): number {
-  const said = Math.min(wall, lived, isAgent ? (upstream ?? 0) : wall);
-  return Math.max(base - believedJumpMs, Math.min(base, said));
+  const earliest = Math.min(base, wall, lived, isAgent ? (upstream ?? 0) : base);
+  return Math.max(earliest, base - believedJumpMs);
 }
 
 /** Whether the wall clock is known, or must be feared, to be wrong by more than 10 minutes. */

@@ -45,8 +45,8 @@ export interface KindTypes {
   rateOrNone: number;
 }
 
-/** Node's timers fire at once when asked to wait longer than 2^31 - 1 ms. */
-const longestTimerMs = 24 * 86_400_000;
+/** In whole days: Node's timers fire at once when asked to wait longer than 2^31 - 1 ms. */
+const longestWaitMs = 24 * 86_400_000;
 
 /** What is further away than the year 9999 has no datetime (RFC 3339). */
 const longestDurationMs = 1_000_000 * 86_400_000;
@@ -113,7 +113,7 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
   wait: {
     ...textual('a duration such as 500ms, 30s, 15m or 24h, above 0 and at most 24d', (given) => {
       const durationMs = parseDuration(given) ?? 0;
-      return durationMs > 0 && durationMs <= longestTimerMs ? durationMs : undefined;
+      return durationMs > 0 && durationMs <= longestWaitMs ? durationMs : undefined;
     }),
     unit: durationUnit,
     show: formatDuration,

@@ -93,7 +93,7 @@ function recordAmbiguous(
 ): void {
   const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
   if (isHeld(loseAnswer(transaction, operation, policy, context))) return;
-  // Its fence is waited for, not the backoff.
+  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
   const at = context.steady + (outcome.retryAfterMs ?? 0);
   scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
 }
