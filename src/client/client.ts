@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressOptions } from './address.ts';
 import { readQuote, readRedemption, writeCart, type Cart, type Quote, type Redemption } from './checkout.ts';
-import { credentialHeader, type CredentialKind, type CredentialOptions } from './credential.ts';
+import {
+  credentialHeader,
+  credentialScope,
+  type CredentialKind,
+  type CredentialOptions,
+} from './credential.ts';
 import { AgentAwayError, ConfigurationError, isProblem, ProblemError } from './error.ts';
 import { Exchange, type CallOptions, type Exchanging } from './exchange.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
@@ -45,8 +50,9 @@ export class LatchkeyClient {
   constructor(options: ConnectOptions) {
     this.#options = options;
     this.#exchange = new Exchange(options);
-    const { lastKnown, productSecret = '' } = options;
-    this.#lastKnown = lastKnown === undefined ? null : new LastKnown(lastKnown, productSecret);
+    const { lastKnown } = options;
+    const scope = credentialScope(options, process.env);
+    this.#lastKnown = lastKnown === undefined ? null : new LastKnown(lastKnown, scope);
   }
 
   /**

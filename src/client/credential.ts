@@ -31,6 +31,15 @@ export function credentialHeader(
   throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
 }
 
+/** What sets one product's program apart from another's: its secret, else its token, or the file that keeps one. */
+export function credentialScope(
+  { productSecret, token }: CredentialOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const given = productSecret ?? token ?? filled(environment['LATCHKEY_TOKEN']);
+  return given ?? filled(environment['LATCHKEY_TOKEN_FILE']) ?? '';
+}
+
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -1,4 +1,5 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -9,6 +10,8 @@ import {
   type License,
   type Verdict,
 } from '../../src/client/index.ts';
+import { writeLicense } from '../../src/client/license.ts';
+import { listen } from '../support/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const day = 24 * 60 * 60 * 1000;
@@ -43,8 +46,20 @@ function valid(): Verdict {
   };
 }
 
+/** An agent that knows the key for the token of one product. */
+function answerOneProduct({ headers }: IncomingMessage, response: ServerResponse): void {
+  if (headers.authorization === 'Bearer token-of-one') {
+    response.end(JSON.stringify({ data: writeLicense(license) }));
+    return;
+  }
+  const problem = { code: 'license_not_found', title: 'No such license key', detail: '' };
+  response.writeHead(404).end(JSON.stringify(problem));
+}
+
 let directory: ReturnType<typeof temporaryDirectory>;
 let file: string;
+/** Where the agent is, where one is asked. */
+let url: string;
 
 /** Judges as a program does that is started for each question. */
 async function judge(said: Verdict): Promise<string> {
@@ -63,6 +78,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.useRealTimers();
+  vi.unstubAllEnvs();
   await directory[Symbol.asyncDispose]();
 });
 
@@ -227,6 +243,32 @@ describe('the file', () => {
     expect(await new LastKnown({ file }, 'another secret').judge(key, notFound)).toBe(notFound);
     expect((await new LastKnown({ file }, 'one secret').judge(key, away)).verdict).toBe('valid');
     expect(readFileSync(file, 'utf8')).not.toContain('secret');
+  });
+
+  it.each([
+    ['an option', (token: string) => connect({ url, token, lastKnown: { file } })],
+    [
+      'the environment',
+      (token: string) => {
+        vi.stubEnv('LATCHKEY_TOKEN', token);
+        return connect({ url, lastKnown: { file } });
+      },
+    ],
+    [
+      'a file',
+      (token: string) => {
+        writeFileSync(join(directory.path, token), token);
+        vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, token));
+        return connect({ url, lastKnown: { file } });
+      },
+    ],
+  ])('says nothing of the same key of another product whose token is in %s', async (_, program) => {
+    await using agent = await listen(createServer(answerOneProduct));
+    ({ url } = agent);
+    expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
+    expect(await program('token-of-another').verify(key)).toMatchObject({ reason: 'not_found' });
+    url = 'http://127.0.0.1:1';
+    expect((await program('token-of-one').verify(key)).verdict).toBe('valid');
   });
 
   it('keeps the last hundred keys', async () => {
