@@ -5,7 +5,7 @@ export interface Cart {
   /** The coupon's code. */
   readonly code: string;
   /** ISO 4217. */
-  readonly currency?: string;
+  readonly currency?: string | undefined;
   readonly items: readonly CartItem[];
 }
 
@@ -14,11 +14,11 @@ export interface CartItem {
   /** The price of one, in cents. */
   readonly amount: number;
   /** Default: 1. */
-  readonly quantity?: number;
+  readonly quantity?: number | undefined;
   /** The collections that the product is in; an agent has no catalogue, and takes them from here. */
-  readonly collectionIds?: readonly string[];
+  readonly collectionIds?: readonly string[] | undefined;
   /** Whether the price is paid again and again. */
-  readonly recurring?: boolean;
+  readonly recurring?: boolean | undefined;
 }
 
 /** What a coupon takes off a cart; amounts are cents. */
@@ -67,8 +67,8 @@ export function writeCart({ code, currency, items }: Cart): object {
 
 /** Reads the quote of an answer; null when it is none. */
 export function readQuote(body: unknown): Quote | null {
-  const data = member(body, 'data') as QuoteData | undefined;
-  if (data === undefined || typeof data.total !== 'number' || !Array.isArray(data.lines)) return null;
+  const data = member(body, 'data');
+  if (!isQuote(data)) return null;
   return {
     code: data.code,
     couponId: data.coupon_id,
@@ -86,9 +86,28 @@ export function readQuote(body: unknown): Quote | null {
 /** Reads the redemption of an answer; null when it is none. */
 export function readRedemption(body: unknown): Redemption | null {
   const quote = readQuote(body);
-  const data = member(body, 'data') as { order: string; redeemed_at: string } | undefined;
-  if (quote === null || data === undefined || typeof data.order !== 'string') return null;
-  return { ...quote, order: data.order, redeemedAt: new Date(data.redeemed_at) };
+  const [order, at] = ['order', 'redeemed_at'].map((name) => member(member(body, 'data'), name));
+  if (quote === null || typeof order !== 'string' || typeof at !== 'string') return null;
+  const redeemedAt = new Date(at);
+  return Number.isNaN(redeemedAt.getTime()) ? null : { ...quote, order, redeemedAt };
+}
+
+function isQuote(data: unknown): data is QuoteData {
+  const [code, redeemable, reasons, lines] = ['code', 'redeemable', 'reasons', 'lines'].map((name) =>
+    member(data, name),
+  );
+  if (typeof code !== 'string' || typeof redeemable !== 'boolean') return false;
+  if (!hasNumbers(data, ['subtotal', 'eligible_subtotal', 'discount', 'total'])) return false;
+  return Array.isArray(reasons) && Array.isArray(lines) && lines.every(isLine);
+}
+
+function isLine(line: unknown): boolean {
+  const isNamed = typeof member(line, 'product_key') === 'string';
+  return isNamed && hasNumbers(line, ['amount', 'quantity', 'discount']);
+}
+
+function hasNumbers(data: unknown, names: readonly string[]): boolean {
+  return names.every((name) => typeof member(data, name) === 'number');
 }
 
 interface QuoteData {

@@ -8,7 +8,7 @@ import {
   type CredentialOptions,
 } from './credential.ts';
 import { AgentAwayError, ConfigurationError, isProblem, ProblemError } from './error.ts';
-import { Exchange, type CallOptions, type Exchanging } from './exchange.ts';
+import { Exchange, isMs, type CallOptions, type Exchanging } from './exchange.ts';
 import { LastKnown, type LastKnownOptions } from './last-known.ts';
 import { readAnsweredLicense, readProvenance, type ChangedLicense } from './license.ts';
 import type { ProblemCode } from './problem-code.ts';
@@ -174,7 +174,7 @@ function formOf(licenseKey: unknown): string {
 /** A request under its idempotency key, and how it is asked. */
 function changing(request: Request, options: ChangeOptions): [Request, Exchanging] {
   const { waitMs = 0, idempotencyKey = randomUUID(), ...calling } = options;
-  if (!(waitMs >= 0 && waitMs <= 30_000)) throw new ConfigurationError('waitMs is 0 to 30,000.');
+  if (!isMs(waitMs, 30_000)) throw new ConfigurationError('waitMs is 0 to 30,000.');
   const headers = {
     ...request.headers,
     'idempotency-key': quoted(idempotencyKey),
@@ -185,8 +185,8 @@ function changing(request: Request, options: ChangeOptions): [Request, Exchangin
 }
 
 /** As a string of RFC 8941, in which a key may have spaces. */
-function quoted(idempotencyKey: string): string {
-  if (!/^[ -~]{1,255}$/.test(idempotencyKey)) {
+function quoted(idempotencyKey: unknown): string {
+  if (typeof idempotencyKey !== 'string' || !/^[ -~]{1,255}$/.test(idempotencyKey)) {
     throw new ConfigurationError('An idempotencyKey has 1 to 255 printable ASCII characters.');
   }
   return `"${idempotencyKey.replaceAll(/["\\\\]/g, String.raw`\$&`)}"`;

@@ -22,12 +22,14 @@ export function credentialHeader(
 ): Record<string, string> {
   const given = options[kind];
   if (given !== undefined) {
-    return { [kind === 'apiKey' ? 'service-api-key' : 'product-secret-key']: checked(given, kind) };
+    return { [kind === 'apiKey' ? 'service-api-key' : 'product-secret-key']: checked(given, kind, oneLine) };
   }
   const token = options.token ?? filled(environment['LATCHKEY_TOKEN']);
-  if (token !== undefined) return { authorization: `Bearer ${checked(token, 'token')}` };
+  if (token !== undefined) return { authorization: `Bearer ${checked(token, 'token', oneWord)}` };
   const file = filled(environment['LATCHKEY_TOKEN_FILE']);
-  if (file !== undefined) return { authorization: `Bearer ${checked(read(file), 'LATCHKEY_TOKEN_FILE')}` };
+  if (file !== undefined) {
+    return { authorization: `Bearer ${checked(read(file), 'LATCHKEY_TOKEN_FILE', oneWord)}` };
+  }
   throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
 }
 
@@ -48,14 +50,17 @@ function read(file: string): string {
   }
 }
 
-/** The value itself is not told: it is a secret. */
-function checked(text: string, name: string): string {
-  const value = text.trim();
+/** What an existing store issued may have spaces in it (src/http/wire/common/kind.ts); a token has none. */
+const oneLine = /^[ -~]+$/;
+const oneWord = /^[!-~]+$/;
+
+/** The value itself is not told: it is a secret. Plain JavaScript may give what is no string. */
+function checked(text: unknown, name: string, pattern: RegExp): string {
+  const value = typeof text === 'string' ? text.trim() : null;
   if (value === '') throw new ConfigurationError(`There is no credential in ${name}.`);
-  if (!/^[!-~]+$/.test(value)) {
-    throw new ConfigurationError(
-      `What is in ${name} is no credential: it has spaces, or is not plain ASCII.`,
-    );
+  if (value === null || !pattern.test(value)) {
+    const wanted = pattern === oneWord ? 'one word' : 'one line';
+    throw new ConfigurationError(`What is in ${name} is no credential, which is ${wanted} of plain ASCII.`);
   }
   return value;
 }

@@ -70,6 +70,10 @@ const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'draining',
   'storage_failed',
   'storage_unavailable',
+  // Deliveries make room in a full outbox; a disk may get room, and the change is asked for again then.
+  'storage_full',
+  // It was asked for under an idempotency key, which tells the one answer.
+  'outcome_unknown',
   'internal_error',
   'request_timeout',
   'idempotency_key_in_use',

@@ -40,7 +40,7 @@ export class Exchange {
   /** Resolves to a 2xx answer with data. Rejects with a `ProblemError`, an `AgentAwayError`, or the signal's reason. */
   async make(request: Request, asking: Exchanging): Promise<Reply> {
     const { deadlineMs, signal } = asking;
-    if (!(deadlineMs >= 0 && deadlineMs <= longestDeadlineMs)) {
+    if (!isMs(deadlineMs, longestDeadlineMs)) {
       throw new ConfigurationError('deadlineMs is 0 to 2,147,483,647.');
     }
     // Not by AbortSignal.any(), which leaves something of each call on a signal that lives long.
@@ -116,6 +116,11 @@ export class Exchange {
       return error as NoReply;
     }
   }
+}
+
+/** Plain JavaScript may give what is no number, such as a text of the environment. */
+export function isMs(given: unknown, longest: number): boolean {
+  return typeof given === 'number' && given >= 0 && given <= longest;
 }
 
 /** What each signal ends. It has one listener for all calls, since Node 20 warns of more than ten. */

@@ -1,7 +1,20 @@
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentAwayError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { listen } from '../support/listener.ts';
+
+const counted = {
+  data: {
+    license_key: 'KEY',
+    product_link: 'RGsF',
+    buyer_email: 'buyer@example.com',
+    enabled: true,
+    uses: 1,
+    date: '2026-01-01T00:00:00Z',
+  },
+};
 
 let sandbox: Sandbox;
 let proxy: FaultProxy;
@@ -130,6 +143,24 @@ describe('a change', () => {
     await proxy.become({ kind: 'pass' });
     const { idempotencyKey } = failed as AgentAwayError;
     expect((await closed.use(key, { idempotencyKey: String(idempotencyKey) })).license.uses).toBe(1);
+  });
+
+  it.each([
+    [503, 'outcome_unknown'],
+    [507, 'storage_full'],
+  ])('is repeated under its key where %s says %s', async (status, code) => {
+    const asked: unknown[] = [];
+    await using agent = await listen(
+      createServer(({ headers }, response) => {
+        asked.push(headers['idempotency-key']);
+        const isFirst = asked.length === 1;
+        response.writeHead(isFirst ? status : 200);
+        response.end(JSON.stringify(isFirst ? { code, title: code, detail: '' } : counted));
+      }),
+    );
+    const program = connect({ url: agent.url, productSecret: 'the-secret' });
+    expect((await program.use('KEY', { idempotencyKey: 'one' })).license.uses).toBe(1);
+    expect(asked).toEqual(['"one"', '"one"']);
   });
 
   it('of a key that nobody sold is a problem of its own kind', async () => {

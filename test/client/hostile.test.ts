@@ -77,6 +77,20 @@ describe('what is no agent', () => {
     expect(failed).toMatchObject({ mayHaveCounted: true, idempotencyKey: expect.any(String) as string });
   });
 
+  it.each([
+    '{"data":null}',
+    '{"data":[]}',
+    '{"data":{"total":1,"lines":[null]}}',
+    '{"data":{"total":1,"lines":[],"order":"1","redeemed_at":"today"}}',
+  ])('says nothing of a coupon by %s', async (body) => {
+    const url = await open(createHttpServer((_, response) => response.end(body)));
+    const program = ask({ url, apiKey: 'the-key' });
+    await expect(program.quote({ code: 'MAY', items: [] })).rejects.toBeInstanceOf(AgentAwayError);
+    await expect(program.redeem('1', { code: 'MAY', items: [] })).rejects.toMatchObject({
+      mayHaveCounted: true,
+    });
+  });
+
   it('leaves no license key in an error', async () => {
     const url = await answering(`${licenseKey}\r\n\r\n`);
     const failed = await ask({ url })
@@ -152,9 +166,10 @@ describe('a program that asks for a long time', () => {
 });
 
 describe('an option that makes no sense', () => {
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 31])(
-    'is told: deadlineMs %s',
-    async (deadlineMs) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 2 ** 31, '5000', null])(
+    'is told: deadlineMs %j',
+    async (given) => {
+      const deadlineMs = given as number;
       const program = ask({ url: await answering(html) });
       await expect(program.verify(licenseKey, { deadlineMs })).rejects.toBeInstanceOf(ConfigurationError);
       await expect(program.use(licenseKey, { deadlineMs })).rejects.toThrow('deadlineMs');
@@ -164,6 +179,12 @@ describe('an option that makes no sense', () => {
   it.each([0, 0.5])('is not a deadline that is short: %s', async (deadlineMs) => {
     const program = ask({ url: await answering('') });
     expect((await program.verify(licenseKey, { deadlineMs })).verdict).toBe('undetermined');
+  });
+
+  it.each([null, 4711, '', 'ä', 'a\nb'])('is an idempotency key that is none: %j', async (value) => {
+    const idempotencyKey = value as string;
+    const used = ask({ url: await answering(html) }).use(licenseKey, { idempotencyKey });
+    await expect(used).rejects.toBeInstanceOf(ConfigurationError);
   });
 
   it.each([undefined, null, 4711])(
@@ -180,15 +201,27 @@ describe('an option that makes no sense', () => {
     await expect(ask({ url: 'unix:' }).verify(licenseKey)).rejects.toBeInstanceOf(ConfigurationError);
   });
 
-  it.each(['ä', 'two words', 'line\nbreak'])(
-    'is a secret that no header can carry, and is not told: %j',
-    async (productSecret) => {
-      const failed = await ask({ url: await answering(''), productSecret })
-        .verify(licenseKey)
-        .catch((error: unknown) => error);
-      expect(failed).toBeInstanceOf(ConfigurationError);
-      expect(String(failed)).toContain('productSecret');
-      expect(String(failed)).not.toContain(productSecret);
-    },
-  );
+  it.each([
+    ['productSecret', 'ä'],
+    ['productSecret', 'line\nbreak'],
+    ['productSecret', 4711],
+    ['token', 'two words'],
+  ])('is a secret that no header can carry, and is not told: %s %j', async (name, secret) => {
+    const failed = await connect({ url: await answering(''), [name]: secret })
+      .verify(licenseKey)
+      .catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(ConfigurationError);
+    expect(String(failed)).toContain(name);
+    expect(String(failed)).not.toContain(String(secret));
+  });
+
+  it('is no secret that an existing store issued, of whatever visible characters', async () => {
+    const shown: unknown[] = [];
+    const agent = createHttpServer(({ headers }, response) => {
+      shown.push(headers['product-secret-key']);
+      response.end(answered);
+    });
+    const said = await ask({ url: await open(agent), productSecret: 'two words ~!' }).verify(licenseKey);
+    expect([said.verdict, shown]).toEqual(['valid', ['two words ~!']]);
+  });
 });
