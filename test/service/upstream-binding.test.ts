@@ -202,6 +202,24 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
     },
   );
 
+  it('that an answer of the one before came between settles what was lost on the way to itself', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'restored' });
+    const use = await agent.record('usage');
+    const flying = await agent.send('counter');
+    const { value, ...said } = agent.says(1);
+    for (const instance of ['first', 'restored']) {
+      const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance };
+      const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
+      await agent.writer.write('recordRead', { ...read, isMissingBelieved: true, policy: agent.policy });
+    }
+    await agent.answer(flying, lost);
+    agent.pass(minute);
+    await agent.read({ ...agent.says(8), instance: 'restored' });
+    expect(agent.stateOf(use)).toBe('delivered');
+  });
+
   it('that tells its instance for the first time is no other one', async () => {
     await using agent = await givenAgent({ uses: 5 });
     await bind(agent, store);

@@ -176,8 +176,9 @@ export class Network {
         return this.#answer(504, '<html>a gateway has lost patience</html>');
       case 'slow': {
         const reply = this.#work(way);
+        const own = this.#ownHeaders();
         await this.#pass(this.#random.between(1, timeoutMs - wayMs - 1));
-        return this.#answer(reply.status, JSON.stringify(reply.body));
+        return this.#answer(reply.status, JSON.stringify(reply.body), own);
       }
       case 'ok':
       case 'cached':
@@ -205,7 +206,7 @@ export class Network {
         if (way.asked.what === 'verify' && status === 200) {
           this.#cache.set(urlOf(way.asked), { text, at: this.#now() });
         }
-        return this.#answer(status, text);
+        return this.#answer(status, text, this.#ownHeaders());
       }
       case 'cached':
         return this.#fromCache(way.asked);
@@ -286,6 +287,12 @@ export class Network {
     const waitMs = isSeconds ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.parse(String(date));
     // Nobody's page keeps an agent away for long: only a JSON object is the upstream's own word.
     return came.text.startsWith('{') ? waitMs : Math.min(waitMs, 15 * 60_000);
+  }
+
+  /** What only the upstream itself says. */
+  #ownHeaders(): Record<string, string> {
+    const { instance } = this.weather;
+    return instance === null ? {} : { 'latchkey-instance': `instance-${instance}` };
   }
 
   #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {

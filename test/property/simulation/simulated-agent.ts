@@ -29,6 +29,7 @@ import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
+const baseUrl = 'https://upstream.example/';
 const uncounted = { answered: noop, unexpected: noop };
 
 export type AgentParts = {
@@ -106,6 +107,11 @@ export class SimulatedAgent implements Sender {
       place: this.#parts.place,
       fenceMs: this.#spoiling.settings(settingsOf(this.#parts.configuration)).policy.fenceMs,
     });
+    const products = [...this.#parts.configuration.secrets].map(([productKey, secretDigest]) => ({
+      productKey,
+      secretDigest,
+    }));
+    await this.writer.write('bindUpstream', { baseUrl, products });
     // Of a dead process nothing is heard any more: what it awaits never comes.
     this.sync.run(this.#ending.signal).catch((error: unknown) => {
       if (!this.isDead) this.#parts.onFailure(error);
@@ -133,7 +139,7 @@ export class SimulatedAgent implements Sender {
   #client(): Parameters<typeof plainUpstreamOver>[1] {
     const { configuration, clock, manners, onDate } = this.#parts;
     return {
-      baseUrl: 'https://upstream.example/',
+      baseUrl,
       apiKey: () => configuration.apiKey,
       secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
       ...asSpecified,

@@ -16,7 +16,7 @@ test(`the sync promise holds over ${seeds} seeds of ${steps} steps each`, { time
 
 test('a seed replays exactly', async () => {
   const spoiling = spoilings['the fence removed'];
-  const first = await simulate({ seed: 1, steps, spoiling });
+  const first = await simulate({ seed: 2, steps, spoiling });
   expect(first).not.toBeNull();
-  expect(await simulate({ seed: 1, steps, spoiling })).toBe(first);
+  expect(await simulate({ seed: 2, steps, spoiling })).toBe(first);
 });

@@ -96,7 +96,8 @@ export class Play implements Disposable {
     const { world } = this;
     const { faults, network } = world;
     Object.assign(faults, { crashes: 0, isFull: false });
-    network.weather = { ...calmWeather, poison: network.weather.poison };
+    const { poison, instance } = network.weather;
+    network.weather = { ...calmWeather, poison, instance };
     for (const { heal } of this.#troubles) heal?.(world);
     if (world.agent.isDead) await world.restart();
     // What was under way may yet bring a refusal of the credential; then a person resumes.

@@ -21,6 +21,7 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
   'an answer lost to a full disk': [['full'], /not come about within|the fence|invariant/],
   'the age of an answer not looked at': [['cache'], /invariant/],
   'Retry-After not heard': [['patience'], /Retry-After/],
+  'another instance not noticed': [['replacement'], /other writers|invariant 2/],
   'one secret for all products': [['products'], /not come about within/],
   'a lost past that is not waited for': [['restore'], /the fence|invariant/],
   'a lost disable taken for one that was never sent': [

@@ -43,6 +43,7 @@ export const spoilings: Readonly<Record<SpoilingName, Spoiling>> = {
   'an answer lost to a full disk': { writer: forgetful },
   'the age of an answer not looked at': { transport: (transport) => deaf(transport, 'age') },
   'Retry-After not heard': { transport: (transport) => deaf(transport, 'retry-after') },
+  'another instance not noticed': { transport: (transport) => deaf(transport, 'latchkey-instance') },
   'one secret for all products': { transport: withOneSecret },
   'a lost past that is not waited for': {
     writer: (writer, machine) =>
@@ -71,6 +72,7 @@ export type SpoilingName =
   | 'an answer lost to a full disk'
   | 'the age of an answer not looked at'
   | 'Retry-After not heard'
+  | 'another instance not noticed'
   | 'one secret for all products'
   | 'a lost past that is not waited for'
   | 'a lost disable taken for one that was never sent'

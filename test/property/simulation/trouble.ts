@@ -139,6 +139,17 @@ const copy: Trouble = {
   },
 };
 
+/** The upstream is a Latchkey, which names its instance, and is restored from a backup, or moved. */
+const replacement: Trouble = {
+  begin: ({ network }) => network.change({ instance: 1 }),
+  make({ ledger, network, random }) {
+    const act = random.pick(['back up', 'back up', 'restore', 'move'] as const);
+    if (act === 'back up') ledger.backUp();
+    if (act === 'restore') ledger.restore();
+    if (act !== 'back up') network.change({ instance: (network.weather.instance ?? 0) + 1 });
+  },
+};
+
 /** The configuration is changed and reloaded. */
 const policy: Trouble = {
   begin: ({ configuration }) => {
@@ -194,6 +205,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   removal,
   restore,
   copy,
+  replacement,
   policy,
   full,
   cache,

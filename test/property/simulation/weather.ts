@@ -24,6 +24,8 @@ export type Weather = {
   nearFence: boolean;
   /** The longest `Retry-After`, in seconds. */
   longestWaitS: number;
+  /** Which instance of a Latchkey the upstream is; null: it does not tell. */
+  instance: number | null;
 };
 
 export const calmWeather: Weather = {
@@ -37,6 +39,7 @@ export const calmWeather: Weather = {
   cacheIsStubborn: false,
   nearFence: false,
   longestWaitS: 8,
+  instance: null,
 };
 
 export function isTroubled(target: Target | null, { subject, what }: Asked): boolean {

@@ -23,6 +23,7 @@ export type TroubleName =
   | 'removal'
   | 'restore'
   | 'copy'
+  | 'replacement'
   | 'policy'
   | 'full'
   | 'cache'

@@ -9,7 +9,7 @@ import { baseOf, counterKind, doubtEarlier } from './doubt.ts';
 import { fencedUntil, move, scheduleHead } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
 import type { UnexpectedCount } from '../delivery/record-answer.ts';
-import { isOfOtherUpstream } from '../control/upstream-binding.ts';
+import { boundUpstream, isOfOtherUpstream } from '../control/upstream-binding.ts';
 
 /** A read of a key, beside what was last seen of it. */
 export type Settling = { observation: Observation; read: License; sentAt: number; policy: SyncPolicy };
@@ -36,7 +36,9 @@ export function settleCounter(
     return unsettled;
   const head = operations.head(subject, 'counter');
   const doubtful = operations.uncertain(subject, 'counter');
-  const isForeign = isOfOtherUpstream(transaction, observation);
+  // What another upstream has counted explains nothing here; what was sent to this one was sent on a count of its own.
+  const isSentHere = doubtful[0]?.upstream === boundUpstream(transaction);
+  const isForeign = !isSentHere && isOfOtherUpstream(transaction, observation);
   const base = isForeign ? read.uses : (baseOf(doubtful) ?? observation.license.uses);
   const applied = countApplied(base, doubtful.map(counterKind), read.uses);
   const isOnlyWriter = policy.writers === 'single' && !observation.manyWriters;
