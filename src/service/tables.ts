@@ -40,7 +40,10 @@ export type MirroredCoupon = { coupon: Coupon; confirmedAt: number | null };
 export interface MirrorReads {
   /** A provisional id keeps finding the coupon after the upstream has given the real one. */
   get(id: number): MirroredCoupon | null;
+  /** The one that a customer means: what the upstream has shown comes before what it has not seen. */
   byCode(code: string): MirroredCoupon | null;
+  /** One that the upstream has not seen, in any letter case. */
+  provisionalByCode(code: string): MirroredCoupon | null;
   list(page: Page, filter?: CouponFilter): MirroredCoupon[];
   count(filter?: CouponFilter): number;
 }

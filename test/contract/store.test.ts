@@ -45,6 +45,20 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
   expect(mirror.get(12)).toBeNull();
 });
 
+test('a code means the coupon that the upstream has shown, also while another one waits for it', async () => {
+  await using store = givenStore();
+  const { mirror } = store.writing.transaction;
+  const provisional = { coupon: { ...terms, id: mirror.provisionalId() }, confirmedAt: null };
+  mirror.put(provisional);
+  expect(mirror.byCode('Spring')).toStrictEqual(provisional);
+  const shown = { coupon: { ...terms, id: 12 }, confirmedAt: at };
+  mirror.put(shown);
+  for (const code of [terms.code, 'SPRING']) expect(mirror.byCode(code)).toStrictEqual(shown);
+  expect(mirror.provisionalByCode('SPRING')).toStrictEqual(provisional);
+  mirror.remove(provisional.coupon.id);
+  expect(mirror.provisionalByCode('SPRING')).toBeNull();
+});
+
 test('a provisional id goes on finding its coupon under the real one, and is never given again', async () => {
   await using store = givenStore();
   const { mirror } = store.writing.transaction;

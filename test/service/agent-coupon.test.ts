@@ -127,6 +127,18 @@ describe('a coupon that is created on an agent', () => {
     },
   );
 
+  it('is refused for a code that the upstream has shown, where that cannot be asked after all', async () => {
+    await using stage = await givenManual();
+    await mirror(stage, [{ ...terms, id: 7 }]);
+    const once = { credential: 'account:default', key: 'once', fingerprint: 'f' };
+    const answer = create(stage, once);
+    await (await arrived(stage, 'create')).answer(no('unreachable'));
+    expect(refusalOf(await answer)).toBe('coupon_code_taken');
+    expect(valueOf(await couponing(stage).list(account, page, never)).coupons).toEqual([{ ...terms, id: 7 }]);
+    expect(stage.store.operations.tail('spring', 'coupon')).toBeNull();
+    expect(stage.store.idempotency.get(once.credential, once.key)).toBeNull();
+  });
+
   it('is refused in the words of the upstream', async () => {
     await using stage = await givenManual();
     const answer = create(stage);

@@ -4,6 +4,7 @@ import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
+import { refuseTakenCode } from '../outbox/queue/coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
 import type { Clock, CouponPull, LookupResult, WriteOptions } from '../ports.ts';
@@ -61,6 +62,9 @@ async function create(
   const outcome = await pull.create(queued.value.operationId, { idempotency });
   parts.wake();
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
+  // The upstream could not be asked after all, and what is known here holds.
+  const sent = reader.operations.get(queued.value.operationId);
+  if (outcome.outcome === 'not_applied' && sent?.progress.state === 'cancelled') return refuseTakenCode();
   const kept =
     outcome.outcome === 'applied'
       ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt }

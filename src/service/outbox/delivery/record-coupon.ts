@@ -70,7 +70,7 @@ function recordNotCreated(
   { outcome, caller, policy }: Answered<'not_applied'>,
   context: Context,
 ): void {
-  if (caller !== null && isRefused(outcome)) {
+  if (caller !== null && (isRefused(outcome) || isKnownCode(transaction, operation))) {
     leaveNothing(transaction, operation, caller, context);
   } else if (isRefusal(outcome)) {
     const refused = refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
@@ -98,6 +98,15 @@ function recordAmbiguous(
   scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
 }
 
+/**
+ * Whether the upstream has shown a coupon with the code of a creation: it alone can say what it thinks of another, and
+ * one that waited for it would be shown, and redeemed, in the place of its own.
+ */
+function isKnownCode({ mirror }: Transaction, operation: Operation): boolean {
+  const { code } = provisionalCoupon(operation);
+  return mirror.list({ limit: 10, offset: 0 }, { code }).some(({ confirmedAt }) => confirmedAt !== null);
+}
+
 /** A repeated request is answered with the coupon as the upstream has it. */
 function keepForRepeats(
   transaction: Transaction,
@@ -116,7 +125,7 @@ function isRefusal({ reason }: NotApplied): boolean {
   return reason === 'refused' || reason === 'rejected' || reason === 'missing';
 }
 
-/** Undoes the creation: the caller gets the refusal, and may send the same request again. */
+/** Undoes the creation: the caller gets a refusal, and may send the same request again. */
 function leaveNothing(
   transaction: Transaction,
   operation: Operation,

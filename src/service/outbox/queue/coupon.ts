@@ -28,10 +28,9 @@ export function queueCoupon(
   context: Context,
 ): Result<QueuedCoupon> {
   const { mirror } = transaction;
-  const known = mirror.byCode(terms.code);
   // Where the upstream can be asked, it says itself what it thinks of a code that it has.
-  if (known !== null && (!isSentNow || known.confirmedAt === null)) {
-    return refuse('coupon_code_taken', 'There already is a coupon with this code.');
+  if (mirror.provisionalByCode(terms.code) !== null || (!isSentNow && mirror.byCode(terms.code) !== null)) {
+    return refuseTakenCode();
   }
   const room = refuseWhenFull(transaction, maxPending);
   if (!room.ok) return room;
@@ -52,6 +51,11 @@ export function queueCoupon(
   );
   if (isSent) send(transaction, operation, { baseUses: null, at: context.steady });
   return done({ ...mirrored, operationId: operation.id, isSent });
+}
+
+/** The refusal of a code that a coupon has which is known here. */
+export function refuseTakenCode(): Result<never> {
+  return refuse('coupon_code_taken', 'There already is a coupon with this code.');
 }
 
 function isLaneFree(transaction: Transaction, subject: string, { steady }: Context): boolean {

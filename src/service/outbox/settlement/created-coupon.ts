@@ -25,7 +25,7 @@ export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void 
 
 /** The provisional coupon of which a person said that it was created, and that has this code. */
 export function couponToAdopt(reader: Reader, code: string): Coupon | null {
-  const known = reader.mirror.byCode(code);
+  const known = reader.mirror.provisionalByCode(code);
   return known !== null && waitsForList(reader, known) ? known.coupon : null;
 }
 

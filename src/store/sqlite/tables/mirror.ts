@@ -26,19 +26,26 @@ export const couponIdNow = (parameter: string): string =>
 export function mirrorReads(database: DatabaseSync): MirrorReads {
   const get = prepareQuery(database, `${select} WHERE id = ${couponIdNow('?1')}`, fromRow);
   // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
-  // comes first, then a provisional coupon.
+  // comes first.
+  const shownFirst = 'ORDER BY confirmed_at IS NULL, id LIMIT 1';
   const byExactCode = prepareQuery(
     database,
-    `${select} WHERE folded_code = ? AND code = ? ORDER BY id LIMIT 1`,
+    `${select} WHERE folded_code = ? AND code = ? ${shownFirst}`,
     fromRow,
   );
-  const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ORDER BY id LIMIT 1`, fromRow);
+  const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ${shownFirst}`, fromRow);
+  const provisionalByCode = prepareQuery(
+    database,
+    `${select} WHERE folded_code = ? AND confirmed_at IS NULL ORDER BY id LIMIT 1`,
+    fromRow,
+  );
   const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
   const list = prepareQuery(database, `${select} ${where} ORDER BY id LIMIT ?6 OFFSET ?7`, fromRow);
   const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
   return {
     get: (id) => get.first(id),
     byCode: (code) => byExactCode.first(foldCouponCode(code), code) ?? byCode.first(foldCouponCode(code)),
+    provisionalByCode: (code) => provisionalByCode.first(foldCouponCode(code)),
     list: ({ limit, offset }, filter = {}) =>
       list.all(...filterParameters(defaultAccountId, filter), limit, offset),
     count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
