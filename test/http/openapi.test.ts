@@ -210,6 +210,14 @@ test('no answer but a success is called done', () => {
   expect(new Set(done)).toEqual(new Set(['200', '201', '204']));
 });
 
+test('what an upstream refuses is described where its own status is', () => {
+  const { responses } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
+  const told = Object.keys(responses).filter((status) =>
+    responses[status]?.description.includes('`upstream_refused`'),
+  );
+  expect(told).toEqual(['400', '409', '422', '4XX']);
+});
+
 test('a license and a coupon have the members of the specification', () => {
   const membersOf = (name: string): string[] => Object.keys(schemas[name]?.properties ?? {}).toSorted();
   expect(membersOf('License').join(' ')).toBe('buyer_email date enabled license_key product_link uses');

@@ -20,7 +20,10 @@ const ranges: Readonly<Record<string, string>> = {
 
 /** Everything that a route may answer: what it answers itself, and refusals with their codes. */
 export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponsesObject {
-  const codes = Map.groupBy(new Set(refusalsOf(route)), (code) => statusOf(code, form));
+  const codes = new Map<string, ProblemCode[]>();
+  for (const code of new Set(refusalsOf(route))) {
+    for (const status of statusesOf(code, form)) codes.set(status, [...(codes.get(status) ?? []), code]);
+  }
   const refusals = [...codes].toSorted(([one], [other]) => one.localeCompare(other));
   return {
     ...Object.fromEntries(refusals.map(([status, its]) => [status, refused(status, its, form)])),
@@ -33,11 +36,17 @@ export function responsesOf(route: Route, form: RefusalForm): ZodOpenApiResponse
   };
 }
 
-function statusOf(code: ProblemCode, form: RefusalForm): string {
-  // Its status is the upstream's own, whichever that is.
-  if (code === 'upstream_refused') return '4XX';
-  const { status } = form.present(refuse(code, '').problem, '');
-  return ranges[status] ?? String(status);
+/** What an upstream refuses a coupon with, as a rule. */
+const ofUpstream = [400, 409, 422];
+
+function statusesOf(code: ProblemCode, form: RefusalForm): ReadonlySet<string> {
+  const statusOf = (status?: number): string => {
+    const own = form.present(refuse(code, '', status === undefined ? {} : { status }).problem, '').status;
+    return ranges[own] ?? String(own);
+  };
+  if (code !== 'upstream_refused') return new Set([statusOf()]);
+  // Its status is the upstream's own, whichever that is; a status that is told by itself is not of the range.
+  return new Set([...ofUpstream.map(statusOf), '4XX']);
 }
 
 function answered(schema: z.ZodType | null, status: number): ZodOpenApiResponseObject {
