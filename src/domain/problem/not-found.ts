@@ -20,8 +20,17 @@ export function notFound(what: keyof typeof refusals): ReturnType<typeof refuse>
 }
 
 /** The fault of a parameter that names an account which is not there. */
-export const unknownAccount: ParameterFault = {
-  parameter: 'account_id',
-  code: refusals.account[0],
-  detail: refusals.account[1],
-};
+export const unknownAccount: ParameterFault = faultOf('account_id', 'account');
+
+/** The fault of a parameter that names a product which is not there. */
+export const unknownProduct: ParameterFault = faultOf('product_key', 'product');
+
+function faultOf(parameter: string, what: keyof typeof refusals): ParameterFault {
+  const [code, detail] = refusals[what];
+  return { parameter, code, detail };
+}
+
+/** The fault of a parameter that names a product which the account in question does not have. */
+export function foreignProduct(parameter = 'product_key'): ParameterFault {
+  return { parameter, code: refusals.product[0], detail: 'The account has no such product.' };
+}

@@ -1,4 +1,4 @@
-import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
+import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import { reaches, type Principal, type ReachFilter } from '../../domain/access/principal.ts';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
@@ -61,9 +61,7 @@ export async function productFaults(
   // An agent has the products of one account only.
   if (principal.isOperator || productKey === undefined || role === 'agent') return [];
   const product = await reader.products.get(productKey);
-  if (product !== null && reaches(principal, product)) return [];
-  const detail = 'The account has no such product.';
-  return [{ parameter: 'product_key', code: 'product_not_found', detail }];
+  return product !== null && reaches(principal, product) ? [] : [foreignProduct()];
 }
 
 /** The only account whose things a credential reaches; null: any account's. */

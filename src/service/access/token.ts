@@ -1,7 +1,7 @@
 import type { Token } from '../../domain/access/token.ts';
 import { adminTokenId, defaultAccountId } from '../../domain/access/principal.ts';
 import { scopesOfOneProduct, type Scope } from '../../domain/access/scope.ts';
-import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
+import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
   done,
   refuse,
@@ -122,9 +122,7 @@ async function tokenFaults(reader: AuthorityReader, command: NewToken): Promise<
     return faults;
   }
   const product = await reader.products.get(productKey);
-  if (product?.accountId !== (await accountOf(reader, command))) {
-    add('product_key', 'product_not_found', 'The account has no such product.');
-  }
+  if (product?.accountId !== (await accountOf(reader, command))) faults.push(foreignProduct());
   return faults;
 }
 

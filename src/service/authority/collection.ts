@@ -1,5 +1,5 @@
 import type { Collection } from '../../domain/collection.ts';
-import { notFound, unknownAccount } from '../../domain/problem/not-found.ts';
+import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
 import {
   done,
   refuse,
@@ -62,9 +62,7 @@ async function memberFaults(
 ): Promise<ParameterFault[]> {
   for (const productKey of productKeys) {
     const product = await products.get(productKey);
-    if (product?.accountId === accountId) continue;
-    const detail = 'The account has no such product.';
-    return [{ parameter: 'product_keys', code: 'product_not_found', detail }];
+    if (product?.accountId !== accountId) return [foreignProduct('product_keys')];
   }
   return [];
 }

@@ -5,7 +5,7 @@ import {
   type CouponScope,
   type CouponTerms,
 } from '../../domain/checkout/coupon.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
+import { foreignProduct, notFound } from '../../domain/problem/not-found.ts';
 import {
   done,
   refuse,
@@ -24,9 +24,7 @@ export async function couponScopeFaults(
 ): Promise<ParameterFault[]> {
   if (scope.type === 'single') {
     const product = await reader.products.get(scope.productKey);
-    if (product?.accountId === accountId) return [];
-    const detail = 'The account has no such product.';
-    return [{ parameter: 'product_key', code: 'product_not_found', detail }];
+    return product?.accountId === accountId ? [] : [foreignProduct()];
   }
   if (scope.type === 'collection') {
     const collection = await reader.collections.get(scope.collectionId);

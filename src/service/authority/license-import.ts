@@ -1,6 +1,7 @@
 import type { License } from '../../domain/license.ts';
 import type { Product } from '../../domain/product.ts';
 import type { Reach } from '../../domain/access/principal.ts';
+import { unknownProduct } from '../../domain/problem/not-found.ts';
 import type { Result } from '../../domain/problem/problem.ts';
 import type { Context } from '../ports.ts';
 import type { AuthorityTransaction, Awaitable } from '../tables.ts';
@@ -89,7 +90,7 @@ export async function importLicense(
 ): Promise<ImportedRow> {
   const product = await products.get(row.productKey);
   if (product === null || (accountId !== null && product.accountId !== accountId)) {
-    return { code: 'product_not_found', detail: 'There is no such product.' };
+    return { code: unknownProduct.code, detail: unknownProduct.detail };
   }
   if (await licenses.add(licenseOf(row, now))) return 'imported';
   const stored = await licenses.get(row.licenseKey);

@@ -1,7 +1,7 @@
 import type { PurchaseWithLicense } from '../../domain/purchase.ts';
 import { licenseKeyBytes, licenseKeyFrom } from '../../domain/license-key.ts';
 import { changeLicense } from '../../domain/license.ts';
-import { notFound } from '../../domain/problem/not-found.ts';
+import { notFound, unknownProduct } from '../../domain/problem/not-found.ts';
 import { done, refuse, refuseParameters, type Result } from '../../domain/problem/problem.ts';
 import { recordChange } from '../access/history.ts';
 import type { Context } from '../ports.ts';
@@ -26,10 +26,7 @@ export async function addPurchase(
 ): Promise<Result<PurchaseWithLicense>> {
   const { productKey, buyerEmail, uses, enabled } = command;
   const product = await transaction.products.get(productKey);
-  if (product === null) {
-    const detail = 'There is no such product.';
-    return refuseParameters([{ parameter: 'product_key', code: 'product_not_found', detail }]);
-  }
+  if (product === null) return refuseParameters([unknownProduct]);
   // What an existing store sold before is taken over also when it is not sold any more.
   if (product.archivedAt !== null && command.soldAt === null) {
     return refuse('product_archived', 'This product is not sold any more.');

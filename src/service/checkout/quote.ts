@@ -1,4 +1,5 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
+import { foreignProduct } from '../../domain/problem/not-found.ts';
 import {
   done,
   maximumFaults,
@@ -73,9 +74,7 @@ async function findProducts(
 
 function faultsOf(products: Products, lines: readonly CartLine[]): ParameterFault[] {
   return lines.flatMap(({ productKey }, index) => {
-    if (products.get(productKey) !== null) return [];
-    const detail = 'The account has no such product.';
-    return [{ parameter: `items[${index}].product_key`, code: 'product_not_found', detail }];
+    return products.get(productKey) === null ? [foreignProduct(`items[${index}].product_key`)] : [];
   });
 }
 

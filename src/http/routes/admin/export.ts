@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
-import { unknownAccount } from '../../../domain/problem/not-found.ts';
+import { unknownAccount, unknownProduct } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import type { Answer } from '../../answer.ts';
@@ -34,7 +34,7 @@ const exportLicenses = route({
   authorityOnly,
   query: ofProduct,
   answers,
-  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
+  faults: exportFaults,
   handle({ app: { reader }, principal, query }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.licenses.after(filter, after, pageLength);
@@ -55,7 +55,7 @@ const exportPurchases = route({
   authorityOnly,
   query: ofProduct,
   answers,
-  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
+  faults: exportFaults,
   handle({ app: { reader }, principal, query }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
     const read = (after: string) => reader.purchases.after(filter, after, pageLength);
@@ -76,7 +76,7 @@ const exportCoupons = route({
   authorityOnly,
   query: ofAccount,
   answers,
-  faults: (app, principal, __, asked) => exportFaults(app, principal, asked),
+  faults: exportFaults,
   handle({ app: { reader }, principal, query }) {
     const accountId = query.accountId ?? principal.reach.accountId;
     const read = (after: number) => reader.coupons.after(accountId, after, pageLength);
@@ -94,18 +94,17 @@ const exportCoupons = route({
 async function exportFaults(
   { reader }: App,
   principal: Principal,
+  _: unknown,
   { accountId, productKey }: { accountId?: string | undefined; productKey?: string | undefined },
 ): Promise<ParameterFault[]> {
   const unreached = accountFaults(principal, accountId);
   if (unreached.length > 0) return unreached;
-  if (accountId !== undefined && (await reader.accounts.get(accountId)) === null) {
-    return [unknownAccount];
-  }
+  if (accountId !== undefined && (await reader.accounts.get(accountId)) === null) return [unknownAccount];
   if (productKey === undefined) return [];
   const product = await reader.products.get(productKey);
   const account = accountId ?? onlyAccountOf(principal);
-  if (product !== null && (account === null || product.accountId === account)) return [];
-  return [{ parameter: 'product_key', code: 'product_not_found', detail: 'There is no such product.' }];
+  const isFound = product !== null && (account === null || product.accountId === account);
+  return isFound ? [] : [unknownProduct];
 }
 
 /** Reads page by page, each behind the last key of the one before. */
