@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { formatUnit, type UnitOptions } from '../../src/cli/local/service/systemd-unit.ts';
+import { startCommand } from '../../src/cli/start-command.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { latchkey, type Outcome } from '../support/command-line.ts';
 
@@ -138,6 +139,22 @@ test('a state directory and a configuration that are named are those of the serv
   vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
   const ofUser = await latchkey('service', 'install', '--user', '--state-dir', join(home.path, 'state'));
   expect(ofUser.out).toContain(`latchkey --state-dir ${join(home.path, 'state')} doctor`);
+});
+
+test('what runs as a service of the machine is started by its manager, everything else by serve', async () => {
+  await using folder = temporaryDirectory();
+  const options = { config: undefined, stateDir: undefined, json: false };
+  const start = (stateDir: string): string => startCommand(options, stateDir, ['/nowhere', folder.path]);
+  expect(start('/var/lib/latchkey')).toBe('latchkey serve');
+  for (const [of, unit] of [
+    ['/var/lib/latchkey', formatUnit(plain)],
+    ['/srv/latchkey', formatUnit({ ...plain, writes: '/srv/latchkey' })],
+  ] as const) {
+    writeFileSync(join(folder.path, 'latchkey.service'), unit);
+    const others = ['/var/lib/latchkey', '/srv/latchkey', '/srv'].filter((path) => path !== of);
+    expect(start(of)).toBe('systemctl start latchkey');
+    for (const other of others) expect(start(other)).toBe('latchkey serve');
+  }
 });
 
 test('a service of the machine that could not reach its program or its state is not installed', async () => {

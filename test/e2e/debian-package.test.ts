@@ -78,6 +78,11 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     const said = await install(0);
     expect(said).toContain('Latchkey is installed, and not started.');
     expect(said).toContain('systemctl enable --now latchkey');
+    const asked = await latchkey('status');
+    expect(asked).toMatchObject({
+      code: 69,
+      said: expect.stringContaining('Start it: systemctl start latchkey') as string,
+    });
     const [, settings = ''] =
       /settings: (\S+)/.exec(readFileSync(at('etc/latchkey/config.yaml'), 'utf8')) ?? [];
     expect(readFileSync(at(settings), 'utf8')).toContain('## state_dir');

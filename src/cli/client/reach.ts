@@ -5,7 +5,8 @@ import { instanceHeader } from '../../domain/header-names.ts';
 import type { GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { formatFaults, toLoadOptions } from '../configuration.ts';
-import { formatPath, type Hint, hintFor, programName } from '../hint.ts';
+import { formatPath, programName } from '../hint.ts';
+import { startCommand } from '../start-command.ts';
 import { type Answer, type Call, call, type CallResult } from './call.ts';
 import { readToken } from './admin-token.ts';
 import { distrust, type Endpoint, formatEndpoint, readAddress } from './endpoint.ts';
@@ -38,7 +39,7 @@ export async function reachDaemon(
   const place = formatPlace(location);
   const lookedOn = `It was looked for on ${place}.`;
   const read = readAddress(location.stateDir);
-  if (!read.ok && read.isAbsent) return noDaemon(location, hintFor(options));
+  if (!read.ok && read.isAbsent) return noDaemon(location, options);
   if (!read.ok) return fail(exitCode.failed, [...read.lines, lookedOn]);
   const { instance, endpoints } = read.address;
   const credential = withToken ? readToken(location.stateDir) : noCredential;
@@ -51,7 +52,7 @@ export async function reachDaemon(
     if (result.sent) return unanswered({ where, place, reason: result.reason }, request);
     tried.push(`${where}: ${result.reason}`);
   }
-  return unreachable(tried, place, hintFor(options));
+  return unreachable(tried, place, startCommand(options, location.stateDir));
 }
 
 const noCredential = { ok: true, token: null, knownTo: [] } as const;
@@ -84,14 +85,14 @@ function recognize(result: CallResult, instance: string): CallResult {
   return { ok: false, sent: false, reason };
 }
 
-function adviceToStart(hint: Hint): readonly string[] {
-  return [`Start it: ${hint('serve')}`, 'Or say where another one is: --state-dir DIR or --config FILE'];
+function adviceToStart(command: string): readonly string[] {
+  return [`Start it: ${command}`, 'Or say where another one is: --state-dir DIR or --config FILE'];
 }
 
-function noDaemon(location: Location, hint: Hint): Failure {
+function noDaemon(location: Location, options: GlobalOptions): Failure {
   if (location.file === null && location.namedBy === 'default') return nothingHere(location);
   const first = `latchkey: no daemon runs on ${formatPlace(location)}: there is no listen.json in it`;
-  return fail(exitCode.unreachable, [first, ...adviceToStart(hint)]);
+  return fail(exitCode.unreachable, [first, ...adviceToStart(startCommand(options, location.stateDir))]);
 }
 
 /** What somebody is told who has just begun, or is in the wrong directory. */
@@ -117,13 +118,13 @@ function unanswered(
   return fail(exitCode.unreachable, lines, [`${where}: ${reason}`]);
 }
 
-function unreachable(tried: readonly string[], place: string, hint: Hint): Failure {
+function unreachable(tried: readonly string[], place: string, start: string): Failure {
   const lines = [
     tried.length === 0
       ? `latchkey: the daemon on ${place} cannot be reached: both listeners are switched off`
       : `latchkey: no daemon can be reached on ${place}; looked at`,
     ...tried.map((line) => `  ${line}`),
-    ...adviceToStart(hint),
+    ...adviceToStart(start),
   ];
   return fail(exitCode.unreachable, lines, tried);
 }

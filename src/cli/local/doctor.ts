@@ -6,6 +6,7 @@ import { exitCode } from '../exit-code.ts';
 import { instanceOf } from '../client/endpoint.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
 import { formatFindings } from '../finding.ts';
+import { startCommand } from '../start-command.ts';
 import { formatSource, toLoadOptions } from '../configuration.ts';
 import { type Hint, hintFor } from '../hint.ts';
 import { readiness, status } from '../commands/status/status-view.ts';
@@ -27,7 +28,8 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   if (!loaded.ok)
     return loaded.faults.map((fault) => fail(formatFault(fault), 'mend it: nothing else was looked at'));
   const { configuration } = loaded;
-  const daemon = await examineDaemon(options);
+  const start = startCommand(options, configuration.stateDir);
+  const daemon = await examineDaemon(options, start);
   const { examine } = await import('../../daemon/doctor/examination.ts');
   const others = await examine({
     configuration,
@@ -37,6 +39,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     instance: instanceOf(configuration.stateDir),
     shownUntil: daemon.shownUntil,
     hint: hintFor(options),
+    start,
   });
   return [
     ok(`the configuration is sound: ${formatSource(loaded)} (${configuration.role})`),
@@ -51,10 +54,13 @@ interface DaemonFindings {
   readonly shownUntil: string | null;
 }
 
-async function examineDaemon(options: GlobalOptions): Promise<DaemonFindings & { isRunning: boolean }> {
+async function examineDaemon(
+  options: GlobalOptions,
+  start: string,
+): Promise<DaemonFindings & { isRunning: boolean }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    return { isRunning: false, findings: [explainAbsence(ready, hintFor(options))], shownUntil: null };
+    return { isRunning: false, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
@@ -67,9 +73,9 @@ async function examineDaemon(options: GlobalOptions): Promise<DaemonFindings & {
   return { isRunning: true, findings: [how, ...findings], shownUntil };
 }
 
-function explainAbsence({ code, lines, tried }: Failure, hint: Hint): Finding {
+function explainAbsence({ code, lines, tried }: Failure, start: string): Finding {
   return code === exitCode.unreachable
-    ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${hint('serve')}`)
+    ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`)
     : warn(joinLines(lines), 'run this as its user, or as root');
 }
 

@@ -3,6 +3,7 @@ import { type Command, defineCommand, operand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { reportFaults, toLoadOptions } from '../configuration.ts';
+import { startCommand } from '../start-command.ts';
 
 /** `restore`: replaces the files, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(
@@ -42,7 +43,7 @@ export const restoreCommand: Command = defineCommand(
           : `${unfinished} changes in it are not finished: each is read back from the upstream before any is sent.`,
         role === 'agent' && !hasUpstream
           ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
-          : `Start it: ${hintFor(args)('serve')}`,
+          : `Start it: ${startCommand(args, stateDir)}`,
       ];
       output.print(lines.join('\n'));
     }

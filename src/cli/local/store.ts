@@ -6,6 +6,7 @@ import { reportFaults, toLoadOptions } from '../configuration.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { startProgress } from '../screen/progress.ts';
+import { startCommand } from '../start-command.ts';
 
 /** `store move`: from the state directory, which no daemon may be using, or from a backup, to PostgreSQL. */
 export const moveStoreCommand: Command = defineCommand(
@@ -69,7 +70,7 @@ export const moveStoreCommand: Command = defineCommand(
           ? 'It is left as it was. Put it away: started again, it would go its own way.'
           : 'The backup is left as it was. What happened after it is not in the database.',
         args.toFile === undefined
-          ? `Start a copy of the authority there: ${hintFor(args)('serve')}`
+          ? `Start a copy of the authority there: ${startCommand(args, configuration.stateDir)}`
           : `Start a copy of the authority there with store.postgres.url_file ${resolve(args.toFile)} in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`,
       ].join('\n'),
     );

@@ -18,6 +18,8 @@ export type DoctorInput = {
   shownUntil: string | null;
   /** Writes the command line of a command, by its words. */
   hint: (words: string) => string;
+  /** What starts the daemon. */
+  start: string;
 };
 
 /** Looks at files, store or database, and upstream; changes nothing. */
@@ -27,14 +29,15 @@ export async function examine({
   instance,
   shownUntil,
   hint,
+  start,
   ...files
 }: DoctorInput): Promise<readonly Finding[]> {
   const { stateDir } = configuration;
   return [
-    ...examineFiles({ stateDir, ...files }, hint),
+    ...examineFiles({ stateDir, ...files }, start),
     ...examineCertificate(configuration, shownUntil),
     ...(configuration.store.postgres === null
-      ? examineLocalStore(stateDir, { isRunning, hint })
+      ? examineLocalStore(stateDir, { isRunning, hint, start })
       : await examineSharedStore(configuration)),
     ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
   ];
@@ -42,9 +45,9 @@ export async function examine({
 
 function examineLocalStore(
   stateDir: string,
-  { isRunning, hint }: Pick<DoctorInput, 'isRunning' | 'hint'>,
+  { isRunning, ...advice }: Pick<DoctorInput, 'isRunning' | 'hint' | 'start'>,
 ): Finding[] {
-  return isRunning ? [] : examineStore(stateDir, hint);
+  return isRunning ? [] : examineStore(stateDir, advice);
 }
 
 /** Loaded where there is one alone: the driver takes time, too. */

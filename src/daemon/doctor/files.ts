@@ -22,17 +22,17 @@ export function examineFiles(
     /** The configuration file, if secrets stand in it. */
     fileWithSecrets: string | null;
   },
-  hint: (words: string) => string,
+  start: string,
 ): Finding[] {
   const { stateDir, secretFiles, fileWithSecrets } = places;
   const secrets = fileWithSecrets === null ? secretFiles : [...secretFiles, fileWithSecrets];
   return [
-    ...examineStateDirectory(stateDir, hint),
+    ...examineStateDirectory(stateDir, start),
     ...secrets.map((path) => examineSecret(path, groupOf(stateDir))),
   ];
 }
 
-function examineStateDirectory(directory: string, hint: (words: string) => string): Finding[] {
+function examineStateDirectory(directory: string, start: string): Finding[] {
   const name = `state directory ${directory}`;
   try {
     const open = readdirSync(directory).filter((file) =>
@@ -50,7 +50,7 @@ function examineStateDirectory(directory: string, hint: (words: string) => strin
     ];
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return [warn(`${name} is not there yet`, `the first start makes it: ${hint('serve')}`)];
+      return [warn(`${name} is not there yet`, `the first start makes it: ${start}`)];
     }
     return [fail(`${name}: ${formatReason(error)}`, asItsUser)];
   }

@@ -9,13 +9,16 @@ import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { asItsUser } from './files.ts';
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
-export function examineStore(stateDir: string, hint: (words: string) => string): Finding[] {
+export function examineStore(
+  stateDir: string,
+  { hint, start }: { hint: (words: string) => string; start: string },
+): Finding[] {
   const advice = `restore a backup: ${hint('restore FILE')}`;
   const path = databaseIn(stateDir);
   try {
     if (!findDatabase(path)) return [];
     const found = examineDatabase(path, advice);
-    return found.level === 'ok' ? [found, ...examineOutbox(stateDir, hint)] : [found];
+    return found.level === 'ok' ? [found, ...examineOutbox(stateDir, start)] : [found];
   } catch (error) {
     if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
     if (!(error instanceof Error && 'syscall' in error)) throw error;
@@ -32,10 +35,10 @@ function examineDatabase(path: string, advice: string): Finding {
     : fail(`the store ${path} cannot be used: ${newer}`, 'start it with the newer Latchkey');
 }
 
-function examineOutbox(stateDir: string, hint: (words: string) => string): Finding[] {
+function examineOutbox(stateDir: string, start: string): Finding[] {
   const { unfinished } = readContents(stateDir, Date.now());
   const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
   return count === 0
     ? []
-    : [warn(`${count} changes in it have not reached the upstream`, `start it: ${hint('serve')}`)];
+    : [warn(`${count} changes in it have not reached the upstream`, `start it: ${start}`)];
 }

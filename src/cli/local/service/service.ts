@@ -17,8 +17,10 @@ import {
   formatUnit,
   isUnchanged,
   isWithin,
+  packagedUnitFolders,
   runtimeDirectory,
   stateRoot,
+  unitFolder,
   type UnitOptions,
   type UnitScope,
 } from './systemd-unit.ts';
@@ -161,8 +163,9 @@ function locateForUnit({ config, stateDir }: Pick<UnitOptions, 'config' | 'state
 function examinePlan(plan: Plan, { user, root }: Args): Reach {
   if (user || root !== undefined) return { refusals: [], warnings: [] };
   const { refusals, warnings } = examineReach({ ...plan, stateDir: plan.writes }, thisMachine());
-  const packaged = ['/usr/lib', '/lib'].map((folder) => `${folder}/systemd/system/latchkey.service`);
-  const covered = packaged.find((path) => existsSync(path));
+  const covered = packagedUnitFolders
+    .map((folder) => join(folder, 'latchkey.service'))
+    .find((path) => existsSync(path));
   return {
     refusals,
     warnings: [
@@ -193,7 +196,7 @@ function thisProgram(): readonly string[] {
 function pathOf({ user, root = '/' }: Args): string {
   const given = process.env['XDG_CONFIG_HOME'] ?? '';
   const home = isAbsolute(given) ? given : join(homedir(), '.config');
-  const directory = user ? join(home, 'systemd/user') : '/etc/systemd/system';
+  const directory = user ? join(home, 'systemd/user') : unitFolder;
   return join(resolve(root), directory, 'latchkey.service');
 }
 

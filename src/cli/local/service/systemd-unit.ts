@@ -22,6 +22,9 @@ export const defaultStateDir = '/var/lib/latchkey';
 /** The service manager makes what a unit needs in here; elsewhere it must be there. */
 export const stateRoot = '/var/lib';
 export const runtimeDirectory = '/run/latchkey';
+/** Where systemd finds units of the machine: those that were installed here, then those of packages. */
+export const unitFolder = '/etc/systemd/system';
+export const packagedUnitFolders: readonly string[] = ['/usr/lib/systemd/system', '/lib/systemd/system'];
 /** What ProtectHome= hides. */
 export const homes: readonly string[] = ['/home', '/root', '/run/user'];
 
@@ -112,6 +115,12 @@ UMask=0077
 [Install]
 WantedBy=default.target
 `;
+}
+
+/** Whether a unit that `formatUnit` wrote is for the daemon of a state directory. */
+export function isUnitFor(unit: string, stateDir: string): boolean {
+  const [line = ''] = writable(stateDir).split('\n');
+  return unit.split('\n').includes(line);
 }
 
 /** In /var/lib the service manager makes the directory, for the unit's user alone. */
