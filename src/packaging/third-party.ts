@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What a lock file says of a package that is installed; those for development are not in the bundle. */
@@ -13,6 +13,9 @@ Copyright 2020-2021 SmartBear Software Inc.`;
 /** The license notices of the Node.js that the executable holds. Its package has it only where npm ran its script. */
 export function nodeNotice(root: string): string {
   const folder = `node_modules/node/node_modules/node-${process.platform}-${process.arch}`;
+  // npm removes it again with each npm install.
+  if (!existsSync(join(root, folder)))
+    throw new Error(`there is no ${folder}, which holds the license of Node.js: npm ci brings it`);
   return notice(`Node.js ${process.version}`, join(root, folder));
 }
 
