@@ -4,6 +4,7 @@ import {
   isMissing,
   notApplied,
   type Ambiguous,
+  type Applied,
   type NotApplied,
   type Outcome,
 } from '../domain/outbox/outcome.ts';
@@ -66,7 +67,10 @@ export class CouponSync implements CouponPull {
   async get(id: number, signal: AbortSignal): Promise<LookupResult> {
     const { upstream } = this.#parts;
     const outcome = await this.#ask('caller', signal, () => upstream.getCoupon(id, signal));
-    if (outcome.outcome === 'applied') await this.#keep([outcome.value], outcome.confirmedAt, false);
+    if (outcome.outcome === 'applied') {
+      const { value, confirmedAt } = outcome;
+      await this.#parts.writer.write('mirrorCoupons', { coupons: [value], confirmedAt, extent: 'some' });
+    }
     return found(outcome);
   }
 
@@ -163,7 +167,7 @@ export class CouponSync implements CouponPull {
     const outcome = await readCouponList(ask, clock.now());
     if (outcome.outcome !== 'applied') return outcome;
     this.#tellUnreadable(outcome.value.unreadable);
-    await this.#mirror(outcome.value, outcome.confirmedAt, priority);
+    await this.#mirror(outcome, priority);
     return outcome;
   }
 
@@ -177,10 +181,13 @@ export class CouponSync implements CouponPull {
   }
 
   /** On a full disk the mirror stays as it is: what was listed settles creations all the same. */
-  async #mirror(listed: CouponPage, confirmedAt: number, priority: Priority): Promise<void> {
+  async #mirror({ value, confirmedAt, isCached }: Applied<CouponPage>, priority: Priority): Promise<void> {
+    const { coupons, unreadable } = value;
+    // One that a cache has not heard of, or that cannot be read, is there all the same.
+    const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
     try {
-      await this.#keep(listed.coupons, confirmedAt, true);
-      await this.#dropMissing(listed, priority);
+      await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
+      await this.#dropMissing(value, priority);
     } catch (error) {
       if (!(error instanceof StorageError) || error.fault !== 'full') throw error;
     }
@@ -199,10 +206,6 @@ export class CouponSync implements CouponPull {
       }
       if (page.length < pageSize) return;
     }
-  }
-
-  async #keep(coupons: readonly Coupon[], confirmedAt: number, whole: boolean): Promise<void> {
-    await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, whole });
   }
 
   async #ask<Value>(

@@ -24,7 +24,7 @@ function checkout(stage: ManualStage, { isConfigured = true } = {}): Checkout {
 
 /** Some coupons as the whole list of the upstream, seen now. */
 async function mirror(stage: ManualStage, ...coupons: readonly Coupon[]): Promise<void> {
-  const command = { coupons, confirmedAt: stage.clock.now(), whole: true };
+  const command = { coupons, confirmedAt: stage.clock.now(), extent: 'whole' } as const;
   valueOf(await stage.writer.write('mirrorCoupons', command));
 }
 

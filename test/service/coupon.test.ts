@@ -321,7 +321,9 @@ describe('a coupon that is queued on an agent', () => {
     valueOf(await agent.writer.write('redeemMirroredCoupon', { accountId: 'default', order: 'o', cart }));
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), outcome);
     const list = async (coupons: Coupon[]): Promise<void> => {
-      valueOf(await agent.writer.write('mirrorCoupons', { coupons, confirmedAt: agent.now, whole: true }));
+      valueOf(
+        await agent.writer.write('mirrorCoupons', { coupons, confirmedAt: agent.now, extent: 'whole' }),
+      );
     };
     if (isListed) await list([agent.theirs()]);
     valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'confirm' }));
@@ -338,9 +340,9 @@ describe('a coupon that is queued on an agent', () => {
     await agent.queue({ code: 'Summer' });
     const { id } = await agent.answerCoupon(await agent.sendCoupon(), lost);
     valueOf(await agent.writer.write('decideOperation', { operationId: id, decision: 'confirm' }));
-    for (const whole of [false, true]) {
+    for (const extent of ['some', 'list', 'whole'] as const) {
       expect(agent.codes()).toEqual(['-2 Summer', '-1 Spring']);
-      valueOf(await agent.writer.write('mirrorCoupons', { coupons: [], confirmedAt: agent.now, whole }));
+      valueOf(await agent.writer.write('mirrorCoupons', { coupons: [], confirmedAt: agent.now, extent }));
     }
     expect(agent.codes()).toEqual(['-2 Summer']);
   });
@@ -402,11 +404,11 @@ describe('the mirror of the upstream', () => {
     await using agent = await givenAgent();
     const coupons = [agent.theirs(), agent.theirs({ id: 8, code: 'Autumn' })];
     const at = { confirmedAt: agent.now };
-    await agent.writer.write('mirrorCoupons', { coupons, ...at, whole: true });
+    await agent.writer.write('mirrorCoupons', { coupons, ...at, extent: 'whole' });
     await agent.writer.write('mirrorCoupons', {
       coupons: [agent.theirs({ notes: 'n' })],
       ...at,
-      whole: false,
+      extent: 'some',
     });
     expect(agent.codes()).toEqual(['7 Spring', '8 Autumn']);
     expect(agent.store.mirror.get(7)?.coupon.notes).toBe('n');
@@ -464,7 +466,7 @@ describe('a coupon that is sent while its caller waits', () => {
 
   it('may have a code that the mirror knows already: the upstream says what it thinks of that', async () => {
     await using agent = await givenAgent();
-    const mirrored = { coupons: [agent.theirs()], confirmedAt: agent.now, whole: true };
+    const mirrored = { coupons: [agent.theirs()], confirmedAt: agent.now, extent: 'whole' } as const;
     await agent.writer.write('mirrorCoupons', mirrored);
     await agent.create(no('refused'));
     expect(agent.codes()).toEqual(['7 Spring']);

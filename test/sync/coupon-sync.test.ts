@@ -99,6 +99,24 @@ class Office extends AgentStage {
   }
 }
 
+describe('a coupon of which a person says that it was created', () => {
+  it.each([
+    ['is gone where the list does not have it', 0, [], 0],
+    ['stays where a cache has not heard of it', minute, [], 1],
+    ['stays where one of the list cannot be read: it may be this one', 0, [{ id: 7, code: 'Spring' }], 1],
+  ])('%s', async (_, ageMs, unreadable, left) => {
+    await using office = new Office();
+    const coupons = await office.open();
+    const operationId = await office.lose();
+    valueOf(await office.writer.write('decideOperation', { operationId, decision: 'confirm' }));
+    office.unreadable = unreadable.map((each) => ({ ...each, fault: 'its terms' }));
+    void coupons.list(forEver);
+    await office.time.settle();
+    await office.listings[0]?.([], ageMs);
+    expect(office.store.mirror.count({})).toBe(left);
+  });
+});
+
 describe('a creation whose answer was lost', () => {
   it('is settled by no listing that was under way before its fence was over', async () => {
     await using office = new Office();

@@ -14,24 +14,22 @@ export function mirroredSince(reader: Reader): number | null {
 export type MirrorCoupons = {
   coupons: readonly Coupon[];
   confirmedAt: number;
-  /** Whether these are all that the upstream has. */
-  whole: boolean;
+  /** `list`: what the upstream's list shows; `whole`: and what is not among these is not there. */
+  extent: 'some' | 'list' | 'whole';
 };
 
 /** Keeps what the upstream said of some or all of its coupons. */
 export function mirrorCoupons(
   transaction: Transaction,
-  { coupons, confirmedAt, whole }: MirrorCoupons,
+  { coupons, confirmedAt, extent }: MirrorCoupons,
 ): Result<null> {
   for (const coupon of coupons) {
     const provisional = couponToAdopt(transaction, coupon.code);
     if (provisional === null) transaction.mirror.put({ coupon, confirmedAt });
     else adoptCoupon(transaction, provisional.id, { coupon, confirmedAt });
   }
-  if (whole) {
-    forgetUnlisted(transaction);
-    transaction.settings.set(mirroredAt, String(confirmedAt));
-  }
+  if (extent === 'whole') forgetUnlisted(transaction);
+  if (extent !== 'some') transaction.settings.set(mirroredAt, String(confirmedAt));
   return done(null);
 }
 
