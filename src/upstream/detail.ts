@@ -10,13 +10,8 @@ const failures: Readonly<Record<string, string>> = {
   ENETUNREACH: 'network unreachable',
   ETIMEDOUT: 'connection timed out',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
-  // Node's own texts for these name options of Node, or places in the source of OpenSSL.
-  CERT_HAS_EXPIRED: 'the certificate has ended',
+  // Node's own texts for these, and for most certificates, name options of Node, or places in the source of OpenSSL.
   DEPTH_ZERO_SELF_SIGNED_CERT: 'a self-signed certificate that is not trusted here',
-  SELF_SIGNED_CERT_IN_CHAIN: 'a certificate of an authority that is not trusted here',
-  UNABLE_TO_GET_ISSUER_CERT: 'a certificate of an authority that is not trusted here',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'a certificate of an authority that is not trusted here',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'a certificate of an authority that is not trusted here',
   ERR_SSL_WRONG_VERSION_NUMBER: 'what answers does not speak TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'what answers does not speak TLS',
   // No request has a time of its own for the head of its answer: only CONNECT does.
@@ -25,18 +20,46 @@ const failures: Readonly<Record<string, string>> = {
   UND_ERR_DESTROYED: 'the client is closed',
 };
 
+/** What is wrong with the certificate of who answered: it is past its time, not trusted here, or another server's. */
+export type CertificateFault = 'ended' | 'untrusted' | 'foreign';
+
+const certificateFaults: Readonly<Record<string, CertificateFault>> = {
+  CERT_HAS_EXPIRED: 'ended',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'untrusted',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'foreign',
+};
+
+const certificateDetails: Readonly<Partial<Record<CertificateFault, string>>> = {
+  ended: 'the certificate has ended',
+  untrusted: 'a certificate of an authority that is not trusted here',
+};
+
+/** The fault of a certificate for which no whole answer came; null: it was another reason. */
+export function certificateFaultOf(error: Error): CertificateFault | null {
+  return certificateFaults[codeOf(error)] ?? null;
+}
+
 /** Begins the codes of what OpenSSL refuses. */
 const tlsPrefix = 'ERR_SSL_';
 
 /** Says why no whole answer came. */
 export function describeFailure(error: Error): string {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const known = failures[code];
+  const code = codeOf(error);
+  const fault = certificateFaultOf(error);
+  const known = failures[code] ?? (fault === null ? undefined : certificateDetails[fault]);
   if (known !== undefined) return known;
   if (code.startsWith(tlsPrefix)) {
     return `TLS failed: ${code.slice(tlsPrefix.length).toLowerCase().replaceAll('_', ' ')}`;
   }
   return cleaned(error.message) || code || error.name;
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
 import { type DialectName, dialectNames } from '../../domain/dialect.ts';
-import type { Outcome } from '../../domain/outbox/outcome.ts';
+import { isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { systemRandom } from '../system/random.ts';
@@ -29,24 +29,15 @@ export async function examineCredentials(
   const judged = spoken ?? upstream.dialect;
   const findings = [
     ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
-    ...(trials.get(judged) ?? []).map((trial) => findingOf(trial, saysUnknown(judged))),
+    ...(trials.get(judged) ?? []).map((trial) => judge(trial, saysUnknown(judged))),
     ...(products.length === 0 ? [warn('no product is configured', 'name them under products')] : []),
     ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
   ];
   return { findings, dialect: spoken };
 }
 
-/** What became of one credential in one dialect. */
-type Trial = { of: 'secret' | 'api key'; name: string; isAccepted: boolean; finding: Finding };
-
-/** That a key is unknown shows a secret to be accepted only where nobody without one is told the same. */
-function findingOf({ of, name, isAccepted, finding }: Trial, isUnknownToAll: boolean): Finding {
-  if (of !== 'secret' || !isAccepted || !isUnknownToAll) return finding;
-  return warn(
-    `${name}: the upstream answers the same without it, so that nobody can tell whether it is accepted`,
-    'check upstream.base_url, and verify a license key that exists',
-  );
-}
+/** What came of a question under one credential, in one dialect. */
+type Trial = { of: 'secret' | 'api key'; name: string; outcome: Outcome<unknown> };
 
 async function tryDialect(
   { products }: Configuration,
@@ -66,11 +57,11 @@ async function tryDialect(
   const trials: Trial[] = [];
   for (const { key } of products) {
     const outcome = await client.verify(key, madeUpKey(), signal);
-    trials.push({ of: 'secret', ...judge(`the secret of product ${key}`, outcome, 'missing') });
+    trials.push({ of: 'secret', name: `the secret of product ${key}`, outcome });
   }
   if (apiKey === null) return trials;
   const coupons = await client.listCoupons({ limit: 1, offset: 0 }, signal);
-  return [...trials, { of: 'api key', ...judge('the API key', coupons, 'applied') }];
+  return [...trials, { of: 'api key', name: 'the API key', outcome: coupons }];
 }
 
 /**
@@ -80,7 +71,7 @@ async function tryDialect(
 function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): DialectName | null {
   const accepted = dialectNames.map((name) => ({
     name,
-    all: (trials.get(name) ?? []).filter(({ isAccepted }) => isAccepted),
+    all: (trials.get(name) ?? []).filter(isAccepted),
   }));
   const most = Math.max(...accepted.map(({ all }) => all.length));
   const best = accepted.filter(({ all }) => all.length === most);
@@ -96,14 +87,23 @@ function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
   );
 }
 
-/** `expected`: what comes of the question when the credential is accepted. */
-function judge(name: string, outcome: Outcome<unknown>, expected: 'missing' | 'applied'): Omit<Trial, 'of'> {
-  const came = outcome.outcome === 'not_applied' ? outcome.reason : outcome.outcome;
-  const isAccepted = came === expected;
-  return { name, isAccepted, finding: isAccepted ? ok(`${name} is accepted`) : explain(name, outcome) };
+/** Under an accepted secret a license key that nobody has is unknown; under an accepted API key coupons are listed. */
+function isAccepted({ of, outcome }: Trial): boolean {
+  return of === 'secret' ? isMissing(outcome) : outcome.outcome === 'applied';
 }
 
-function explain(name: string, outcome: Outcome<unknown>): Finding {
+/** `isUnknownToAll`: also who sends no credential is told that the license key is unknown. */
+function judge(trial: Trial, isUnknownToAll: boolean): Finding {
+  const { of, name } = trial;
+  if (!isAccepted(trial)) return explain(trial);
+  if (of !== 'secret' || !isUnknownToAll) return ok(`${name} is accepted`);
+  return warn(
+    `${name}: the upstream answers the same without it, so that nobody can tell whether it is accepted`,
+    'check upstream.base_url, and verify a license key that exists',
+  );
+}
+
+function explain({ name, outcome }: Trial): Finding {
   if (outcome.outcome === 'applied') {
     return fail(
       `${name}: the upstream knows a license key that nobody has issued`,

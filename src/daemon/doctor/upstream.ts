@@ -8,6 +8,7 @@ import { formatReason } from '../../config/fault/fault.ts';
 import { isAnswer, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
+import { certificateFaultOf, type CertificateFault } from '../../upstream/detail.ts';
 import { dialects } from '../../upstream/dialects/all.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import type { Exchange } from '../../upstream/exchange.ts';
@@ -139,7 +140,7 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
       'check upstream.base_url; behind a firewall, ask its keeper to let this machine through',
     );
   }
-  return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(detail));
+  return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(came.error));
 }
 
 /** What an answer to a request without a credential is in a dialect; it is never `applied`. */
@@ -148,16 +149,16 @@ function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
   return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now: Date.now() });
 }
 
-function reachAdvice(detail: string): string {
-  if (detail.includes('altnames')) {
-    return 'another server answers there: check upstream.base_url and upstream.connect_to';
-  }
-  if (detail.includes('certificate has ended')) {
-    return 'whoever keeps the upstream must renew it, unless the clock of this machine is wrong';
-  }
-  return detail.includes('not trusted here')
-    ? 'set upstream.ca_file to the certificate of the authority that signed the upstream’s'
-    : 'check upstream.base_url, upstream.proxy, and the firewall of this machine';
+const certificateAdvice: Readonly<Record<CertificateFault, string>> = {
+  ended: 'whoever keeps the upstream must renew it, unless the clock of this machine is wrong',
+  untrusted: 'set upstream.ca_file to the certificate of the authority that signed the upstream’s',
+  foreign: 'another server answers there: check upstream.base_url and upstream.connect_to',
+};
+
+function reachAdvice(error: Error): string {
+  const fault = certificateFaultOf(error);
+  if (fault !== null) return certificateAdvice[fault];
+  return 'check upstream.base_url, upstream.proxy, and the firewall of this machine';
 }
 
 function examineClock(came: Exchange): Finding[] {
