@@ -1,7 +1,7 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
 import { notApplied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
-import { describeFailure, messageOf } from './detail.ts';
+import { describeFailure, messageOf, told } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
 import { parseHttpDate, parseRetryAfter } from './http-date.ts';
@@ -94,7 +94,7 @@ function redirectText({ headers }: Answered, hidden: readonly string[]): string 
   const target = URL.parse(headerOf(headers, 'location') ?? '');
   const detail = 'redirects are not followed';
   if (target === null || !/^https?:$/.test(target.protocol)) return detail;
-  return `${detail}: this one leads to ${messageOf({ detail: target.origin }, hidden)}`;
+  return `${detail}: this one leads to ${told(target.origin, hidden)}`;
 }
 
 /** The JSON object of an answer. No request asks for a compressed one, and none is unpacked: it is told as such. */

@@ -63,14 +63,18 @@ function codeOf(error: Error): string {
 }
 
 /**
- * Finds the upstream's own message in a problem's body: the first string among `detail`, `message` and
- * `error`, then the `detail` of each of its `errors`, on one line, at most 200 characters, with `***` in place of every
- * hidden text; null when there is none.
+ * Finds the upstream's own message in a problem's body, as `told`: the first string among `detail`, `message` and
+ * `error`, then the `detail` of each of its `errors`; null when there is none.
  */
 export function messageOf(body: Readonly<Record<string, unknown>>, hidden: readonly string[]): string | null {
   const text = [body['detail'], body['message'], body['error']].find((value) => typeof value === 'string');
   if (text === undefined) return null;
-  return cleaned(masked([...new Set([text, ...faultsIn(body)])].join(' '), hidden)) || null;
+  return told([...new Set([text, ...faultsIn(body)])].join(' '), hidden) || null;
+}
+
+/** What others say, on one line, at most 200 characters, with `***` in place of every hidden text. */
+export function told(text: string, hidden: readonly string[]): string {
+  return cleaned(masked(text, hidden));
 }
 
 /** What a store that tells the faults of parameters apart, such as Latchkey, says of each. */
