@@ -9,23 +9,23 @@ import { sellerCommands } from './seller-commands.ts';
 export const commands: readonly CommandEntry[] = [
   command(
     'init',
-    'Ask what is needed, look at the store, write a configuration',
+    'Ask what is needed, check the store, write a configuration',
     async () => (await import('./local/init.ts')).initCommand,
   ),
   command('serve', 'Run the daemon', async () => (await import('./local/serve.ts')).serveCommand),
   command(
     'demo',
-    'Show the main job, end to end, in a few seconds',
+    'Show the main scenario end to end, in a few seconds',
     async () => (await import('./local/demo.ts')).demoCommand,
   ),
   command(
     'sandbox',
-    'Run a small authority to try things on',
+    'Run a temporary authority to try things out',
     async () => (await import('./local/sandbox.ts')).sandboxCommand,
   ),
   command(
     'status',
-    'Show how the daemon is',
+    'Show the state of the daemon',
     async () => (await import('./commands/status/status.ts')).statusCommand,
   ),
   command(
@@ -62,7 +62,7 @@ export const commands: readonly CommandEntry[] = [
     ),
     command(
       'list',
-      'List tokens, without what is sent as a credential',
+      'List tokens, but not their secret values',
       async () => (await import('./commands/token.ts')).listTokens,
     ),
     command(
@@ -74,12 +74,12 @@ export const commands: readonly CommandEntry[] = [
   group('audit', 'See who did what', [
     command(
       'list',
-      'List acts on record, the latest first',
+      'List recorded acts, the latest first',
       async () => (await import('./commands/audit.ts')).listAudit,
     ),
-    command('show <id>', 'Show an act', async () => (await import('./commands/audit.ts')).showAct),
+    command('show <id>', 'Show one recorded act', async () => (await import('./commands/audit.ts')).showAct),
   ]),
-  group('outbox', 'See the changes on their way up, and decide on them', [
+  group('outbox', 'See the changes for the upstream, and decide on them', [
     command(
       'list',
       'List the changes that are not finished',
@@ -93,7 +93,7 @@ export const commands: readonly CommandEntry[] = [
     ),
     command(
       'drop <id>',
-      'Give a change up: it is not sent any more',
+      'Give up a change: it is not sent any more',
       async () => (await import('./commands/outbox.ts')).dropOperation,
     ),
     command(
@@ -102,26 +102,26 @@ export const commands: readonly CommandEntry[] = [
       async () => (await import('./commands/outbox.ts')).confirmOperation,
     ),
   ]),
-  group('sync', 'Hurry, pause and resume what goes to the upstream', [
+  group('sync', 'Hurry, pause and resume sending to the upstream', [
     command(
       'now',
-      'Send what waits at once: no backoff, no breaker',
+      'Send waiting changes at once, ignoring backoff and breaker',
       async () => (await import('./commands/sync.ts')).syncNow,
     ),
     command(
       'pause',
-      'Send nothing more, across restarts too',
+      'Stop sending, even across restarts',
       async () => (await import('./commands/sync.ts')).pauseSync,
     ),
     command(
       'resume',
-      'Go on, and ask again where a credential was refused',
+      'Resume sending, and retry refused credentials',
       async () => (await import('./commands/sync.ts')).resumeSync,
     ),
   ]),
   command(
     'preload <file>',
-    'Fetch license keys ahead, to answer them offline',
+    'Fetch license keys in advance, to answer for them offline',
     async () => (await import('./commands/preload.ts')).preloadCommand,
   ),
   command(
@@ -131,20 +131,20 @@ export const commands: readonly CommandEntry[] = [
   ),
   command(
     'restore <file>',
-    'Put a backup back, while no daemon runs',
+    'Restore a backup, while no daemon runs',
     async () => (await import('./local/restore.ts')).restoreCommand,
   ),
-  group('store', 'Move what an authority has to a database', [
+  group('store', 'Move an authority to a database', [
     command(
       'move',
-      'Copy it from the state directory to PostgreSQL, while no daemon runs',
+      'Copy an authority from its state directory to PostgreSQL, while no daemon runs',
       async () => (await import('./local/store.ts')).moveStoreCommand,
     ),
   ]),
   group('state', 'See what the state directory holds', [
     command(
       'show',
-      'Show what would be lost with it; asks no daemon',
+      'Show what would be lost with it; needs no daemon',
       async () => (await import('./local/state.ts')).showState,
     ),
   ]),
@@ -158,10 +158,10 @@ export const commands: readonly CommandEntry[] = [
     'Say what an error code, a state or an exit code means',
     async () => (await import('./local/explain.ts')).explainCommand,
   ),
-  group('service', 'Run the daemon by systemd', [
+  group('service', 'Run the daemon under systemd', [
     command(
       'print',
-      'Print the systemd unit; touches nothing',
+      'Print the systemd unit; changes nothing',
       async () => (await import('./local/service/service.ts')).printUnit,
     ),
     command(
@@ -178,19 +178,19 @@ export const commands: readonly CommandEntry[] = [
   group('certificate', 'Make a certificate for listen.tls', [
     command(
       'make',
-      'Make a certificate for these hosts, and say how it is trusted',
+      'Make a certificate for these hosts, and say how to trust it',
       async () => (await import('./local/certificate/certificate.ts')).makeCertificateCommand,
     ),
   ]),
   group('config', 'Check and show the configuration', [
     command(
       'check',
-      'Say what is wrong with the configuration, a line for each fault',
+      'List what is wrong with the configuration, one line each',
       async () => (await import('./local/config.ts')).checkConfig,
     ),
     command(
       'show',
-      'Show the effective values, secrets masked',
+      'Show the effective configuration, with secrets masked',
       async () => (await import('./local/config.ts')).showConfig,
     ),
   ]),
@@ -204,7 +204,7 @@ export const commands: readonly CommandEntry[] = [
     command('fish', 'Print the script for fish', async () =>
       (await import('./local/completion.ts')).scriptCommand('fish'),
     ),
-    command('next [words..]', 'Say what may follow a command line, for those scripts', async () =>
+    command('next [words..]', 'List what may come next on a command line, for those scripts', async () =>
       (await import('./local/completion.ts')).nextCommand(commands),
     ),
   ]),

@@ -3,7 +3,7 @@ import { textOption, UsageError } from './command.ts';
 
 /** The option of commands that roll a credential. */
 export const keepOldOption: ReturnType<typeof textOption> = textOption(
-  'How long the old one goes on, such as 24h; without it, it stops at once. One rolled before stops either way',
+  'How long the old one stays valid, such as 24h; default: it stops at once. One rolled earlier stops in any case',
 );
 
 /** Reads the option, as whole seconds. */

@@ -3,7 +3,7 @@ import { operand, UsageError } from './command.ts';
 
 /** The license key of a command; its groups may be given apart, as people read them from paper. */
 export const licenseKeyOperand: ReturnType<typeof operand> & { array: true } = {
-  ...operand('License key; the groups of one that Latchkey made may stand apart'),
+  ...operand('License key; groups of a Latchkey key may be separate words'),
   array: true,
 };
 

@@ -22,7 +22,7 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'void <order>',
-      'Give the use of a coupon back, when its order was refunded',
+      'Give back the use of a coupon when its order was refunded',
       async () => (await import('./commands/seller/checkout.ts')).voidRedemption,
     ),
     command(
@@ -42,12 +42,12 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'import <file>',
-      'Take coupons over from a CSV file of another store',
+      'Import coupons from a CSV file of another store',
       async () => (await import('./commands/seller/import.ts')).importCoupons,
     ),
     command(
       'export <file>',
-      'Write all coupons into a new CSV file',
+      'Export all coupons to a new CSV file',
       async () => (await import('./commands/seller/export.ts')).exportCoupons,
     ),
   ]),
@@ -59,7 +59,7 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'roll <account>',
-      'Make a new API key: the old one stops at once, or after a while',
+      'Make a new API key; the old one stops at once, or after a while',
       async () => (await import('./commands/seller/account.ts')).rollApiKey,
     ),
     command('list', 'List accounts', async () => (await import('./commands/seller/account.ts')).listAccounts),
@@ -78,12 +78,12 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'update <product>',
-      'Rename a product, or say whether its price is recurring',
+      'Rename a product, or change whether its price is recurring',
       async () => (await import('./commands/seller/product.ts')).updateProduct,
     ),
     command(
       'archive <product>',
-      'Sell a product no more; its keys go on',
+      'Stop selling a product; its keys stay valid',
       async () => (await import('./commands/seller/product.ts')).archiveProduct,
     ),
     command(
@@ -93,7 +93,7 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'roll <product>',
-      'Make a new secret: the old one stops at once, or after a while',
+      'Make a new secret; the old one stops at once, or after a while',
       async () => (await import('./commands/seller/product.ts')).rollSecret,
     ),
   ]),
@@ -110,7 +110,7 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'update <collection> [products..]',
-      'Give a collection another name or other products',
+      'Change the name or the products of a collection',
       async () => (await import('./commands/seller/collection.ts')).updateCollection,
     ),
     command(
@@ -128,22 +128,22 @@ export const sellerCommands: readonly CommandEntry[] = [
     command('list', 'List licenses', async () => (await import('./commands/license.ts')).listLicenses),
     command(
       'show <key..>',
-      'Show all that is known of a license key',
+      'Show everything known about a license key',
       async () => (await import('./commands/license-show.ts')).showLicense,
     ),
     command(
       'history <key..>',
-      'List what has changed a license key',
+      'List what changed a license key',
       async () => (await import('./commands/history.ts')).licenseHistory,
     ),
     command(
       'import <file>',
-      'Take licenses over from a CSV file of another store',
+      'Import licenses from a CSV file of another store',
       async () => (await import('./commands/seller/import.ts')).importLicenses,
     ),
     command(
       'export <file>',
-      'Write all licenses into a new CSV file',
+      'Export all licenses to a new CSV file',
       async () => (await import('./commands/seller/export.ts')).exportLicenses,
     ),
   ]),
@@ -165,12 +165,12 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'import <file>',
-      'Take purchases over from a CSV file of another store, with their licenses',
+      'Import purchases, with their licenses, from a CSV file of another store',
       async () => (await import('./commands/seller/import.ts')).importPurchases,
     ),
     command(
       'export <file>',
-      'Write all purchases into a new CSV file',
+      'Export all purchases to a new CSV file',
       async () => (await import('./commands/seller/export.ts')).exportPurchases,
     ),
   ]),

@@ -102,9 +102,9 @@ const largestPage = 100;
 
 function takePage(syntax: Syntax<GlobalOptions>): Syntax<PageOptions> {
   return syntax
-    .option('limit', { type: 'number', default: 100, describe: 'How many, 1 to 100' })
-    .option('offset', { type: 'number', default: 0, describe: 'How many to pass over' })
-    .option('all', { type: 'boolean', describe: 'All there are, however many' });
+    .option('limit', { type: 'number', default: 100, describe: 'How many to show, 1 to 100' })
+    .option('offset', { type: 'number', default: 0, describe: 'How many to skip' })
+    .option('all', { type: 'boolean', describe: 'Show all, however many' });
 }
 
 /** Writes a part of a list, and how to go on where there is more. */

@@ -23,9 +23,9 @@ export const listAudit: Command = defineFilteredList(
     options: (syntax) =>
       syntax
         .options({
-          since: textOption('Only from then on: a datetime, a date, or how long ago, such as 24h'),
-          until: textOption('Only before then'),
-          actor: textOption('Only by this one, such as token:ID'),
+          since: textOption('Only from this time on: a datetime, a date, or how long ago, such as 24h'),
+          until: textOption('Only before this time'),
+          actor: textOption('Only by this actor, such as token:ID'),
           act: textOption('Only of this kind, such as purchase.refund'),
           subject: textOption('Only on this account, product, purchase, token …'),
         })

@@ -6,6 +6,6 @@ export const backupCommand: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('file', operand('New file', 'file'))
-      .example('latchkey backup latchkey-2026-02-22.db', 'to be put back by: latchkey restore'),
+      .example('latchkey backup latchkey-2026-02-22.db', 'restore it with: latchkey restore'),
   (args, output) => saveAnswer(args.file, { path: '/admin/v1/backup' }, args, output),
 );

@@ -19,7 +19,7 @@ export const showLicense: Command = defineCommand(
     syntax
       .positional('key', licenseKeyOperand)
       .example('latchkey license show ABCDE-FGHJK-LMNPQ-RSTUV', 'with its purchase and last changes')
-      .epilogue('An agent knows no purchases and products: it shows what it answers to software.'),
+      .epilogue('An agent knows no purchases or products: it shows what it answers to software.'),
   async (args, output) => {
     const key = readLicenseKey(args.key);
     const found = await inquire(args, { path: licensesPath, query: { license_key: key } }, soldLicenses);

@@ -26,7 +26,7 @@ export const verifyCommand: Command = defineCommand(
       .positional('key', licenseKeyOperand)
       .example('latchkey verify ABCDE-FGHJK-LMNPQ-RSTUV', 'exits 0 when valid, 1 when disabled or unknown')
 
-      .example('latchkey verify WTKP4 66NL5 HMKQW GFSCZ', 'as it is read from paper')
+      .example('latchkey verify WTKP4 66NL5 HMKQW GFSCZ', 'as read from paper')
       .example('latchkey verify --json -- "$KEY"', 'for scripts: after -- nothing is an option'),
   async (args, output) => {
     const request = { path: '/api/v2/license/verify', query: { license_key: readLicenseKey(args.key) } };
@@ -55,7 +55,7 @@ async function askOfLicense(
 }
 
 /** `use`. */
-export const useCommand: Command = changeCommand('usage', 'one more, also while the store is away');
+export const useCommand: Command = changeCommand('usage', 'one more, even while the store is unreachable');
 
 /** `unuse`. */
 export const unuseCommand: Command = changeCommand('decrease', 'a use that was recorded by mistake');
@@ -65,7 +65,7 @@ export const enableCommand: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('key', licenseKeyOperand)
-      .option('refunded', { type: 'boolean', describe: 'Also when its purchase was refunded' })
+      .option('refunded', { type: 'boolean', describe: 'Even if its purchase was refunded' })
       .example('latchkey enable ABCDE-FGHJK-LMNPQ-RSTUV', 'it is valid again'),
   async (args, output) => {
     const key = readLicenseKey(args.key);
@@ -109,8 +109,8 @@ export const issueLicense: Command = defineRequest(
       .options({
         product: { ...textOption('Product key', 'product'), required: true },
         email: { ...textOption('E-mail address of the buyer'), required: true },
-        key: textOption('License key; one is made when it is not given'),
-        date: textOption('When it was sold, as in 2024-02-22T11:23:05Z; now when it is not given'),
+        key: textOption('License key; default: a new one'),
+        date: textOption('When it was sold, as in 2024-02-22T11:23:05Z; default: now'),
         uses: { type: 'number', describe: 'Uses so far' },
         enabled: { choices: ['true', 'false'], describe: 'Whether the key is valid' },
       })
@@ -144,13 +144,10 @@ export const listLicenses: Command = defineFilteredList(
         .options({
           product: textOption('Only of this product', 'product'),
           account: textOption('Only of this account', 'account'),
-          email: textOption('Only of this buyer, whatever the letter case'),
-          enabled: { choices: ['true', 'false'], describe: 'Only the valid, only the disabled' },
+          email: textOption('Only of this buyer, in any letter case'),
+          enabled: { choices: ['true', 'false'], describe: 'Only valid keys, or only disabled ones' },
         })
-        .example(
-          'latchkey license list --product RGsF --enabled false',
-          'those of a product that are refused',
-        ),
+        .example('latchkey license list --product RGsF --enabled false', 'the disabled keys of a product'),
     query: ({ product, account, enabled, email }) => ({
       product_key: product,
       account_id: account,

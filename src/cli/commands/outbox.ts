@@ -91,8 +91,11 @@ export const listOutbox: Command = defineFilteredList(
     options: (syntax) =>
       syntax
         .options({
-          state: { choices: operationStates, describe: 'Default: all that is not finished' },
-          key: textOption('What of this license key is not finished'),
+          state: {
+            choices: operationStates,
+            describe: 'Only in this state; default: all that are not finished',
+          },
+          key: textOption('Only unfinished changes of this license key'),
         })
         .example('latchkey outbox list --state dead', 'changes that the upstream refused'),
     query: ({ state, key }) => ({ state, license_key: key }),
@@ -104,7 +107,7 @@ export const showOperation: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('id', operand('Id of the change', 'operation'))
-      .example('latchkey outbox show OPERATION_ID', 'how it stands, and what each decision would do'),
+      .example('latchkey outbox show OPERATION_ID', 'its state, and what each decision would do'),
   ({ id }) => ({ path: pathOf(id) }),
   view,
 );
@@ -112,11 +115,11 @@ export const showOperation: Command = defineRequest(
 /** `outbox retry`. */
 export const retryOperation: Command = decisionCommand(
   'retry',
-  'when what refused it is mended, or it was not applied',
+  'when the cause of the refusal is fixed, or it was not applied',
 );
 
 /** `outbox drop`. */
-export const dropOperation: Command = decisionCommand('drop', 'when it shall not be applied any more');
+export const dropOperation: Command = decisionCommand('drop', 'when it should no longer be applied');
 
 /** `outbox confirm`. */
 export const confirmOperation: Command = decisionCommand(

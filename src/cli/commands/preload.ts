@@ -21,10 +21,10 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
     syntax
       .positional(
         'file',
-        operand('License keys, one a line, or CSV with a column license_key; - is standard input', 'file'),
+        operand('License keys, one per line, or CSV with a column license_key; - is standard input', 'file'),
       )
       .options({
-        product: textOption('Product key of all; otherwise each product is asked for them', 'product'),
+        product: textOption('Product key of all of them; default: every product is asked', 'product'),
       })
       .example('latchkey preload keys.txt', 'so that these keys are answered offline'),
   (args, output) =>

@@ -17,13 +17,16 @@ const view: AnswerView<z.infer<typeof syncStatus>> = {
 };
 
 /** `sync now`. */
-export const syncNow: Command = syncCommand('now', 'after the store was mended');
+export const syncNow: Command = syncCommand('now', 'after the store was repaired');
 
 /** `sync pause`. */
 export const pauseSync: Command = syncCommand('pause', 'before work on the store; changes wait');
 
 /** `sync resume`. */
-export const resumeSync: Command = syncCommand('resume', 'after a pause, or a credential that was mended');
+export const resumeSync: Command = syncCommand(
+  'resume',
+  'after a pause, or when a refused credential was corrected',
+);
 
 function syncCommand(act: 'now' | 'pause' | 'resume', says: string): Command {
   return defineRequest(

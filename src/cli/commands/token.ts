@@ -25,11 +25,11 @@ export const issueToken: Command = defineRequest(
   (syntax) =>
     syntax
       .options({
-        scope: { ...textOption('What it may do: words joined by commas'), required: true },
+        scope: { ...textOption('What it may do: scopes, separated by commas'), required: true },
         product: textOption('Product key; without it, every product of the account', 'product'),
         account: textOption('Account id', 'account'),
-        label: textOption('For yourself'),
-        expires: textOption('When it stops: after how long, such as 90d, or a datetime'),
+        label: textOption('A note for yourself'),
+        expires: textOption('When it expires: after how long, such as 90d, or a datetime'),
       })
       .example('latchkey token issue --scope verify,use --product RGsF', 'for one piece of software')
       .example(

@@ -30,9 +30,9 @@ export function nextCommand(commands: readonly CommandEntry[]): Command {
           describe: 'The command line after the word latchkey, up to the cursor',
         })
         .option('quoted', { type: 'boolean', describe: 'The words are quoted as in bash' })
-        .example('latchkey completion next -- outbox re', 'what may stand in the place of re')
+        .example('latchkey completion next -- outbox re', 'what may replace re')
         .epilogue(
-          'The first line says what may follow: words, a file, or a folder. Then each word has a line, and a line that tells what it is.',
+          'The first line says what may come next: words, a file, or a folder. Then each word has a line, and a line that describes it.',
         ),
     async (args, output) => {
       const words = args.words.map((word) => expandHome(args.quoted ? unquote(word) : word));

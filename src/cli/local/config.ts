@@ -17,7 +17,7 @@ export const checkConfig: Command = defineCommand(
     syntax
       .option('connect', {
         type: 'boolean',
-        describe: 'Look at the way to the upstream, or to the database, as well',
+        describe: 'Also check the connection to the upstream, or to the database',
       })
       .example('latchkey config check --connect', 'before a reload; changes nothing there'),
   async (args, output) => {

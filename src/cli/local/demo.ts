@@ -3,7 +3,7 @@ import { exitCode } from '../exit-code.ts';
 
 /** `demo`: exits 0 only when every step succeeded. */
 export const demoCommand: Command = defineCommand(
-  (syntax) => syntax.example('latchkey demo', 'on a store and an agent of its own, which it removes'),
+  (syntax) => syntax.example('latchkey demo', 'on a temporary store and agent'),
   async (args, output) => {
     const { runDemo } = await import('../../daemon/trial/demo.ts');
     if (!args.json) return await runDemo(output.print);

@@ -13,7 +13,7 @@ import { readiness, status } from '../commands/status/status-view.ts';
 
 /** `doctor`: one line for each check; fails when one does. Changes nothing. */
 export const doctorCommand: Command = defineCommand(
-  (syntax) => syntax.example('latchkey doctor', 'what is well, what is not, and what to do about it'),
+  (syntax) => syntax.example('latchkey doctor', 'what is fine, what is not, and what to do about it'),
   async (args, output) => {
     const findings = await examineAll(args);
     const isWell = findings.every(({ level }) => level !== 'fail');

@@ -11,7 +11,7 @@ import type { Output } from '../output.ts';
 export const explainCommand: Command = defineCommand(
   (syntax) =>
     syntax
-      .positional('code', { describe: 'what was said; left out, all are listed' })
+      .positional('code', { describe: 'The code; without it, all are listed' })
       .example('latchkey explain storage_full', 'a code, or the whole type of a problem')
       .example('latchkey explain 503', 'all problems with this HTTP status')
       .example('latchkey explain uncertain', 'a state of a change, as in outbox list')

@@ -33,14 +33,14 @@ export const initCommand: Command = defineCommand<InitOptions>(
     syntax
       .options({
         authority: { type: 'boolean', describe: 'The central API itself, with a store of its own' },
-        'upstream-url': textOption('Base address of the store: an agent in front of it'),
+        'upstream-url': textOption('Base URL of the store: an agent in front of it'),
         product: textOption('Key of the product that the agent answers for'),
-        'secret-file': textOption('File that holds its secret; - is standard input', 'file'),
-        'api-key-file': textOption('File that holds the API key of the account there, for coupons', 'file'),
-        dialect: { ...textOption('How the store speaks; default: found out'), choices: dialectNames },
-        listen: textOption('TCP address; default: 127.0.0.1:8787, or the next port that is free'),
-        unchecked: { type: 'boolean', describe: 'Write it also when the store does not pass' },
-        force: { type: 'boolean', describe: 'Replace the file that is there' },
+        'secret-file': textOption('File with its secret; - is standard input', 'file'),
+        'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
+        dialect: { ...textOption('Dialect of the store; default: detected'), choices: dialectNames },
+        listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
+        unchecked: { type: 'boolean', describe: 'Write it even if the store fails the checks' },
+        force: { type: 'boolean', describe: 'Replace an existing file' },
         yes: { type: 'boolean', describe: 'Ask nothing' },
       })
       .example('latchkey init', 'asks, and writes ./latchkey.yaml')

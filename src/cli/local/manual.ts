@@ -34,7 +34,7 @@ export function manualCommand(commands: readonly CommandEntry[]): Command {
   return defineCommand(
     (syntax) =>
       syntax
-        .example('latchkey man | man -l -', 'reads it here')
+        .example('latchkey man | man -l -', 'shows it here')
         .example('latchkey man > /usr/local/share/man/man1/latchkey.1', 'installs it'),
     async (args, output) => {
       const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);

@@ -9,7 +9,7 @@ import { startCommand } from '../start-command.ts';
 export const restoreCommand: Command = defineCommand(
   (syntax) =>
     syntax
-      .positional('file', operand('A file that latchkey backup has made', 'file'))
+      .positional('file', operand('File made by latchkey backup', 'file'))
       .example(
         'latchkey restore latchkey-2026-02-22.db',
         'as a new instance, which reads back before it sends',

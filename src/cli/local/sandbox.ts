@@ -11,17 +11,23 @@ export const sandboxCommand: Command = defineCommand(
         port: { ...textOption('TCP port; 0: a free one'), default: '0' },
         latency: { ...textOption('Wait before each answer'), default: '0s' },
         'error-rate': { ...textOption('Share of requests refused with 503, 0 to 1'), default: '0' },
-        'lost-replies': { ...textOption('Share of requests done but not answered, 0 to 1'), default: '0' },
+        'lost-replies': {
+          ...textOption('Share of requests carried out but not answered, 0 to 1'),
+          default: '0',
+        },
         dialect: {
-          ...textOption('How it answers'),
+          ...textOption('Dialect in which it answers'),
           choices: dialectNames,
           default: 'specification' as const,
         },
-        seed: textOption('Let the same requests fail each time'),
-        'offline-after': textOption('Go away after so long'),
-        credentials: textOption('File of credentials to use; written when it is not there', 'file'),
-        'write-config': textOption('Folder for the configuration of an agent in front of it', 'folder'),
-        'with-agent': { type: 'boolean', default: false, describe: 'Run an agent in front of it, too' },
+        seed: textOption('Make the same requests fail each time'),
+        'offline-after': textOption('Stop answering after this long'),
+        credentials: textOption('File of credentials to use; created if missing', 'file'),
+        'write-config': textOption(
+          'Write the configuration of an agent in front of it to this folder',
+          'folder',
+        ),
+        'with-agent': { type: 'boolean', default: false, describe: 'Also run an agent in front of it' },
       })
       .example('latchkey sandbox --dialect payhip', 'for software that was written for that store')
       .example('latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),

@@ -10,12 +10,12 @@ export const serveCommand: Command = defineCommand(
       .options({
         listen: textOption('TCP address, or false'),
         socket: textOption('Path of the Unix socket, or false', 'file'),
-        'upstream-url': textOption('Base address of the store: an agent'),
+        'upstream-url': textOption('Base URL of the store: runs as an agent'),
         'log-level': textOption('trace, debug, info, warn, error …'),
         'log-format': textOption('json or pretty'),
       })
       .example('latchkey serve', 'an authority on 127.0.0.1:8787')
-      .example('latchkey serve --config agent.yaml', 'an agent, when the file has an upstream'),
+      .example('latchkey serve --config agent.yaml', 'an agent, if the file has an upstream'),
   async (args, output) => {
     const options = toLoadOptions(args, {
       listen: { tcp: toSwitch(args.listen), socket: toSwitch(args.socket) },

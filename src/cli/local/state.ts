@@ -10,7 +10,7 @@ export const showState: Command = defineCommand(
       .option('check', {
         type: 'boolean',
         default: false,
-        describe: 'Exit 1 when something would be lost with it',
+        describe: 'Exit 1 if something would be lost',
       })
       .example('latchkey state show --check', 'before it is removed'),
   async (args, output) => {

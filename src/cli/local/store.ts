@@ -12,18 +12,15 @@ import { startCommand } from '../start-command.ts';
 export const moveStoreCommand: Command = defineCommand(
   (syntax) =>
     syntax
-      .option('from', textOption('A backup to be moved instead of what is in the state directory', 'file'))
-      .option(
-        'to-file',
-        textOption('A file with the URL of the database; default: what is configured', 'file'),
-      )
+      .option('from', textOption('Backup to move instead of the state directory', 'file'))
+      .option('to-file', textOption('File with the URL of the database; default: the configured one', 'file'))
       .example(
         'latchkey store move --config /etc/latchkey/config.yaml',
-        'to the database that the file names by store.postgres',
+        'to the database that the file names in store.postgres',
       )
       .example(
         'latchkey store move --from latchkey-2026-02-22.db --to-file ./trial-database',
-        'to try it, while the daemon goes on',
+        'to try it, while the daemon keeps running',
       ),
   async (args, output) => {
     const flags = args.toFile === undefined ? {} : { store: { postgres: { url_file: args.toFile } } };

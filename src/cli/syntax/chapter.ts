@@ -25,7 +25,7 @@ export interface Term {
 
 const programSummary = 'Verifies license keys and counts their uses beside your software.';
 const programEpilogue =
-  'Begin with: latchkey init, or latchkey demo. An argument that begins with a dash is written after --, as in: latchkey verify -- -KEY-';
+  'Start with: latchkey init, or latchkey demo. Put an argument that begins with a dash after --, as in: latchkey verify -- -KEY-';
 const nothing: Declaration = { options: new Map(), operands: new Map(), examples: [], epilogue: null };
 
 /** Tells what a place is and takes. */
@@ -87,7 +87,7 @@ function toOperandTerm({ name, isRequired, takesAll }: Slot, value: Value | unde
 
 function toOptionTerm(option: readonly [string, Value]): Term {
   const [name, value] = option;
-  const notes = [...(value.required ? ['must be given'] : []), ...notesOf(value)];
+  const notes = [...(value.required ? ['required'] : []), ...notesOf(value)];
   const letter = letters[name] === undefined ? '' : `-${letters[name]}, `;
   return {
     term: `${letter}${writeOption(option)}`,

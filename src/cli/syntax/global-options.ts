@@ -5,11 +5,11 @@ export const globalOptions: ReadonlyMap<string, Value> = new Map<string, Value>(
   [
     'config',
     {
-      describe: 'Configuration file; without it ./latchkey.yaml, then the user’s, then the system’s',
+      describe: 'Configuration file; default: ./latchkey.yaml, then the user’s, then the system’s',
       names: 'file',
     },
   ],
-  ['state-dir', { describe: 'Directory of the state', names: 'folder' }],
+  ['state-dir', { describe: 'State directory', names: 'folder' }],
   ['json', { type: 'boolean', describe: 'Print the answer as JSON' }],
   ['help', { type: 'boolean', describe: 'Show help' }],
 ]);

@@ -34,7 +34,7 @@ export const addAccount: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('name', operand('Name'))
-      .option('api-key-file', textOption('File with its API key, taken over from an existing store', 'file'))
+      .option('api-key-file', textOption('File with its API key from an existing store', 'file'))
       .example('latchkey account add Shop', 'makes an API key')
       .example('latchkey account add Shop --api-key-file api.key', 'keeps the key that callers know'),
   (args, output) =>
@@ -50,7 +50,7 @@ export const rollApiKey: Command = defineRequest(
     syntax
       .positional('account', operand('Account id', 'account'))
       .option('keep-old', keepOldOption)
-      .example('latchkey account roll default --keep-old 24h', 'until all that send it have the new one'),
+      .example('latchkey account roll default --keep-old 24h', 'callers have a day to change to the new one'),
   (args) => ({
     method: 'POST',
     path: `${path}/${encodeURIComponent(args.account)}/roll-key`,

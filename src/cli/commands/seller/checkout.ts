@@ -39,7 +39,7 @@ export const quoteCoupon: Command = defineRequest(
       .option('currency', textOption('Three letters'))
       .example(
         'latchkey coupon quote SPRING RGsF=1999x2 Ab12=500',
-        'Two pieces for 19.99 each, and one for 5.00',
+        'two pieces for 19.99 each, and one for 5.00',
       ),
   ({ code, items, currency }) => ({
     method: 'POST',
@@ -63,12 +63,12 @@ export const redeemCoupon: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('code', operand('What the customer entered'))
-      .positional('order', operand('The order that uses the coupon, as you call it'))
+      .positional('order', operand('Your own id of the order that uses the coupon'))
       .positional('items', { ...operand(itemUsage), array: true })
       .option('currency', textOption('Three letters'))
       .example(
         'latchkey coupon redeem SPRING order-1017 RGsF=1999x2',
-        'repeat it freely: an order counts once',
+        'safe to repeat: an order counts once',
       ),
   ({ code, order, items, currency }) => ({
     method: 'POST',
@@ -83,7 +83,7 @@ export const voidRedemption: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('order', operand('The order that was refunded'))
-      .example('latchkey coupon void order-1017', 'its use counts no more'),
+      .example('latchkey coupon void order-1017', 'its use no longer counts'),
   (args, output) => {
     const { order } = args;
     const request = { method: 'DELETE', path: `${redemptions}/${encodeURIComponent(order)}` } as const;

@@ -72,10 +72,10 @@ export const updateCollection: Command = defineCommand(
       .positional('products', {
         array: true,
         default: [] as string[],
-        describe: 'Keys of all the products that it shall have',
+        describe: 'Keys of all products that it is to have',
         names: 'product',
       })
-      .option('name', textOption('Another name'))
+      .option('name', textOption('New name'))
       .example('latchkey collection update c1 RGsF GhTy', 'it has these two products from now on'),
   async (args, output) => {
     const { collection: id, products, name } = args;

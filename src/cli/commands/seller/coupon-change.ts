@@ -12,17 +12,17 @@ export const updateCoupon: Command = defineCommand(
     syntax
       .positional('id', operand('Coupon id', 'coupon'))
       .options({
-        'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
-        'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
-        'usage-limit': textOption('Redemptions before it becomes invalid'),
+        'start-date': textOption('A date (its start, UTC), a datetime, or a time from now, such as 24h'),
+        'end-date': textOption('A date (its end, UTC), a datetime, or a time from now, such as 30d'),
+        'usage-limit': textOption('How often it can be redeemed'),
         'minimum-purchase-amount': textOption('In cents'),
-        notes: textOption('For yourself'),
-        code: textOption('Only of one that was never redeemed'),
-        'percent-off': textOption('Only of one that was never redeemed'),
-        'amount-off': textOption('In cents; only of one that was never redeemed'),
+        notes: textOption('A note for yourself'),
+        code: textOption('Only if it was never redeemed'),
+        'percent-off': textOption('Only if it was never redeemed'),
+        'amount-off': textOption('In cents; only if it was never redeemed'),
       })
       .example('latchkey coupon update 7 --end-date 2026-12-31', 'until the end of that day in UTC')
-      .example('latchkey coupon update 7 --usage-limit none', 'none takes a date, limit or note away'),
+      .example('latchkey coupon update 7 --usage-limit none', 'none removes a date, limit or note'),
   async (args, output) => {
     if (args.percentOff !== undefined && args.amountOff !== undefined) {
       throw new UsageError('a coupon has either --percent-off or --amount-off, not both');
@@ -61,7 +61,7 @@ export const endCoupon: Command = defineRequest(
   (syntax) =>
     syntax
       .positional('id', operand('Coupon id', 'coupon'))
-      .example('latchkey coupon end 7', 'it applies no more; what it redeemed stays'),
+      .example('latchkey coupon end 7', 'it no longer applies; past redemptions stay'),
   ({ id }) => ({ method: 'POST', path: `${pathOf(id)}/end` }),
   couponView,
 );

@@ -83,15 +83,15 @@ export const createCoupon: Command = defineCommand(
           required: true,
           describe: 'Holds for a product, for all, or for a collection',
         },
-        'percent-off': textOption('Above 0, at most 100'),
-        'amount-off': textOption('In cents'),
+        'percent-off': textOption('Percentage, above 0 and at most 100'),
+        'amount-off': textOption('Discount in cents'),
         product: textOption('Product key, with --type single', 'product'),
         collection: textOption('Collection id, with --type collection', 'collection'),
-        'usage-limit': textOption('Redemptions before it becomes invalid'),
+        'usage-limit': textOption('How often it can be redeemed'),
         'minimum-purchase-amount': textOption('In cents'),
-        'start-date': textOption('A date (its start, UTC), a datetime, or in how long, such as 24h'),
-        'end-date': textOption('A date (its end, UTC), a datetime, or in how long, such as 30d'),
-        notes: textOption('For yourself'),
+        'start-date': textOption('A date (its start, UTC), a datetime, or a time from now, such as 24h'),
+        'end-date': textOption('A date (its end, UTC), a datetime, or a time from now, such as 30d'),
+        notes: textOption('A note for yourself'),
       })
       .example('latchkey coupon create --code SPRING --type multi --percent-off 20', '20 % off everything')
       .example(
@@ -156,7 +156,7 @@ export const listCoupons: Command = defineFilteredList(
           product: textOption('Only of this product', 'product'),
           state: { choices: ['scheduled', 'active', 'used_up', 'ended'], describe: 'Only in this state' },
         })
-        .example('latchkey coupon list --state active', 'those that hold now'),
+        .example('latchkey coupon list --state active', 'those that apply now'),
     query: ({ code, product, state }) => ({ code, product_key: product, state }),
   },
 );

@@ -3,7 +3,7 @@ import { saveAnswer } from '../../client/save.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import type { Output } from '../../output.ts';
 
-const newFile = operand('New CSV file; a file that is there is never overwritten', 'file');
+const newFile = operand('New CSV file; an existing file is never overwritten', 'file');
 const ofProduct = { product: textOption('Only of this product', 'product') };
 
 /** `license export`. */
@@ -14,7 +14,7 @@ export const exportLicenses: Command = defineCommand(
       .options(ofProduct)
       .example(
         'latchkey license export licenses.csv',
-        'to be put in by: latchkey license import licenses.csv',
+        'import it with: latchkey license import licenses.csv',
       ),
   (args, output) => save('licenses', { product_key: args.product }, args, output),
 );
@@ -27,7 +27,7 @@ export const exportPurchases: Command = defineCommand(
       .options(ofProduct)
       .example(
         'latchkey purchase export purchases.csv',
-        'to be put in by: latchkey purchase import purchases.csv',
+        'import it with: latchkey purchase import purchases.csv',
       ),
   (args, output) => save('purchases', { product_key: args.product }, args, output),
 );
@@ -37,8 +37,8 @@ export const exportCoupons: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('file', newFile)
-      .options({ account: textOption('Account whose they are', 'account') })
-      .example('latchkey coupon export coupons.csv', 'to be put in by: latchkey coupon import coupons.csv'),
+      .options({ account: textOption('Only of this account', 'account') })
+      .example('latchkey coupon export coupons.csv', 'import it with: latchkey coupon import coupons.csv'),
   (args, output) => save('coupons', { account_id: args.account }, args, output),
 );
 

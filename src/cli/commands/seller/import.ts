@@ -27,12 +27,12 @@ interface ImportOptions extends GlobalOptions {
 const ofProduct = {
   name: 'product',
   parameter: 'product_key',
-  describe: 'Product key of the rows that name none',
+  describe: 'Product key for rows that name none',
 } as const;
 const ofAccount = {
   name: 'account',
   parameter: 'account_id',
-  describe: 'Account whose they become',
+  describe: 'Account that gets them',
 } as const;
 
 /** `license import`. */
@@ -108,12 +108,12 @@ function importCommand(importable: Importable): Command {
         .positional('file', operand('CSV file; - is standard input', 'file'))
         .options({
           map: textOption(
-            `What the file calls its columns: COLUMN=THEIRS,… of ${[...required, ...optional].join(', ')}`,
+            `Names of the columns in the file: COLUMN=THEIRS,… for ${[...required, ...optional].join(', ')}`,
           ),
           'dry-run': { type: 'boolean', describe: 'Say what would be imported, and change nothing' },
         })
         .option(scope.name, textOption(scope.describe, scope.name))
-        .example(`latchkey ${noun} import ${noun}s.csv --dry-run`, 'tries it, and changes nothing'),
+        .example(`latchkey ${noun} import ${noun}s.csv --dry-run`, 'checks the file, and changes nothing'),
     async (args, output) => {
       const report: Report = { imported: 0, unchanged: 0, rejected: [] };
       const code = await importFile(importable, report, args, output);

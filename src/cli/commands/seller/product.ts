@@ -52,7 +52,7 @@ export const addProduct: Command = defineCommand(
         recurring: { type: 'boolean', describe: 'Has a recurring price' },
         account: textOption('Account id', 'account'),
         key: textOption('Product key of an existing store'),
-        'secret-file': textOption('File with its secret, taken over from an existing store', 'file'),
+        'secret-file': textOption('File with its secret from an existing store', 'file'),
       })
       .example('latchkey product add "My editor"', 'makes a key and a secret')
       .example(
@@ -73,7 +73,7 @@ export const rollSecret: Command = defineRequest(
     syntax
       .positional('product', operand('Product key', 'product'))
       .option('keep-old', keepOldOption)
-      .example('latchkey product roll RGsF --keep-old 24h', 'until all that send it have the new one'),
+      .example('latchkey product roll RGsF --keep-old 24h', 'callers have a day to change to the new one'),
   (args) => ({
     method: 'POST',
     path: `${pathOf(args.product)}/roll-secret`,
@@ -90,7 +90,7 @@ export const listProducts: Command = defineFilteredList(
       syntax
         .options({
           account: textOption('Only of this account', 'account'),
-          archived: { choices: ['true', 'false'], describe: 'Only the archived, only those on sale' },
+          archived: { choices: ['true', 'false'], describe: 'Only archived ones, or only those on sale' },
         })
         .example('latchkey product list --archived false', 'those on sale'),
     query: ({ account, archived }) => ({ account_id: account, archived }),
@@ -113,10 +113,10 @@ export const updateProduct: Command = defineCommand(
     syntax
       .positional('product', operand('Product key', 'product'))
       .options({
-        name: textOption('Another name'),
+        name: textOption('New name'),
         recurring: { choices: ['true', 'false'] as const, describe: 'Whether it has a recurring price' },
       })
-      .example('latchkey product update RGsF --name "My editor 2"', 'renames it; its keys go on'),
+      .example('latchkey product update RGsF --name "My editor 2"', 'renames it; its keys stay valid'),
   async (args, output) => {
     const { name, recurring } = args;
     if (name === undefined && recurring === undefined) {
@@ -134,7 +134,7 @@ export const archiveProduct: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('product', operand('Product key', 'product'))
-      .example('latchkey product archive RGsF', 'no more sales; its keys go on'),
+      .example('latchkey product archive RGsF', 'no more sales; its keys stay valid'),
   async (args, output) => await change(args, output, { archived: true }),
 );
 

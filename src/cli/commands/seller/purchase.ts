@@ -59,16 +59,16 @@ export const listPurchases: Command = defineFilteredList(
       syntax
         .options({
           key: textOption('Only of this license key'),
-          email: textOption('Only of this buyer, whatever the letter case'),
+          email: textOption('Only of this buyer, in any letter case'),
           product: textOption('Only of this product', 'product'),
           account: textOption('Only of this account', 'account'),
           since: textOption(
-            'Only from then on: a datetime, a date (its start, UTC), or how long ago, such as 24h',
+            'Only from this time on: a datetime, a date (its start, UTC), or how long ago, such as 24h',
           ),
-          until: textOption('Only until then: a datetime, a date (its end, UTC), or how long ago'),
-          refunded: { choices: ['true', 'false'], describe: 'Only the refunded, only the others' },
+          until: textOption('Only until this time: a datetime, a date (its end, UTC), or how long ago'),
+          refunded: { choices: ['true', 'false'], describe: 'Only refunded ones, or only the others' },
         })
-        .example('latchkey purchase list --email buyer@example.com', 'whose id was lost'),
+        .example('latchkey purchase list --email buyer@example.com', 'when you do not know the id'),
     query: ({ key, email, product, account, since, until, refunded, all }) => {
       const { dates } = readDates({ since, until }, { since: 'start', until: 'end' }, 'before');
       // What is sold while the pages are read would move what follows from one page to the next.
@@ -100,7 +100,7 @@ export const refundPurchase: Command = defineCommand(
     syntax
       .positional('purchase', operand('Purchase id, or the license key that was sold', 'purchase'))
       .example('latchkey purchase refund ABCDE-FGHJK-LMNPQ-RSTUV', 'by the license key')
-      .epilogue('The license key is disabled. Money is not moved: that is for your payment provider.'),
+      .epilogue('No money is moved: refund the payment with your payment provider.'),
   async (args, output) => {
     const found = await findPurchase(args, args.purchase);
     if (!found.ok) return found.complain(output);

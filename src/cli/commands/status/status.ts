@@ -11,11 +11,11 @@ import { readiness, statusView } from './status-view.ts';
 export const statusCommand: Command = defineCommand(
   (syntax) =>
     syntax
-      .option('check', { type: 'boolean', default: false, describe: 'Only: exit 0 when it is ready' })
-      .option('watch', { type: 'boolean', default: false, describe: 'Look again and again, until Ctrl-C' })
-      .option('interval', textOption('How often with --watch, such as 500ms; every 2s when not given'))
+      .option('check', { type: 'boolean', default: false, describe: 'Only check: exit 0 when it is ready' })
+      .option('watch', { type: 'boolean', default: false, describe: 'Refresh until Ctrl-C' })
+      .option('interval', textOption('How often with --watch, such as 500ms; default: 2s'))
       .example('latchkey status --check', 'for probes; needs no token')
-      .example('latchkey status --watch', 'with what happens a second, and how long the outbox takes'),
+      .example('latchkey status --watch', 'with rates per second, and how long the outbox takes'),
   async (args, output) => {
     if (args.watch && args.check) throw new UsageError('--watch and --check are not given together');
     const intervalMs = readInterval(args.interval);

@@ -17,13 +17,13 @@ export const makeCertificateCommand: Command = defineCommand(
   (syntax) =>
     syntax
       .options({
-        host: { ...textOption('Host names and addresses, by commas'), required: true },
-        out: { ...textOption('Directory to write to; made when it is not there', 'folder'), required: true },
+        host: { ...textOption('Host names and addresses, separated by commas'), required: true },
+        out: { ...textOption('Directory to write to; created if missing', 'folder'), required: true },
         days: {
           type: 'number',
           default: mostDays,
 
-          describe: `How long it counts, 1 to ${mostDays}`,
+          describe: `Days until it expires, 1 to ${mostDays}`,
         },
       })
       .example(

@@ -39,14 +39,14 @@ const declare =
   (syntax: Syntax<GlobalOptions>): Syntax<ServiceOptions> =>
     syntax
       .options({
-        user: { type: 'boolean', default: false, describe: 'A service of this user, not of the machine' },
-        root: textOption('Directory of another system, for images', 'folder'),
+        user: { type: 'boolean', default: false, describe: 'A service of this user, not of the system' },
+        root: textOption('Root directory of another system, for images', 'folder'),
         program: textOption('Program that the service starts; default: this one', 'file'),
       })
       .example(line, says);
 
 const printing = declare('latchkey service print', 'to read it, or to put it where you like');
-const installing = declare('sudo latchkey service install', 'for the machine; with --user for yourself');
+const installing = declare('sudo latchkey service install', 'for the system; with --user for yourself');
 const uninstalling = declare('sudo latchkey service uninstall', 'once it is disabled');
 
 /** `service print`. */
