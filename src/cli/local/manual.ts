@@ -10,22 +10,23 @@ const environment: readonly Term[] = [
     term: 'LATCHKEY_TOKEN',
     meaning: 'The token that commands send, instead of the one in admin.token of the state directory.',
   },
-  { term: 'LATCHKEY_CONFIG', meaning: 'The configuration file, where --config names none.' },
+  { term: 'LATCHKEY_CONFIG', meaning: 'The configuration file, unless --config names one.' },
   {
     term: 'LATCHKEY_STATE_DIR and so on',
-    meaning: 'Any setting: its key in capitals, with two underscores between levels.',
+    meaning:
+      'Any setting: its key in capitals, with two underscores between levels, as in LATCHKEY_LISTEN__TCP.',
   },
-  { term: 'NO_COLOR, FORCE_COLOR', meaning: 'Whether there are colours.' },
+  { term: 'NO_COLOR, FORCE_COLOR', meaning: 'Turn colours off or on.' },
 ];
 
 const files: readonly Term[] = [
   {
     term: './latchkey.yaml, ~/.config/latchkey/config.yaml, /etc/latchkey/config.yaml',
-    meaning: 'The configuration, looked for in this order where none is named.',
+    meaning: 'The configuration, searched in this order unless one is named.',
   },
   {
     term: '~/.local/state/latchkey',
-    meaning: 'The state, where none is configured; admin.token in it is what commands send.',
+    meaning: 'The state directory, unless another is configured. Commands send the token in its admin.token.',
   },
 ];
 
