@@ -50,6 +50,39 @@ test.for(['license', 'purchase', 'coupon'])(
   },
 );
 
+test('a file with semicolons between its cells is told so, with or without quotes', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  for (const [text, map] of [
+    ['license_key;buyer_email\nA;a@example.com\n', []],
+    ['Key;Mail\nA;a@example.com\n', ['--map', 'license_key=Key,buyer_email=Mail']],
+    ['"license_key";"buyer_email"\n"A";"a@example.com"\n', []],
+  ] as const) {
+    await writeFile(file, text);
+    expect(await latchkey('license', 'import', file, '--state-dir', daemon.stateDir, ...map)).toEqual({
+      code: 1,
+      out: '',
+      err: `latchkey: cannot read ${file}: The header has semicolons between its cells: save the file with commas.\n`,
+    });
+  }
+  expect(daemon.received).toEqual([]);
+});
+
+test('a row with several faults is one row that was rejected', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  await writeFile(file, 'license_key,buyer_email\nA,a@example.com\n,\n');
+  const rejected = ['license_key', 'buyer_email'].map((name) => {
+    return { row: 2, code: 'required', detail: `${name} is required.` };
+  });
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });
+  expect(await latchkey('license', 'import', file, '--state-dir', daemon.stateDir)).toEqual({
+    code: 1,
+    out: '1 imported, 0 were here already, 1 rejected\n',
+    err: 'line 3: license_key is required.\nline 3: buyer_email is required.\n',
+  });
+});
+
 test('a column in other letters than it is known by is not passed over, unless --map names it', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });

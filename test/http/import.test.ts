@@ -153,9 +153,28 @@ test('CSV is taken as stores export it, each row named by its line', async () =>
   expect(await listed()).toEqual([object('A', { uses: 4, enabled: false }), object('D')]);
 });
 
+test('columns without a name are passed over, however many', async () => {
+  const csv = 'license_key,,buyer_email,,\nA,x,buyer@example.com,,y\n';
+  const answer = await postCsv('licenses/import?product_key=press', csv);
+  expect(reportOf(answer)).toEqual({ imported: 1, unchanged: 0, rejected: [] });
+  expect(await listed()).toEqual([object('A')]);
+});
+
 test.for<readonly [csv: string, detail: string]>([
   ['', 'There is no header: the first line must name the columns.'],
   ['license_key,license_key\n', 'The header names the column "license_key" twice.'],
+  ...(
+    [
+      [';', 'semicolons'],
+      ['\t', 'tabs'],
+      ['|', 'bars'],
+    ] as const
+  ).flatMap(([separator, name]): [string, string][] =>
+    [`license_key${separator}buyer_email\n`, `"license_key"${separator}"buyer_email"\n`].map((header) => [
+      `${header}A${separator}a@example.com\n`,
+      `The header has ${name} between its cells: save the file with commas.`,
+    ]),
+  ),
   [
     'license_key,"buyer_email',
     'In the header a quote is not closed, or a row has more than 65536 characters.',

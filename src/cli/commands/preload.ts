@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CsvUnreadable, readCsv } from '../../http/wire/bulk/csv.ts';
+import { CsvUnreadable, readCsv, separatorFault } from '../../http/wire/bulk/csv.ts';
 import { type Asked, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -51,6 +51,8 @@ async function* licenseKeys(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<st
   const toColumns = (header: readonly string[]): readonly string[] => {
     if (header.includes(column)) return header;
     if (header.length > 1) throw new CsvUnreadable(`The header does not name ${column}.`);
+    const fault = header[0]?.includes(column) === true ? separatorFault(header) : null;
+    if (fault !== null) throw new CsvUnreadable(fault);
     first.push(...header);
     return [column];
   };

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
-import { CsvUnreadable, readCsv, type CsvRow, type ToColumns } from '../wire/bulk/csv.ts';
+import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../wire/bulk/csv.ts';
 import { CsvRows } from '../wire/bulk/import.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 
@@ -53,7 +53,12 @@ function acceptCsv(server: FastifyInstance): void {
       refuseForeignCharset(request.headers['content-type'] ?? '');
       const rows: CsvRow[] = [];
       let header: readonly string[] = [];
-      const toColumns: ToColumns = (names) => (header = names);
+      const toColumns: ToColumns = (names) => {
+        const fault = separatorFault(names);
+        if (fault !== null) throw new CsvUnreadable(fault);
+        header = names;
+        return names;
+      };
       for await (const more of readCsv(Readable.from([body]), toColumns)) {
         for (const row of more) rows.push(row);
       }

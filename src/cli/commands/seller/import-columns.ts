@@ -1,4 +1,9 @@
-import { CsvUnreadable, findMiswritten, type ToColumns } from '../../../http/wire/bulk/csv.ts';
+import {
+  CsvUnreadable,
+  findMiswritten,
+  separatorFault,
+  type ToColumns,
+} from '../../../http/wire/bulk/csv.ts';
 import { UsageError } from '../../command.ts';
 
 /** The columns that a file may and must have. */
@@ -15,6 +20,8 @@ export function columnsBy(map: string, { required, optional }: Columns): ToColum
   const known = [...required, ...optional];
   const pairs = readMap(map, known);
   return (header) => {
+    const fault = separatorFault(header);
+    if (fault !== null) throw new CsvUnreadable(fault);
     const columns = [...header];
     for (const [ours, theirs] of pairs) {
       const place = header.indexOf(theirs);

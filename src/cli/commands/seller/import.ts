@@ -142,7 +142,7 @@ async function importFile(
       // Of those that are under way together, the first one says it.
       if (complain !== null) return complain(output);
       source.advance(rows);
-      if (report.rejected.length <= maximumRejected) continue;
+      if (rejectedRows(report) <= maximumRejected) continue;
       output.complain([`latchkey: over ${maximumRejected} rows are rejected: the rest was not read`]);
       return exitCode.failed;
     }
@@ -245,5 +245,10 @@ function show(report: Report, { json, dryRun }: ImportOptions, output: Output): 
   }
   if (rejected.length > 0) output.complain(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
   const done = dryRun ? 'would be imported' : 'imported';
-  output.print(`${imported} ${done}, ${unchanged} were here already, ${rejected.length} rejected`);
+  output.print(`${imported} ${done}, ${unchanged} were here already, ${rejectedRows(report)} rejected`);
+}
+
+/** How many rows are rejected: one may have several faults. */
+function rejectedRows({ rejected }: Report): number {
+  return new Set(rejected.map(({ line }) => line)).size;
 }

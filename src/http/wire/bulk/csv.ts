@@ -25,6 +25,24 @@ export function findMiswritten(
   });
 }
 
+const separators = [
+  [';', 'semicolons'],
+  ['\t', 'tabs'],
+  ['|', 'bars'],
+] as const;
+
+/**
+ * What is wrong with a header of a single cell that is parted by something else than commas, as spreadsheets write it
+ * in much of the world; null: nothing.
+ */
+export function separatorFault(header: readonly string[]): string | null {
+  const [only = '', ...others] = header;
+  const found = others.length === 0 ? separators.find(([character]) => only.includes(character)) : undefined;
+  return found === undefined
+    ? null
+    : `The header has ${found[1]} between its cells: save the file with commas.`;
+}
+
 type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
 
 /**
@@ -170,7 +188,7 @@ class Table {
     this.#lines += lines;
     this.#line = this.#lines;
     if (this.#columns === null) {
-      if (!isWellQuoted) throw new CsvUnreadable(`The header ${misquoted}.`);
+      if (!isWellQuoted) throw new CsvUnreadable(separatorFault(record) ?? `The header ${misquoted}.`);
       this.#columns = this.#toColumns(readHeader(record));
     } else if (isWellQuoted) rows.push(readRow(this.#columns, record, this.#line));
     else rows.push({ line: this.#line, detail: misquoted });
@@ -206,7 +224,7 @@ function lineEndsIn(record: readonly string[]): number {
 
 function readHeader(record: readonly string[]): readonly string[] {
   const names = record.map((name) => name.trim());
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index);
   if (twice === undefined) return names;
   throw new CsvUnreadable(`The header names the column "${twice.slice(0, 64)}" twice.`);
 }
