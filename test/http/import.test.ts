@@ -98,7 +98,7 @@ test('each bad row is named, and the good ones are in', async () => {
       { row: 4, code: 'product_not_found', detail: 'There is no such product.' },
       { row: 5, code: 'too_long', detail: 'license_key must have at most 100 characters.' },
       { row: 6, code: 'license_key_taken', detail: 'There already is another license with this key.' },
-      { row: 7, code: 'unknown', detail: 'There is no such parameter.' },
+      { row: 7, code: 'unknown', detail: 'There is no parameter ues.' },
       { row: 8, code: 'malformed', detail: 'The row is no object.' },
     ],
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ParameterFault } from '../../../domain/problem/problem.ts';
 import type { ImportReport, ImportRows, RejectedRow } from '../../../service/authority/import.ts';
 import { type CsvRow, findMiswritten } from './csv.ts';
 import { boolean, kind, orDefault, refuse } from '../common/kind.ts';
@@ -99,9 +100,14 @@ function readRows<Values>(rows: readonly RawRow[], fields: ParameterSet<Values>)
     }
     const parsed = fields.read(given.cells);
     if (parsed.ok) read.push({ ...parsed.values, row });
-    else rejected.push(...parsed.faults.map(({ code, detail }) => ({ row, code, detail })));
+    else rejected.push(...parsed.faults.map((fault) => rejectedFor(row, fault)));
   }
   return { read, rejected };
+}
+
+/** A row has no member for the parameter: most details begin with it, and here it is told, too. */
+function rejectedFor(row: number, { parameter, code, detail }: ParameterFault): RejectedRow {
+  return { row, code, detail: code === 'unknown' ? `There is no parameter ${parameter}.` : detail };
 }
 
 /** How rows are imported: all or none, or only tried. */
