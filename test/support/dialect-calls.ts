@@ -189,6 +189,7 @@ function couponCalls({ secret, apiKey, verifyToken }: Credentials): readonly Nam
     create('create a coupon for a product', 'coupon_type=single&product_key=EDITOR&amount_off=500&code=OFF5'),
     create('create a coupon again', 'coupon_type=multi&percent_off=20&code=take20'),
     verifyCode('verify a code', 'code=take20'),
+    verifyCode('verify a code with white space around it', 'code=%20take20%09'),
     verifyCode('verify an unknown code', 'code=NONE'),
     verifyCode('verify no code', ''),
     verifyCode('verify a code with a token that may not', 'code=TAKE20', {

@@ -149,8 +149,10 @@ export function presentVerifiedCoupon(
   return { ...presentCoupon(coupon), valid: isValid, usage };
 }
 
-/** `GET /api/v1/coupons/verify`. */
-export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({ code: text(1_000) });
+/** `GET /api/v1/coupons/verify`; white space around a code is dropped, as in a cart. */
+export const couponCodeParameters: ParameterSet<{ code: string }> = parameters({
+  code: text(1_000).transform((given) => given.trim()),
+});
 
 /** The id of a coupon in a path; null when no coupon can have it. */
 export function couponId(given: string): number | null {
