@@ -47,7 +47,7 @@ export const sellerCommands: readonly CommandEntry[] = [
     ),
     command(
       'export <file>',
-      'Export all coupons to a new CSV file',
+      'Export the coupons of an account to a new CSV file',
       async () => (await import('./commands/seller/export.ts')).exportCoupons,
     ),
   ]),

@@ -37,7 +37,9 @@ export const exportCoupons: Command = defineCommand(
   (syntax) =>
     syntax
       .positional('file', newFile)
-      .options({ account: textOption('Only of this account', 'account') })
+      .options({
+        account: textOption('Account whose coupons they are; default: the account named default', 'account'),
+      })
       .example('latchkey coupon export coupons.csv', 'import it with: latchkey coupon import coupons.csv'),
   (args, output) => save('coupons', { account_id: args.account }, args, output),
 );

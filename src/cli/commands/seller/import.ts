@@ -32,7 +32,7 @@ const ofProduct = {
 const ofAccount = {
   name: 'account',
   parameter: 'account_id',
-  describe: 'Account that gets them',
+  describe: 'Account that gets them; default: the account named default',
 } as const;
 
 /** `license import`. */
