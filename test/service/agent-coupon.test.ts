@@ -370,13 +370,13 @@ describe('one coupon of an agent', () => {
 
   it('is 404 when the upstream has none, and 503 when it cannot be asked', async () => {
     await using stage = await givenManual();
-    for (const [outcome, code] of [
-      [no('missing'), 'coupon_not_found'],
-      [no('unreachable'), 'upstream_unreachable'],
+    for (const [outcome, code, detail] of [
+      [no('missing'), 'coupon_not_found', 'There is no coupon with this id.'],
+      [no('unreachable'), 'upstream_unreachable', 'Nothing is known of this coupon here: no: unreachable'],
     ] as const) {
       const answer = couponing(stage).get(account, 7, never);
       await (await arrived(stage, 'get')).answer(outcome);
-      expect(refusalOf(await answer)).toBe(code);
+      expect(await answer).toMatchObject({ problem: { code, detail } });
     }
   });
 

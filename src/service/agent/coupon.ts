@@ -128,7 +128,9 @@ async function get(
   if (fetched !== null) {
     return done(answer(parts, fetched, fetched.confirmedAt === known?.confirmedAt ? 'hit' : 'miss'));
   }
-  if (found.found === 'unreachable') return couponsUnreachable(found);
+  if (found.found === 'unreachable') {
+    return refuse('upstream_unreachable', `Nothing is known of this coupon here: ${found.detail}`);
+  }
   return notFound('coupon');
 }
 
