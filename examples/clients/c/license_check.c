@@ -41,7 +41,7 @@ static long call(const char *key, const char *idempotency_key, cJSON **answer) {
     curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, base + 5);
     base = "http://localhost";
   }
-  char url[2048], form[1024], header[512];
+  char url[4096], form[2048], header[512];
   char *escaped = curl_easy_escape(curl, key, 0);
   snprintf(form, sizeof form, "license_key=%s", escaped);
   curl_free(escaped);
@@ -60,6 +60,8 @@ static long call(const char *key, const char *idempotency_key, cJSON **answer) {
   buffer body = {NULL, 0};
   curl_easy_setopt(curl, CURLOPT_URL, url);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+  /* A proxy of the environment would see the secret, and lead to no agent of this machine. */
+  curl_easy_setopt(curl, CURLOPT_PROXY, "");
   curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)timeout_s);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &body);
@@ -99,11 +101,12 @@ static void count_use(const char *key) {
     cJSON *answer;
     const long status = call(key, idempotency_key, &answer);
     const cJSON *uses = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "data"), "uses");
-    const int is_final = status != 0 && status < 500 && status != 408 && status != 409 && status != 429;
-    if (status == 200 && cJSON_IsNumber(uses)) printf("uses: %.0f\n", uses->valuedouble);
-    else if (is_final) printf("uses: refused (%ld)\n", status);
+    const int is_counted = status == 200 && cJSON_IsNumber(uses);
+    const int is_refused = status > 200 && status < 500 && status != 408 && status != 409 && status != 429;
+    if (is_counted) printf("uses: %.0f\n", uses->valuedouble);
+    if (is_refused) printf("uses: refused (%ld)\n", status);
     cJSON_Delete(answer);
-    if (is_final) return;
+    if (is_counted || is_refused) return;
     if (wait.tv_sec == 0) wait.tv_nsec *= 2;
     if (wait.tv_nsec >= 1000000000) wait = (struct timespec){1, 0};
   }

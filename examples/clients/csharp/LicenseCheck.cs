@@ -12,7 +12,7 @@ public static class LicenseCheck
     static readonly TimeSpan Deadline = TimeSpan.FromSeconds(10);
     static readonly TimeSpan Grace = TimeSpan.FromDays(14);
     static readonly string LastKnown = Getenv("LATCHKEY_LAST_KNOWN", "last-known");
-    static readonly HttpClient Http = NewClient();
+    static readonly Lazy<HttpClient> Http = new Lazy<HttpClient>(NewClient);
 
     public static int Main(string[] args)
     {
@@ -34,8 +34,8 @@ public static class LicenseCheck
 
     static HttpClient NewClient()
     {
-        // A redirect would take the secret along.
-        var client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false })
+        // A redirect would take the secret along, a proxy of the environment too.
+        var client = new HttpClient(new HttpClientHandler { AllowAutoRedirect = false, UseProxy = false })
         {
             BaseAddress = new Uri(Getenv("LATCHKEY_URL", "http://127.0.0.1:8787")),
             Timeout = TimeSpan.FromSeconds(5),
@@ -49,7 +49,7 @@ public static class LicenseCheck
     {
         try
         {
-            var answer = await Http.GetAsync("/api/v2/license/verify?license_key=" + Uri.EscapeDataString(key));
+            var answer = await Http.Value.GetAsync("/api/v2/license/verify?license_key=" + Uri.EscapeDataString(key));
             var body = await Read(answer);
             string enabled = (int)answer.StatusCode == 200 ? Member(body, "data/enabled[@type='boolean']") : "";
             if (enabled == "true") return "valid";
@@ -75,11 +75,12 @@ public static class LicenseCheck
                 var request = new HttpRequestMessage(HttpMethod.Put, "/api/v2/license/usage");
                 request.Headers.Add("Idempotency-Key", idempotencyKey);
                 request.Content = new FormUrlEncodedContent(new Dictionary<string, string> { { "license_key", key } });
-                var answer = await Http.SendAsync(request);
+                var answer = await Http.Value.SendAsync(request);
                 var body = await Read(answer);
                 int status = (int)answer.StatusCode;
-                if (status == 200) return Member(body, "data/uses");
-                if (status < 500 && status != 408 && status != 409 && status != 429)
+                string uses = Member(body, "data/uses");
+                if (status == 200 && uses != "") return uses;
+                if (status != 200 && status < 500 && status != 408 && status != 409 && status != 429)
                     return "refused (" + Member(body, "code") + ")";
             }
             catch (Exception error) when (IsNoAnswer(error))
@@ -113,10 +114,13 @@ public static class LicenseCheck
         return verdict;
     }
 
+    /// <summary>
+    /// Also what is no address, or no secret that a header can carry: a FormatException or an ArgumentException.
+    /// </summary>
     static bool IsNoAnswer(Exception error)
     {
         return error is HttpRequestException || error is TaskCanceledException || error is IOException
-            || error is XmlException;
+            || error is XmlException || error is FormatException || error is ArgumentException;
     }
 
     /// <summary>JSON as the XML that .NET and Mono both make of it; System.Text.Json is of .NET alone.</summary>

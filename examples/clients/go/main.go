@@ -25,7 +25,7 @@ type answer struct {
 	Data struct {
 		// nil where somebody else than an agent answers.
 		Enabled *bool `json:"enabled"`
-		Uses    int   `json:"uses"`
+		Uses    *int  `json:"uses"`
 	} `json:"data"`
 }
 
@@ -38,17 +38,18 @@ type agent struct {
 // newAgent speaks to LATCHKEY_URL, over TCP or a Unix socket.
 func newAgent() agent {
 	base := getenv("LATCHKEY_URL", "http://127.0.0.1:8787")
+	// A proxy of the environment would see the secret: this transport knows none.
+	transport := &http.Transport{}
 	client := &http.Client{
-		Timeout: timeout,
+		Timeout:   timeout,
+		Transport: transport,
 		// A redirect would take the secret along.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if path, isSocket := strings.CutPrefix(base, "unix:"); isSocket {
 		base = "http://localhost"
-		client.Transport = &http.Transport{
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return (&net.Dialer{}).DialContext(ctx, "unix", path)
-			},
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
 	}
 	return agent{client, base, os.Getenv("LATCHKEY_SECRET")}
@@ -102,10 +103,10 @@ func (a agent) countUse(key string) string {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		request.Header.Set("Idempotency-Key", idempotencyKey)
 		status, body, err := a.call(request)
-		if err == nil && status == http.StatusOK {
-			return fmt.Sprint(body.Data.Uses)
+		if err == nil && status == http.StatusOK && body.Data.Uses != nil {
+			return fmt.Sprint(*body.Data.Uses)
 		}
-		if err == nil && status < 500 && status != 408 && status != 409 && status != 429 {
+		if err == nil && status != http.StatusOK && status < 500 && status != 408 && status != 409 && status != 429 {
 			return fmt.Sprintf("refused (%s)", body.Code)
 		}
 		time.Sleep(wait)

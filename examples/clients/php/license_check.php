@@ -20,6 +20,8 @@ function call(string $method, string $path, ?string $form = null, array $headers
         CURLOPT_URL => $base . $path,
         CURLOPT_CUSTOMREQUEST => $method,
         CURLOPT_TIMEOUT => TIMEOUT_S,
+        // A proxy of the environment would see the secret, and lead to no agent of this machine.
+        CURLOPT_PROXY => '',
         CURLOPT_RETURNTRANSFER => true,
         CURLOPT_HTTPHEADER => [
             'product-secret-key: ' . getenv('LATCHKEY_SECRET'),

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import aiohttp
 
-URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
+URL = os.environ.get("LATCHKEY_URL") or "http://127.0.0.1:8787"
+IS_SOCKET = URL.startswith("unix:")
+BASE = "http://localhost" if IS_SOCKET else URL
 SECRET = os.environ.get("LATCHKEY_SECRET", "")
-LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
+LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN") or "last-known")
 GRACE_S = 14 * 24 * 3600
 DEADLINE_S = 10
-NO_ANSWER = (aiohttp.ClientError, asyncio.TimeoutError, ValueError)
+# An OSError is of the socket, a RecursionError of JSON that is nested too deep.
+NO_ANSWER = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, RecursionError)
 
 
 def session():
     """One session for the whole program, over TCP or the socket."""
-    is_socket = URL.startswith("unix:")
     return aiohttp.ClientSession(
-        base_url="http://localhost" if is_socket else URL,
-        connector=aiohttp.UnixConnector(URL.removeprefix("unix:")) if is_socket else None,
+        connector=aiohttp.UnixConnector(URL.removeprefix("unix:")) if IS_SOCKET else None,
         headers={"product-secret-key": SECRET, "accept": "application/problem+json, application/json"},
         timeout=aiohttp.ClientTimeout(total=5),
     )
@@ -37,7 +38,8 @@ async def read(answer):
 
 async def verify(http, key):
     try:
-        async with http.get("/api/v2/license/verify", params={"license_key": key}, allow_redirects=False) as answer:
+        url, sought = f"{BASE}/api/v2/license/verify", {"license_key": key}
+        async with http.get(url, params=sought, allow_redirects=False) as answer:
             body = await read(answer)
     except NO_ANSWER:
         return "undetermined"
@@ -72,8 +74,9 @@ async def count_use(http, key):
     deadline, wait = time.monotonic() + DEADLINE_S, 0.1
     while time.monotonic() < deadline:
         try:
-            headers, form = {"idempotency-key": idempotency_key}, {"license_key": key}
-            async with http.put("/api/v2/license/usage", data=form, headers=headers, allow_redirects=False) as answer:
+            url, form = f"{BASE}/api/v2/license/usage", {"license_key": key}
+            headers = {"idempotency-key": idempotency_key}
+            async with http.put(url, data=form, headers=headers, allow_redirects=False) as answer:
                 body = await read(answer)
             if answer.status == 200:
                 return str(body["data"]["uses"])

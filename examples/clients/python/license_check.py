@@ -11,12 +11,14 @@ import uuid
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-URL = os.environ.get("LATCHKEY_URL", "http://127.0.0.1:8787")
+URL = os.environ.get("LATCHKEY_URL") or "http://127.0.0.1:8787"
 SECRET = os.environ.get("LATCHKEY_SECRET", "")
-LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN", "last-known"))
+LAST_KNOWN = Path(os.environ.get("LATCHKEY_LAST_KNOWN") or "last-known")
 GRACE_S = 14 * 24 * 3600
 TIMEOUT_S = 5
 DEADLINE_S = 10
+# JSON that is nested too deep ends in a RecursionError.
+NO_ANSWER = (OSError, http.client.HTTPException, ValueError, RecursionError)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -32,12 +34,21 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
+def connect():
+    """A connection as the address says: a secret for TLS never goes out in the clear."""
+    address = urlsplit(URL)
+    if address.scheme == "unix":
+        return UnixConnection(URL.removeprefix("unix:"), TIMEOUT_S)
+    if address.scheme == "https":
+        return http.client.HTTPSConnection(address.netloc, timeout=TIMEOUT_S)
+    if address.scheme == "http":
+        return http.client.HTTPConnection(address.netloc, timeout=TIMEOUT_S)
+    raise ValueError(f"LATCHKEY_URL is no address: {URL}")
+
+
 def call(method, path, body=None, headers=None):
-    """One request; gives status and JSON body. Raises OSError, HTTPException or ValueError."""
-    if URL.startswith("unix:"):
-        connection = UnixConnection(URL.removeprefix("unix:"), TIMEOUT_S)
-    else:
-        connection = http.client.HTTPConnection(urlsplit(URL).netloc, timeout=TIMEOUT_S)
+    """One request; gives status and JSON body. Raises one of NO_ANSWER."""
+    connection = connect()
     sent = {"product-secret-key": SECRET, "accept": "application/problem+json, application/json", **(headers or {})}
     connection.connect()
     # The time limit of the connection is one of each read: an answer may come byte by byte, without end.
@@ -62,7 +73,7 @@ def parse(text):
 def verify(key):
     try:
         status, body = call("GET", "/api/v2/license/verify?" + urlencode({"license_key": key}))
-    except (OSError, http.client.HTTPException, ValueError):
+    except NO_ANSWER:
         return "undetermined"
     if status == 200 and isinstance(body.get("data"), dict):
         enabled = body["data"].get("enabled")
@@ -101,7 +112,7 @@ def count_use(key):
                 return str(body["data"]["uses"])
             if status not in (408, 409, 429) and status < 500:
                 return f"refused ({body.get('code', status)})"
-        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+        except (*NO_ANSWER, LookupError, TypeError):
             pass  # no answer, or not one of an agent: it may have been counted
         time.sleep(wait)
         wait = min(2 * wait, 2)

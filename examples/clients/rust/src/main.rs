@@ -19,7 +19,7 @@ enum Ask<'a> {
 /// One request; `None`: there was no answer that can be read.
 fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     let mut easy = Easy::new();
-    let url = env::var("LATCHKEY_URL").unwrap_or("http://127.0.0.1:8787".into());
+    let url = environment("LATCHKEY_URL", "http://127.0.0.1:8787");
     let base = match url.strip_prefix("unix:") {
         Some(path) => {
             easy.unix_socket(path).ok()?;
@@ -43,6 +43,8 @@ fn call(ask: Ask, license_key: &str) -> Option<(u32, Value)> {
     }
     easy.http_headers(headers).ok()?;
     easy.timeout(TIMEOUT).ok()?;
+    // A proxy of the environment would see the secret, and lead to no agent of this machine.
+    easy.proxy("").ok()?;
     let mut body = Vec::new();
     {
         let mut transfer = easy.transfer();
@@ -74,8 +76,8 @@ fn count_use(license_key: &str) -> String {
     let mut wait = Duration::from_millis(100);
     while Instant::now() < end {
         match call(Ask::Use(&idempotency_key), license_key) {
-            Some((200, body)) => return body["data"]["uses"].to_string(),
-            Some((408 | 409 | 429 | 500.., _)) | None => {}
+            Some((200, body)) if body["data"]["uses"].is_u64() => return body["data"]["uses"].to_string(),
+            Some((200 | 408 | 409 | 429 | 500.., _)) | None => {}
             Some((_, body)) => return format!("refused ({})", body["code"]),
         }
         thread::sleep(wait);
@@ -86,7 +88,7 @@ fn count_use(license_key: &str) -> String {
 
 /// What counts in the end: no answer is no "no", and only "disabled" revokes at once.
 fn remembered(verdict: &'static str) -> &'static str {
-    let file = env::var("LATCHKEY_LAST_KNOWN").unwrap_or("last-known".into());
+    let file = environment("LATCHKEY_LAST_KNOWN", "last-known");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     if verdict == "valid" || verdict == "refused: disabled" {
         if let Err(error) = fs::write(&file, format!("{now} {verdict}")) {
@@ -103,6 +105,10 @@ fn remembered(verdict: &'static str) -> &'static str {
         }
     }
     verdict
+}
+
+fn environment(name: &str, otherwise: &str) -> String {
+    env::var(name).ok().filter(|value| !value.is_empty()).unwrap_or(otherwise.into())
 }
 
 fn main() {

@@ -30,6 +30,7 @@ public final class LicenseCheck {
   private static final Duration TIMEOUT = Duration.ofSeconds(5);
   private static final Duration DEADLINE = Duration.ofSeconds(10);
   private static final Duration GRACE = Duration.ofDays(14);
+  private static final int DEPTH = 100;
   private static final String SCALAR = "\"[^\"\\\\]*+(?:\\\\.[^\"\\\\]*+)*+\"|true|false|null|-?\\d[-+.\\deE]*+";
   private static final Pattern TOKEN = Pattern.compile(SCALAR + "|\\S");
 
@@ -69,7 +70,8 @@ public final class LicenseCheck {
       boolean isUnknown =
           answer.statusCode() == 404 && "\"license_not_found\"".equals(member(body, "code"));
       return isUnknown ? "refused: not found" : "undetermined";
-    } catch (IOException noAnswer) {
+    } catch (IOException | IllegalArgumentException noAnswer) {
+      // What is no address, or no secret that a header can carry, is an IllegalArgumentException.
       return "undetermined";
     }
   }
@@ -86,10 +88,10 @@ public final class LicenseCheck {
             .PUT(BodyPublishers.ofString(form(key))));
         int status = answer.statusCode();
         Object body = parse(answer.body());
-        if (status == 200) {
-          return String.valueOf(member(member(body, "data"), "uses"));
+        if (status == 200 && member(member(body, "data"), "uses") instanceof String uses) {
+          return uses;
         }
-        if (status < 500 && status != 408 && status != 409 && status != 429) {
+        if (status != 200 && status < 500 && status != 408 && status != 409 && status != 429) {
           return "refused (" + member(body, "code") + ")";
         }
       } catch (IOException noAnswer) {
@@ -147,20 +149,20 @@ public final class LicenseCheck {
   private static Object parse(String json) throws IOException {
     Queue<String> tokens =
         TOKEN.matcher(json).results().map(MatchResult::group).collect(Collectors.toCollection(ArrayDeque::new));
-    Object value = value(tokens);
+    Object value = value(tokens, 0);
     if (!tokens.isEmpty()) {
       throw new IOException("this is no JSON");
     }
     return value;
   }
 
-  private static Object value(Queue<String> tokens) throws IOException {
+  private static Object value(Queue<String> tokens, int depth) throws IOException {
     String first = tokens.isEmpty() ? "" : tokens.remove();
     if (first.matches(SCALAR)) {
       return first;
     }
     boolean isObject = first.equals("{");
-    if (!isObject && !first.equals("[")) {
+    if (!isObject && !first.equals("[") || depth > DEPTH) {
       throw new IOException("this is no JSON");
     }
     Map<String, Object> members = new HashMap<>();
@@ -174,7 +176,7 @@ public final class LicenseCheck {
         name = tokens.poll();
         expect(":", tokens);
       }
-      members.put(name, value(tokens));
+      members.put(name, value(tokens, depth + 1));
     }
     tokens.remove();
     return members;
