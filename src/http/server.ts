@@ -1,11 +1,11 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import { admit } from './entry/admission.ts';
 import { AnswersOfTurn } from './entry/answers-of-turn.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
-import { authorize } from './entry/credential.ts';
 import type { App, ServerSettings } from './app.ts';
 import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
@@ -105,14 +105,14 @@ function follow(
   });
   const take: RequestListener = (request, response) => {
     answers.sendAll();
-    if (connections.isOverrun(request.socket)) return;
+    if (connections.endOverrun(request.socket)) return;
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (connections.isOverrun(request.socket)) return;
+    if (connections.endOverrun(request.socket)) return;
     const known = requests.find(request);
     if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();
@@ -162,7 +162,7 @@ function serverOptions({ limits, tls }: ServerSettings): object {
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     ...(https === null ? { http } : { https }),
-    // While draining, `enter` answers with a problem instead.
+    // While draining, `admit` answers with a problem instead.
     return503OnClosing: false,
     // The gate parses the query, more strictly than the router would.
     routerOptions: {
@@ -234,7 +234,7 @@ type Entrance = {
 
 function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): void {
   const { app, settings, routes, connections, requests, remembered } = entrance;
-  const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => enter(entrance, route, reply);
+  const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => admit(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const parsed = await readRequest(route, { app, routes }, reply);
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
@@ -258,40 +258,4 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const hangUp = (response: ServerResponse): void => connections.hangUp(response);
   const config = { csvMember, ...(isCutOff && { hangUp }) };
   server.route({ method, exposeHeadRoute: false, url, bodyLimit, config, onRequest, handler });
-}
-
-/** Checks what must hold before the body is read: ready, authorized, the right role, nothing to decode. */
-async function enter({ app, settings, broken }: Entrance, route: Route, reply: FastifyReply): Promise<void> {
-  const requestState = stateOf(reply.request);
-  const { state } = app.readiness();
-  if (route.always !== true && (state === 'starting' || state === 'draining')) {
-    throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
-  }
-  // The next request of the connection is to find another process.
-  if (state === 'leaving') reply.header('Connection', 'close');
-  if (route.access === 'anyone' || route.isOpen?.(app) === true) {
-    // Connections are kept open for callers with a credential only.
-    reply.header('Connection', 'close');
-  } else {
-    const { sent, grant } = await authorize(route.access, requestState.head, app, settings.principal);
-    requestState.sentCredential = sent;
-    requestState.grant = grant;
-    requestState.principal = grant.principal;
-  }
-  if (route.operatorOnly === true && requestState.principal?.isOperator === false) {
-    throw new ProblemError('operator_only', 'This concerns more than the account of the credential.');
-  }
-  if (route.authorityOnly === true && app.role === 'agent') {
-    throw new ProblemError('not_the_authority', 'Ask the upstream for this.');
-  }
-  const { contentEncoding, transferEncoding } = requestState.head;
-  if (contentEncoding.length > 0) {
-    throw new ProblemError('unsupported_media_type', 'Bodies are taken without Content-Encoding.');
-  }
-  const brokenOff = broken.refusalOf(reply.request.raw);
-  if (brokenOff !== undefined) throw brokenOff;
-  // Node undoes the last coding only, and takes what is left for the body.
-  if (transferEncoding.length > 0 && transferEncoding.join().toLowerCase() !== 'chunked') {
-    throw new ProblemError('unsupported_media_type', 'Bodies are taken in no transfer coding but chunked.');
-  }
 }

@@ -51,8 +51,8 @@ export class Connections {
     return this.#unanswered.size > 1;
   }
 
-  /** Whether a request is not to be looked at: its connection is closed, since too many wait before it. */
-  isOverrun(socket: Duplex): boolean {
+  /** Closes a connection on which too many requests wait, so that another is not looked at; gives whether it is closed. */
+  endOverrun(socket: Duplex): boolean {
     if (this.unanswered(socket).length >= mostUnanswered) socket.destroy();
     return socket.destroyed;
   }
