@@ -161,7 +161,7 @@ export function refreshOlder({ clock, pull, settings }: Aging, confirmedAt: numb
   if (confirmedAt !== null && clock.now() - confirmedAt > settings().freshness.freshMs) pull.refresh();
 }
 
-/** The upstream's coupons were never seen, and it cannot be asked. */
+/** The upstream's coupons were never seen, and asking for them has not brought them here. */
 export function couponsUnreachable(found: LookupResult): Result<never> {
   const answered =
     found.found === 'known' ? 'there is no room to keep them' : 'it answered that there is no such list';

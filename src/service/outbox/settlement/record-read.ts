@@ -41,6 +41,8 @@ export type RecordedRead = {
   unexpected: UnexpectedCount | null;
 };
 
+type AnsweredRead = RecordRead & { outcome: Applied<License> };
+
 /**
  * Records an answer to a read of a key, and settles by it what waited to be read back. The read had both
  * lanes of the key to itself. (src/sync/README.md, A lost answer)
@@ -50,7 +52,7 @@ export function recordRead(
   command: RecordRead,
   context: Context,
 ): Result<RecordedRead> {
-  const { licenseKey, productKey, outcome, sentAt, policy } = command;
+  const { licenseKey, outcome, sentAt, policy } = command;
   if (outcome.outcome !== 'applied') {
     recordFailure(transaction, { ...command, outcome }, context);
     return done({ unexpected: null });
@@ -67,21 +69,7 @@ export function recordRead(
     recordCached(transaction, before, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
-  const askedAt = before?.askedAt ?? context.now;
-  const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
-  const seen: Observation = {
-    license: read,
-    local: { uses: read.uses, enabled: read.enabled, pending: 0 },
-    productKey,
-    confirmedAt: outcome.confirmedAt,
-    boot: outcome.isCached || sentAt < lostPastUntil(transaction) ? noBoot : currentBoot(transaction),
-    manyWriters: before?.manyWriters ?? false,
-    missingSince: null,
-    gone: false,
-    readFirst: false,
-    askedAt,
-    refreshAt: nextRefreshAt({ askedAt }, policy, at),
-  };
+  const seen = observe(transaction, { ...command, outcome }, before, context);
   if (before === null) {
     putObservation(transaction, seen);
     return done({ unexpected: null });
@@ -100,6 +88,31 @@ export function recordRead(
   return done({ unexpected: counted.unexpected });
 }
 
+/** What the upstream has answered, as an observation; `before`: what was last seen of the key. */
+function observe(
+  transaction: Transaction,
+  { productKey, outcome, sentAt, policy }: AnsweredRead,
+  before: Observation | null,
+  context: Context,
+): Observation {
+  const { value: license, confirmedAt, isCached } = outcome;
+  const askedAt = before?.askedAt ?? context.now;
+  const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
+  return {
+    license,
+    local: { uses: license.uses, enabled: license.enabled, pending: 0 },
+    productKey,
+    confirmedAt,
+    boot: isCached || sentAt < lostPastUntil(transaction) ? noBoot : currentBoot(transaction),
+    manyWriters: before?.manyWriters ?? false,
+    missingSince: null,
+    gone: false,
+    readFirst: false,
+    askedAt,
+    refreshAt: nextRefreshAt({ askedAt }, policy, at),
+  };
+}
+
 /**
  * Records what a cache on the way answered: callers see what is newer than what they saw, but nothing is
  * settled by it or counted from it, so that what waited for this read waits on.
@@ -107,7 +120,7 @@ export function recordRead(
 function recordCached(
   transaction: Transaction,
   before: Observation,
-  command: RecordRead & { outcome: Applied<License> },
+  command: AnsweredRead,
   context: Context,
 ): void {
   const { outcome, policy } = command;
@@ -162,12 +175,10 @@ function recordMissing(
   const seen = isInQuestion ? { ...missing, boot: noBoot } : missing;
   const detail = 'the upstream does not know this license key';
   if (seen.gone) {
-    for (const lane of ['counter', 'state'] as const) {
-      for (const operation of transaction.operations.lane(licenseKey, lane)) {
-        if (operation.progress.state !== 'in_flight') {
-          refuseOperation(transaction, operation, { cause: 'missing', detail });
-        }
-      }
+    const { operations } = transaction;
+    const waiting = [...operations.lane(licenseKey, 'counter'), ...operations.lane(licenseKey, 'state')];
+    for (const operation of waiting.filter(({ progress }) => progress.state !== 'in_flight')) {
+      refuseOperation(transaction, operation, { cause: 'missing', detail });
     }
   } else {
     const failure = { ...command.outcome, detail, outage: false };
