@@ -70,6 +70,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
 
   async #watch(): Promise<void> {
     while (!this.#ended.signal.aborted) {
+      this.#database.growAgain();
       await this.#look();
       await this.#sleep(lookMs, this.#ended.signal);
     }

@@ -19,7 +19,6 @@ const roomRow = 1_900;
 
 /** Looks whether a database can be used. `wasFull`: its disk was, so that it is tried whether it still is. */
 export async function look(database: Database, wasFull: boolean): Promise<FoundCondition> {
-  database.growAgain();
   try {
     // A connection to a database that only reads is given up: another may lead to the one that writes.
     await database.lend(async (connection) => {

@@ -108,13 +108,13 @@ export class Database implements AsyncDisposable {
       try {
         return await work();
       } catch (error) {
-        if (!this.#isShort(error) || left === 0) throw error;
+        if (!this.#stopGrowing(error) || left === 0) throw error;
       }
     }
   }
 
-  /** Whether the server takes no more connections, and there are others to wait for: the pool then grows no more. */
-  #isShort(error: unknown): boolean {
+  /** Grows the pool no more where the server takes no more connections; gives whether there are some to wait for. */
+  #stopGrowing(error: unknown): boolean {
     const { totalCount, options } = this.#pool;
     if (sqlState(error) !== sqlStates.tooManyConnections || totalCount === 0) return false;
     options.max = Math.min(options.max, totalCount);

@@ -5,6 +5,7 @@ import { advisory } from './locks.ts';
 import { PostgresRefused, refusalOf } from './refusal.ts';
 import { schema1 } from './schema/schema-1.ts';
 import { tableNames, type Names } from './names.ts';
+import type { Row } from './statements.ts';
 
 /**
  * A step from one schema to the next. `minimum`: the oldest schema whose program may still work on it, since the
@@ -81,27 +82,31 @@ const called = ['change_licenses'];
 
 async function refuseWithoutRights({ names, query }: Asking): Promise<void> {
   const lacking = (right: string): string => `NOT has_table_privilege(oid, '${right}')`;
-  const rows = await query(
-    `SELECT relname AS name, false AS "isFunction" FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
+  const tables = await query(
+    `SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY ($3::text[]) AND
        (${lacking('SELECT')} OR relname <> 'latchkey_schema' AND ${lacking('INSERT')}
-       OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')}))
-     UNION ALL SELECT proname, true FROM pg_catalog.pg_proc WHERE pronamespace = $1::regnamespace
-       AND proname = ANY ($4::text[]) AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY name`,
-    [names.schema, unchanged, [...tableNames, 'latchkey_schema'], called],
+       OR relname <> ALL ($2::text[]) AND (${lacking('UPDATE')} OR ${lacking('DELETE')})) ORDER BY relname`,
+    [names.schema, unchanged, [...tableNames, 'latchkey_schema']],
   );
-  const lacks = (isFunction: boolean): string =>
-    rows.flatMap((row) => (row['isFunction'] === isFunction ? [String(row['name'])] : [])).join(', ');
-  const tables = lacks(false);
-  if (tables !== '') {
+  if (tables.length > 0) {
     throw new PostgresRefused(
-      `its role may not write ${tables}: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${names.schema} to it.`,
+      `its role may not write ${listed(tables)}: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${names.schema} to it.`,
     );
   }
-  const functions = lacks(true);
-  if (functions === '') return;
-  throw new PostgresRefused(
-    `its role may not call ${functions}: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${names.schema} to it.`,
+  const functions = await query(
+    `SELECT proname AS name FROM pg_catalog.pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY ($2::text[])
+       AND NOT has_function_privilege(oid, 'EXECUTE') ORDER BY proname`,
+    [names.schema, called],
   );
+  if (functions.length > 0) {
+    throw new PostgresRefused(
+      `its role may not call ${listed(functions)}: GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${names.schema} to it.`,
+    );
+  }
+}
+
+function listed(rows: readonly Row[]): string {
+  return rows.map((row) => String(row['name'])).join(', ');
 }
 
 /** How many steps were taken, and the schema that a program must know at least to work on it. */

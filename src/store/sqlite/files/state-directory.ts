@@ -22,7 +22,8 @@ const writableByOthers = 0o022;
 
 /**
  * Why a state directory is not safe to use: another user owns it or can write to it, or a file of ours in it
- * is a link, no file at all or another user's. `user`: the number of the user that is to use it; null on systems without.
+ * is a link, no regular file, or another user's. `user`: the number of the user that is to use it; null on systems
+ * without.
  */
 export function findIntrusion(directory: string, user: number | null): string | null {
   const link = lstatSync(directory);
