@@ -111,7 +111,7 @@ const styles = {
 } as const;
 
 /** Writes a line without spaces at its end. No control character is in it but those of the colours. */
-export function formatLine(line: Line, hasColour: boolean): string {
+function formatLine(line: Line, hasColour: boolean): string {
   const last = line.findLastIndex(({ text }) => text.trimEnd() !== '');
   return line
     .slice(0, last + 1)

@@ -16,7 +16,7 @@ const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usa
 const noLicenseCells = { uses: null, enabled: null, createdAt: null };
 
 /** A command for each of them, in an order in which each succeeds on a new store. */
-export const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
+const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
   startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
   addAccount: { name: 'Other', apiKey: 'theirs' },
   rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },

@@ -1,5 +1,5 @@
 /** A word that stands in every secret and license key of a test, and nowhere else. */
-export const canary = 'canary';
+const canary = 'canary';
 
 /** What of some canaries a text gives away, in any letter case and in the forms in which bytes are written. */
 export function leaksIn(text: string, secrets: readonly string[]): string[] {

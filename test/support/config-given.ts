@@ -58,7 +58,7 @@ export function given(what: Given = {}): Sources {
 }
 
 /** The error of a file that does not exist. */
-export function absent(): Error {
+function absent(): Error {
   return Object.assign(new Error('ENOENT'), { code: 'ENOENT', errno: -2 });
 }
 

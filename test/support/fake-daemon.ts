@@ -45,7 +45,7 @@ export interface FakeDaemon extends AsyncDisposable {
 }
 
 /** What the daemon's clock shows with every answer. */
-export const fakeNow = '2026-03-01T12:00:00+00:00';
+const fakeNow = '2026-03-01T12:00:00+00:00';
 
 const ownInstance = 'b7f0e6f2-1111-7222-8333-444455556666';
 

@@ -157,7 +157,7 @@ export const limits: HttpLimits = {
   connections: 256,
 };
 
-export const tcpSettings: ServerSettings = {
+const tcpSettings: ServerSettings = {
   listener: 'tcp',
   headerAliases: { apiKey: [], productSecret: [] },
   allowedHosts: [],

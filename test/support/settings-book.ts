@@ -34,7 +34,7 @@ export function writeKey(path: Path): string {
 }
 
 /** The environment variable of a value; of items, that of the first. */
-export function variableOf(path: Path): string {
+function variableOf(path: Path): string {
   return `LATCHKEY_${path.map((step) => (step === '[]' ? '0' : step.toUpperCase())).join('__')}`;
 }
 

@@ -2,18 +2,8 @@
 export type Named = 'file' | 'folder' | ThingName;
 
 /** Things of the running daemon that have an id. */
-export const thingNames = [
-  'account',
-  'act',
-  'collection',
-  'coupon',
-  'operation',
-  'product',
-  'purchase',
-  'token',
-] as const;
-
-export type ThingName = (typeof thingNames)[number];
+export type ThingName =
+  'account' | 'act' | 'collection' | 'coupon' | 'operation' | 'product' | 'purchase' | 'token';
 
 /** An option or an operand; without `type` it is a text, or one of its choices. */
 export interface Value {

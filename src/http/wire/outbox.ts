@@ -50,7 +50,7 @@ const shape = z.object({
   last_error: z.string().nullable(),
 });
 
-export const operationObject: z.ZodType<OperationObject> = shape.meta({ id: 'Operation' });
+const operationObject: z.ZodType<OperationObject> = shape.meta({ id: 'Operation' });
 
 /** How an operation stands, for the person who decides about it. */
 export type StandingObject = {

@@ -57,7 +57,7 @@ export async function issueToken(
 }
 
 /** The id of the token that the file `admin.token` holds; `copy`: of one of several that share a store. */
-export function fileTokenIdOf(copy?: string): string {
+function fileTokenIdOf(copy?: string): string {
   return copy === undefined ? adminTokenId : `${adminTokenId}:${copy}`;
 }
 

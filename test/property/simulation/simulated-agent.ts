@@ -211,10 +211,10 @@ function settingsOf({ writers, onDoubt, lanes, secrets }: Configuration): SyncOp
   };
 }
 
-export function never(): Promise<never> {
+function never(): Promise<never> {
   return new Promise<never>(noop);
 }
 
-export function noop(): void {
+function noop(): void {
   // Nothing to do.
 }
