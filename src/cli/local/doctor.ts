@@ -36,6 +36,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     secretFiles: loaded.secretFiles,
     fileWithSecrets: loaded.fileWithSecrets,
     isRunning: daemon.isRunning,
+    isAbsent: daemon.isAbsent,
     instance: instanceOf(configuration.stateDir),
     shownUntil: daemon.shownUntil,
     hint: hintFor(options),
@@ -57,20 +58,22 @@ interface DaemonFindings {
 async function examineDaemon(
   options: GlobalOptions,
   start: string,
-): Promise<DaemonFindings & { isRunning: boolean }> {
+): Promise<DaemonFindings & { isRunning: boolean; isAbsent: boolean }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    return { isRunning: false, findings: [explainAbsence(ready, start)], shownUntil: null };
+    const isAbsent = ready.code === exitCode.unreachable;
+    return { isRunning: false, isAbsent, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
+  const running = { isRunning: true, isAbsent: false };
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
     word === 'ok'
       ? ok('the daemon is ready')
       : fail(`the daemon is not ready: ${reasons.join(', ')}`, adviceFor(reasons, hintFor(options)));
   // The status is read from the very store that is damaged.
-  if (reasons.includes('store_damaged')) return { isRunning: true, findings: [how], shownUntil: null };
+  if (reasons.includes('store_damaged')) return { ...running, findings: [how], shownUntil: null };
   const { findings, shownUntil } = await examineStatus(options);
-  return { isRunning: true, findings: [how, ...findings], shownUntil };
+  return { ...running, findings: [how, ...findings], shownUntil };
 }
 
 function explainAbsence({ code, lines, tried }: Failure, start: string): Finding {

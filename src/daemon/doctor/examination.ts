@@ -1,7 +1,8 @@
 import type { Configuration } from '../../config/configuration.ts';
 import { examineCertificate } from './certificate.ts';
 import { examineFiles } from './files.ts';
-import { examineStore } from './store.ts';
+import { examineListeners } from './listeners.ts';
+import { examineRole, examineStore } from './store.ts';
 import type { Finding } from '../../config/fault/finding.ts';
 
 /** What the doctor is to look at. */
@@ -12,6 +13,8 @@ export type DoctorInput = {
   fileWithSecrets: string | null;
   /** A running daemon looks through its store itself. */
   isRunning: boolean;
+  /** Whether a start could come next: it is certain that no daemon runs on this state. */
+  isAbsent: boolean;
   /** The instance id of the daemon; null: it is not known, because none has run. */
   instance: string | null;
   /** When the certificate ends that the running daemon shows; null: none is shown. */
@@ -26,6 +29,7 @@ export type DoctorInput = {
 export async function examine({
   configuration,
   isRunning,
+  isAbsent,
   instance,
   shownUntil,
   hint,
@@ -36,18 +40,19 @@ export async function examine({
   return [
     ...examineFiles({ stateDir, ...files }, start),
     ...examineCertificate(configuration, shownUntil),
+    ...(isAbsent ? await examineListeners(configuration) : []),
     ...(configuration.store.postgres === null
-      ? examineLocalStore(stateDir, { isRunning, hint, start })
+      ? examineLocalStore(configuration, { isRunning, hint, start })
       : await examineSharedStore(configuration)),
     ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
   ];
 }
 
 function examineLocalStore(
-  stateDir: string,
+  { stateDir, role }: Configuration,
   { isRunning, ...advice }: Pick<DoctorInput, 'isRunning' | 'hint' | 'start'>,
 ): Finding[] {
-  return isRunning ? [] : examineStore(stateDir, advice);
+  return [...(isRunning ? [] : examineStore(stateDir, advice)), ...examineRole(stateDir, role)];
 }
 
 /** Loaded where there is one alone: the driver takes time, too. */

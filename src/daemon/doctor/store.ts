@@ -1,4 +1,5 @@
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
+import type { RoleName } from '../../domain/role.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
 import { readContents } from '../../store/sqlite/files/contents.ts';
@@ -6,6 +7,7 @@ import { findDamage } from '../../store/sqlite/files/damage.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { findNewerSchema } from '../../store/sqlite/files/migrations.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
+import { examineContents } from './contents.ts';
 import { asItsUser } from './files.ts';
 
 /** Looks through a store that no daemon uses, and changes nothing in it. */
@@ -24,6 +26,23 @@ export function examineStore(
     if (!(error instanceof Error && 'syscall' in error)) throw error;
     return [fail(`the store ${path} cannot be looked at: ${formatReason(error)}`, asItsUser)];
   }
+}
+
+/** Looks whether the store is of the role that is configured: a start refuses the other. */
+export function examineRole(stateDir: string, configured: RoleName): Finding[] {
+  const examined = examineContents(stateDir);
+  if (!examined.ok) return [];
+  const { role, records } = examined.contents;
+  const { products, collections, coupons, accounts } = records;
+  if (role === 'agent' && configured === 'authority') {
+    const what = `the store in ${stateDir} is an agent's, and the configuration has no upstream`;
+    return [fail(what, 'put the upstream back, or choose another state_dir for an authority')];
+  }
+  if (role === 'authority' && configured === 'agent' && products + collections + coupons + accounts > 0) {
+    const what = `the store in ${stateDir} is an authority's, and the configuration has an upstream`;
+    return [fail(what, 'remove the upstream, or choose another state_dir for an agent')];
+  }
+  return [];
 }
 
 function examineDatabase(path: string, advice: string): Finding {

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openWriting } from '../../src/store/sqlite/connection.ts';
+import { openStore } from '../../src/store/sqlite/files/open.ts';
+import { latchkey, type Outcome } from '../support/command-line.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const agent = { upstream: { base_url: 'http://127.0.0.1:1', timeout: '1s' }, products: [] };
+
+async function examine(directory: string, configuration: object): Promise<Outcome> {
+  const file = join(directory, 'config.yaml');
+  const text = { state_dir: join(directory, 'state'), listen: { tcp: '127.0.0.1:0' }, ...configuration };
+  writeFileSync(file, JSON.stringify(text), { mode: 0o600 });
+  return await latchkey('doctor', '--config', file);
+}
+
+/** A state directory of a daemon that was stopped. */
+function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean): void {
+  using store = openStore({ directory: join(directory, 'state') });
+  using connection = openWriting(store.databasePath);
+  const { settings, accounts, products } = connection.transaction;
+  settings.set('role', role);
+  if (!isUsed) return;
+  accounts.add({ accountId: 'default', name: 'Shop', createdAt: 1 }, 'digest');
+  const product = {
+    productKey: 'RGsF',
+    accountId: 'default',
+    name: 'Editor',
+    recurring: false,
+    archivedAt: null,
+    createdAt: 1,
+  };
+  products.add(product, 'digest');
+}
+
+test('an address that a start could not have is told, and one that it could is not', async () => {
+  await using directory = temporaryDirectory();
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const tcp = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const taken = await examine(directory.path, { listen: { tcp, socket: false } });
+  expect([taken.code, taken.out]).toEqual([
+    1,
+    expect.stringContaining(`fail  a start cannot listen on ${tcp}: address already in use`) as string,
+  ]);
+  other.close();
+  await once(other, 'close');
+  expect(await examine(directory.path, { listen: { tcp, socket: false } })).toMatchObject({ code: 0 });
+  const elsewhere = await examine(directory.path, { listen: { tcp: '192.0.2.1:8787', allow_remote: true } });
+  expect(elsewhere.out).toContain('a start cannot listen on 192.0.2.1:8787: address not available');
+});
+
+test('a group of a socket that nobody knows is told', async () => {
+  await using directory = temporaryDirectory();
+  const socket = { path: join(directory.path, 'shop.sock'), mode: '0660', group: 'nobody-has-this' };
+  const { code, out } = await examine(directory.path, {
+    listen: { tcp: false, sockets: [{ ...socket, grant: { scopes: ['verify'] } }] },
+  });
+  expect([code, out]).toEqual([1, expect.stringContaining('there is no group nobody-has-this') as string]);
+});
+
+test('a store of the other role, which a start refuses, is told', async () => {
+  await using directory = temporaryDirectory();
+  const refused = "is an authority's, and the configuration has an upstream  →  remove the upstream";
+  leave(directory.path, 'authority', false);
+  expect((await examine(directory.path, agent)).out).not.toContain(refused);
+  leave(directory.path, 'authority', true);
+  expect(await examine(directory.path, agent)).toMatchObject({
+    code: 1,
+    out: expect.stringContaining(refused) as string,
+  });
+  expect(await examine(directory.path, {})).toMatchObject({ code: 0 });
+  leave(directory.path, 'agent', false);
+  expect(await examine(directory.path, {})).toMatchObject({
+    code: 1,
+    out: expect.stringContaining("is an agent's, and the configuration has no upstream") as string,
+  });
+});
