@@ -9,13 +9,14 @@ import {
   StateDirectoryHeld,
   StateDirectoryRefused,
   StateDirectoryUnusable,
+  storageFault,
 } from '../store/sqlite/faults.ts';
 import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
 import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
-import { endingSignals, onEndingSignal } from './system/ending-signal.ts';
+import { endingSignals, faultSignals, onEndingSignal } from './system/ending-signal.ts';
 import { collectSooner, limitYoungObjects } from './system/heap.ts';
 import { tellServiceManager } from './system/service-manager.ts';
 
@@ -67,7 +68,7 @@ export async function serve(
     handlers.uninstall();
     root.fatal({ part: 'daemon', err: error }, 'the storage failed: ending for the supervisor to start anew');
     await daemon.stop().catch(() => undefined);
-    return error instanceof StorageError ? storageFailedExit : 1;
+    return error instanceof StorageError || storageFault(error) !== null ? storageFailedExit : 1;
   });
 }
 
@@ -92,19 +93,17 @@ function handleSignals(
     );
   };
   process.on('SIGHUP', rereads);
-  const ending = closeWithGrace(
-    { delay: endMs, skip: ['SIGHUP', 'beforeExit', ...endingSignals], logger: undefined },
-    async ({ err }) => {
-      if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
-      const daemon = await unlessEnded(starting, ended.signal);
-      // A unit's TimeoutStopSec cannot know it.
-      const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
-      const stopped = daemon?.stop();
-      if (err !== undefined) daemon?.hurry();
-      await Promise.all([tellServiceManager('STOPPING', log, more), stopped]);
-      log.info({}, 'stopped');
-    },
-  );
+  const skip = ['SIGHUP' as const, 'beforeExit' as const, ...endingSignals, ...faultSignals];
+  const ending = closeWithGrace({ delay: endMs, skip, logger: undefined }, async ({ err }) => {
+    if (err !== undefined) root.fatal({ part: 'daemon', err }, 'something failed that nobody expected');
+    const daemon = await unlessEnded(starting, ended.signal);
+    // A unit's TimeoutStopSec cannot know it.
+    const more = endMs === closeMs ? [] : [`EXTEND_TIMEOUT_USEC=${endMs * 1_000}`];
+    const stopped = daemon?.stop();
+    if (err !== undefined) daemon?.hurry();
+    await Promise.all([tellServiceManager('STOPPING', log, more), stopped]);
+    log.info({}, 'stopped');
+  });
   let running: Daemon | null = null;
   void starting.then(
     (daemon) => (running = daemon),

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, fstatSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { credentials, secret } from '../support/agent-stage.ts';
@@ -88,6 +88,8 @@ test.runIf(hasTracer)(
       const refused = await use(client, 'KEY-0');
       expect([refused.status, (refused.body as { code: string }).code]).toEqual([503, 'storage_failed']);
       expect(await daemon.ended).toBe(74);
+      const { err } = await daemon.said('the storage failed: ending for the supervisor to start anew');
+      expect(err).toMatchObject({ cause: { message: 'disk I/O error' } });
     } finally {
       tracer.kill('SIGKILL');
     }
@@ -97,3 +99,29 @@ test.runIf(hasTracer)(
     expect(body).toMatchObject({ data: { uses: 1 } });
   },
 );
+
+test('an agent whose database cannot be read any more ends with 74, too', async () => {
+  await using directory = temporaryDirectory();
+  const upstream = { base_url: 'http://127.0.0.1:1' };
+  const products = [{ key: 'product', secret }];
+  await using daemon = await startDaemonProcess(directory.path, { ...authority, upstream, products });
+  truncateSync(join(directory.path, 'state', 'latchkey.db'));
+  await using client = httpClient({ tcp: daemon.tcp });
+  // Whether it is answered, or by what, depends on which loop comes first.
+  await use(client, 'KEY').catch(() => undefined);
+  expect(await daemon.ended).toBe(74);
+});
+
+test('a process whose memory on the disk is gone ends at once, for its supervisor to start it anew', async () => {
+  await using directory = temporaryDirectory();
+  await using daemon = await startWithKeys(directory.path, 1);
+  await using client = httpClient({ tcp: daemon.tcp });
+  // The system raises SIGBUS for what SQLite has mapped of it, as it does where a quota refuses the page.
+  truncateSync(join(directory.path, 'state', 'latchkey.db-shm'));
+  await use(client, 'KEY-0').catch(() => undefined);
+  expect(await daemon.ended).toBe(null);
+  await using again = await startDaemonProcess(directory.path, authority);
+  await using other = httpClient({ tcp: again.tcp });
+  const { body } = await other.get('/api/v2/license/verify?license_key=KEY-0', { headers: credentials });
+  expect(body).toMatchObject({ data: { uses: 0 } });
+});

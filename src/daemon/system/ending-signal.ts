@@ -1,6 +1,12 @@
 /** The signals that ask a process to end; SIGHUP is not among them. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'] as const;
 
+/**
+ * The signals by which the system ends a process that cannot go on, such as one whose memory is gone. Nobody may listen
+ * for them: what raised them would be done again after each, for ever.
+ */
+export const faultSignals = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const;
+
 /** A signal that comes again within this many ms is the same one. */
 const repeatedMs = 500;
 

@@ -33,8 +33,8 @@ export type BatchMessage = {
   /** In the order of its writes, as JSON of `OutcomeMessage[]`. */
   outcomes: string;
   commit: CommitMeasure;
-  /** Whether the storage has failed for good: no write is accepted any more. */
-  isBroken: boolean;
+  /** Why the storage has failed for good, so that no write is accepted any more; null: it has not. */
+  broken: string | null;
 };
 
 /** Makes the message of an outcome. */
@@ -45,7 +45,8 @@ export function outcomeMessage(outcome: CommandOutcome): OutcomeMessage {
   return { error: { message: textOf(error), stack: error instanceof Error ? error.stack : undefined } };
 }
 
-function textOf(error: unknown): string {
+/** What an error says, for another thread. */
+export function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -154,7 +154,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     }
   }
 
-  #settle({ outcomes, commit, isBroken }: BatchMessage): void {
+  #settle({ outcomes, commit, broken }: BatchMessage): void {
     this.#options.onCommit(commit);
     for (const outcome of JSON.parse(outcomes) as OutcomeMessage[]) {
       const waiting = this.#waiting.shift();
@@ -169,7 +169,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
         waiting?.reject(errorOf(outcome));
       }
     }
-    if (isBroken) this.#lose(new Error('the storage takes no more writes'));
+    if (broken !== null) this.#lose(new Error(broken));
   }
 
   #lose(cause: unknown): void {

@@ -13,6 +13,7 @@ import { sha256, systemRandom } from '../system/random.ts';
 import { DiskSpaceWatch } from './disk-space.ts';
 import {
   outcomeMessage,
+  textOf,
   type BatchMessage,
   type WriterData,
   type WriterMessage,
@@ -82,7 +83,7 @@ async function commit(committer: Committer<Write>, batch: readonly Write[]): Pro
   return {
     outcomes: JSON.stringify(outcomes.map((outcome) => outcomeMessage(outcome))),
     commit: measure,
-    isBroken: committer.broken !== null,
+    broken: committer.broken === null ? null : textOf(committer.broken.cause),
   };
 }
 

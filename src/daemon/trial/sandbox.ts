@@ -13,7 +13,7 @@ import type { Daemon } from '../daemon.ts';
 import { startDaemon } from '../start/start.ts';
 import { makeLog } from '../log/log.ts';
 import { longestTimerMs } from '../system/clock.ts';
-import { endingSignals, onEndingSignal } from '../system/ending-signal.ts';
+import { endingSignals, faultSignals, onEndingSignal } from '../system/ending-signal.ts';
 import { embeddedConfiguration } from './embedded-configuration.ts';
 import { LocalClient } from './local-client.ts';
 import { makeSample } from './sample-catalogue.ts';
@@ -70,7 +70,7 @@ export async function runSandbox(options: SandboxOptions): Promise<never> {
     await Promise.all(running.splice(0).map((daemon) => daemon.stop()));
     directory[Symbol.dispose]();
   };
-  const skip = ['beforeExit' as const, ...endingSignals];
+  const skip = ['beforeExit' as const, ...endingSignals, ...faultSignals];
   const ending = closeWithGrace({ delay: 15_000, skip, logger: undefined }, end);
   onEndingSignal(() => ending.close());
   try {
