@@ -127,7 +127,13 @@ export class Daemon {
     const { local } = this.#parts;
     if (local === null) return;
     const { damage } = opened.use(new IntegrityCheck(local.databasePath));
-    void damage.then((found) => this.learnDamage(found));
+    void damage.then(
+      (found) => this.learnDamage(found),
+      (error: unknown) => {
+        const text = 'the store could not be looked through for damage: the next start looks again';
+        logOf(log, 'store').warn({ error: String(error) }, text);
+      },
+    );
   }
 
   get addresses(): Addresses {

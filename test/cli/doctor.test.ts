@@ -387,6 +387,24 @@ test('a damaged store is told while no daemon runs', async () => {
   );
 });
 
+test('a store that cannot be opened is not called damaged', async () => {
+  await using directory = temporaryDirectory();
+  await using upstream = await startUpstream();
+  const state = join(directory.path, 'state');
+  {
+    using store = openStore({ directory: state });
+    using _ = openWriting(store.databasePath);
+  }
+  // SQLite cannot open its log.
+  mkdirSync(join(state, 'latchkey.db-wal'), { mode: 0o700 });
+  const found = await examine(directory.path, { base_url: upstream.url });
+  expect(found.code).toBe(1);
+  expect(linesOf(found, 'fail').join('\n')).toMatch(
+    /the store \S+latchkey\.db cannot be looked at: unable to open database file {2}→ {2}look whether its disk has room/,
+  );
+  expect(found.out).not.toContain('restore');
+});
+
 test('changes that a stopped agent has not sent are told', async () => {
   await using directory = temporaryDirectory();
   await using upstream = await startUpstream();

@@ -1,4 +1,13 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -44,6 +53,31 @@ test.for(['setting', 'token', 'outbox', 'the schema'])(
     });
   },
 );
+
+test('a store that cannot be looked through for damage is not called damaged', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  const path = join(state, 'latchkey.db');
+  const warned = Promise.withResolvers<readonly unknown[]>();
+  // The look begins behind this line.
+  const info = (_: object, message: string): void => {
+    if (message === 'ready') renameSync(path, `${path}.away`);
+  };
+  const configuration = embeddedConfiguration({ state_dir: state, listen: { tcp: '127.0.0.1:0' } });
+  const log: Log = {
+    ...silent,
+    info,
+    warn: (...line) => warned.resolve(line),
+    error: (...line) => warned.resolve(line),
+  };
+  const daemon = await startDaemon(configuration, { log });
+  expect(await warned.promise).toEqual([
+    { part: 'store', error: 'Error: unable to open database file' },
+    'the store could not be looked through for damage: the next start looks again',
+  ]);
+  expect(await daemon.status()).toMatchObject({ storage: 'ok' });
+  await daemon.stop();
+});
 
 test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is refused', async (name) => {
   await using directory = temporaryDirectory();

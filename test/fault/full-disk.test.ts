@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { Agent, productKey, secret } from '../support/agent-stage.ts';
@@ -142,6 +142,25 @@ test.runIf(canMount)(
     expect((await agent.change('usage', 'KEY')).status).toBe(507);
     disk.clear();
     await takesUsesAgain(agent, 'KEY');
+  },
+);
+
+test.runIf(canMount)(
+  'a start on a disk without a free byte, where the reserve is used up, says which disk and why (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(32 * 1024);
+    {
+      await using before = await startDaemonProcess(disk.path, { listen: { tcp: '127.0.0.1:0' } });
+      before.signal('SIGTERM');
+      await before.ended;
+    }
+    rmSync(join(disk.path, 'state', 'latchkey.ballast'));
+    disk.fill(0);
+    await using daemon = spawnDaemon(disk.path, { listen: { tcp: '127.0.0.1:0' } });
+    expect(await daemon.ended).toBe(1);
+    expect(daemon.complaints).toBe(
+      `latchkey: The state directory ${disk.path}/state cannot be used: database or disk is full\n`,
+    );
   },
 );
 

@@ -1,7 +1,7 @@
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { formatReason } from '../../config/fault/fault.ts';
-import { DatabaseRefused } from '../../store/sqlite/faults.ts';
+import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
 import { readContents } from '../../store/sqlite/files/contents.ts';
 import { findDamage } from '../../store/sqlite/files/damage.ts';
 import { findDatabase } from '../../store/sqlite/files/database-file.ts';
@@ -23,8 +23,14 @@ export function examineStore(
     return found.level === 'ok' ? [found, ...examineOutbox(stateDir, start)] : [found];
   } catch (error) {
     if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
+    const unread = `the store ${path} cannot be looked at`;
+    if (error instanceof Error && sqliteCode(error) !== null) {
+      return [
+        fail(`${unread}: ${error.message}`, `look whether its disk has room and works, or ${asItsUser}`),
+      ];
+    }
     if (!(error instanceof Error && 'syscall' in error)) throw error;
-    return [fail(`the store ${path} cannot be looked at: ${formatReason(error)}`, asItsUser)];
+    return [fail(`${unread}: ${formatReason(error)}`, asItsUser)];
   }
 }
 

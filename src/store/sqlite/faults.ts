@@ -51,6 +51,15 @@ export function sqliteCode(error: unknown): number | null {
   return isSqlite ? Number(error.errcode) & 0xff : null;
 }
 
+const corrupt = 11;
+const notADatabase = 26;
+
+/** Whether SQLite says of a file that it is damaged, and not only that it cannot be read now. */
+export function tellsDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === corrupt || code === notADatabase;
+}
+
 const busy = 5;
 const locked = 6;
 const full = 13;

@@ -1,6 +1,10 @@
+import { tellsDamage } from '../faults.ts';
 import { openReadOnly } from './read-only.ts';
 
-/** Looks through a whole database, also beside a process that writes to it; what is wrong with it, or null. */
+/**
+ * Looks through a whole database, also beside a process that writes to it; what is wrong with it, or null. Throws where
+ * it cannot be looked at, as without room on the disk or with too many open files: no backup would mend that.
+ */
 export function findDamage(databasePath: string): string | null {
   try {
     using database = openReadOnly(databasePath);
@@ -12,6 +16,7 @@ export function findDamage(databasePath: string): string | null {
           .replaceAll(/^\*{3}.*\*{3}\n|\s+$/g, '')
           .replaceAll(/\s+/g, ' ');
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    if (error instanceof Error && tellsDamage(error)) return error.message;
+    throw error;
   }
 }

@@ -4,11 +4,11 @@ import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
   restoreAdvice,
-  sqliteCode,
   StateDirectoryHeld,
   StateDirectoryRefused,
   StateDirectoryUnusable,
   storageFault,
+  tellsDamage,
 } from '../faults.ts';
 import { holdDirectory } from './lock.ts';
 import { makeDirectory } from './make-directory.ts';
@@ -61,17 +61,13 @@ function isRecent(version: string): boolean {
   return major > 3 || (major === 3 && (minor > 51 || (minor === 51 && patch >= 3)));
 }
 
-const corrupt = 11;
-const notADatabase = 26;
-
 function refusal(error: unknown, at: { directory: string; databasePath: string }): unknown {
   const isClear =
     error instanceof StateDirectoryHeld ||
     error instanceof StateDirectoryRefused ||
     error instanceof DatabaseRefused;
   if (isClear) return error;
-  const code = sqliteCode(error);
-  if (code === corrupt || code === notADatabase) {
+  if (tellsDamage(error)) {
     return new DatabaseRefused(at.databasePath, `it is damaged: ${restoreAdvice}`, error);
   }
   const isOfTheSystem = error instanceof Error && 'syscall' in error;

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { findDatabase, syncDirectory } from './database-file.ts';
 import { checkpoint } from '../connection.ts';
-import { DatabaseRefused } from '../faults.ts';
+import { DatabaseRefused, StateDirectoryUnusable } from '../faults.ts';
 import { findDamage } from './damage.ts';
 import { migrateCopy } from './migrations.ts';
 import { databaseIn, stateFiles } from './state-directory.ts';
@@ -40,11 +40,19 @@ export function draftFrom(backup: string, directory: string): Draft {
   // A directory that was copied whole has what was written last in here.
   if (existsSync(`${backup}-wal`)) copyPrivately(`${backup}-wal`, `${path}-wal`);
   // Looked for in the copy: SQLite leaves files beside what it opens.
-  const damage = findDamage(path);
+  const damage = damageOf(path, directory);
   if (damage !== null) throw new DatabaseRefused(backup, `it is damaged: ${damage}`);
   migrateCopy(path, backup);
   const draft = drafting.move();
   return { path, [Symbol.dispose]: () => draft.dispose() };
+}
+
+function damageOf(draft: string, directory: string): string | null {
+  try {
+    return findDamage(draft);
+  } catch (error) {
+    throw new StateDirectoryUnusable(directory, error);
+  }
 }
 
 /**
