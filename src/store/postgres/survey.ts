@@ -4,7 +4,7 @@ import { isTimeout } from './faults.ts';
 import { examine } from './migrations.ts';
 import { namesIn, type Names } from './names.ts';
 import { refusalOf } from './refusal.ts';
-import type { Row, SqlValue } from './statements.ts';
+import { epochMs, type Row, type SqlValue } from './statements.ts';
 
 /** What an operator may want to know of a database that can be reached. Times are ms. */
 export type Survey = {
@@ -102,7 +102,7 @@ export async function isHeard(
 
 async function clockDifference(ask: Ask, now: () => number): Promise<number> {
   const before = now();
-  const [row] = await ask(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`);
+  const [row] = await ask(`SELECT ${epochMs} AS now`);
   return Math.round((before + now()) / 2 - Number(row?.['now']));
 }
 
