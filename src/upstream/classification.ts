@@ -1,6 +1,6 @@
 import { parseDatetime } from '../domain/datetime.ts';
 import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts';
-import { notApplied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
+import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import { describeFailure, messageOf, told } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
 import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
@@ -75,18 +75,26 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
-    // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
-    const madeAt = isCached ? (sentAtOf(answer) ?? now) : now;
-    const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
-    const instance = instanceOf(answer);
-    const named = instance === null ? {} : { instance };
-    return { outcome: 'applied', value: reading.value, confirmedAt, isCached, ...named };
+    return { outcome: 'applied', value: reading.value, isCached, ...vouchedBy(answer, cachedForMs, now) };
   }
   if (status >= 400 && status < 500) {
     // A firewall's page is not the upstream's verdict: only a JSON object is.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
+}
+
+/** When the upstream vouched for an answer, and which instance of it. */
+function vouchedBy(
+  answer: Answered,
+  cachedForMs: number,
+  now: number,
+): Pick<Applied<unknown>, 'confirmedAt' | 'instance'> {
+  // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
+  const madeAt = cachedForMs > 0 ? (sentAtOf(answer) ?? now) : now;
+  const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
+  const instance = instanceOf(answer);
+  return { confirmedAt, ...(instance !== null && { instance }) };
 }
 
 /** Names where a redirect leads, for who must set another address; no path, which may quote the request. */
