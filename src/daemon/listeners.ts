@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
+import { formatReason } from '../config/fault/fault.ts';
 import type { Principal } from '../domain/access/principal.ts';
 import type { App, ServerSettings } from '../http/app.ts';
 import { Connections } from '../http/entry/connections.ts';
@@ -69,7 +70,7 @@ export async function openListeners(
   };
   announce();
   opening.defer(() => {
-    unlinkSync(file);
+    removeIfThere(file);
   });
   const opened = opening.move();
   return {
@@ -78,12 +79,26 @@ export async function openListeners(
     renewCertificate: (tls) => {
       if (certificate === null || tcpServer === null || tls === null) return false;
       const isAnother = certificate.renew(tls, tcpServer);
-      announce();
+      try {
+        announce();
+      } catch (error) {
+        const reason = { error: formatReason(error) };
+        app.log.error(reason, 'listen.json cannot be written: commands do not find this process');
+      }
       return isAnother;
     },
     answered: (limitMs) => soon(Promise.all(connections.map((each) => each.answered())), limitMs),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** Where the file cannot be removed, it names addresses at which nobody answers; all else is closed nevertheless. */
+function removeIfThere(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // Its directory was moved or removed, or is on a disk that takes no writes any more.
+  }
 }
 
 async function close(server: FastifyInstance): Promise<void> {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -333,4 +333,24 @@ test('a private key that every user can read is warned of at the start and by th
   ]);
   const { out, code } = await runProcess(['doctor', '--config', join(directory.path, 'config.yaml')]);
   expect([code, out]).toEqual([1, expect.stringContaining(`fail  ${key} can be read by anyone here`)]);
+});
+
+test('SIGHUP where the state directory was moved away puts the certificate in force and ends nothing, and SIGTERM ends with 0', async () => {
+  await using directory = temporaryDirectory();
+  const secured = await secure(directory.path);
+  await using daemon = await startDaemonProcess(directory.path, secured.configuration);
+  await renew(secured, 90);
+  renameSync(join(directory.path, 'state'), join(directory.path, 'away'));
+  daemon.signal('SIGHUP');
+  await daemon.said('another certificate is in force');
+  expect(await daemon.said('listen.json cannot be written: commands do not find this process')).toMatchObject(
+    {
+      level: 'error',
+      error: 'no such file or directory',
+    },
+  );
+  await daemon.said('the configuration was read again');
+  daemon.signal('SIGTERM');
+  expect(await daemon.ended).toBe(0);
+  await daemon.said('stopped');
 });
