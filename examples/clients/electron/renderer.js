@@ -1,7 +1,10 @@
 document.querySelector('form').addEventListener('submit', async (event) => {
   event.preventDefault();
   const licenseKey = new FormData(event.target).get('key');
-  const { verdict, reason } = await window.license.verify(licenseKey);
-  const uses = verdict === 'valid' ? `, use ${await window.license.use(licenseKey)}` : '';
-  document.querySelector('p').textContent = `${verdict}${reason === null ? '' : `: ${reason}`}${uses}`;
+  const { verdict, reason, source } = await window.license.verify(licenseKey);
+  const shown = document.querySelector('p');
+  shown.textContent = reason === null ? verdict : `${verdict}: ${reason}`;
+  if (verdict !== 'valid') return;
+  if (source === 'agent') shown.textContent += `, uses: ${await window.license.use(licenseKey)}`;
+  else shown.textContent += ' (last known)';
 });

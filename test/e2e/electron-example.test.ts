@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startSandbox, type Sandbox } from '../../src/testing.ts';
+import { installClient } from '../support/installed-client.ts';
+import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
+
+const run = promisify(execFile);
+
+/** What the example asks of Electron, which is not here. */
+const electron = `
+const handlers = new Map();
+exports.ipcMain = { handle: (name, handler) => handlers.set(name, handler) };
+exports.ipcRenderer = { invoke: async (name, value) => structuredClone(await handlers.get(name)({}, value)) };
+exports.contextBridge = { exposeInMainWorld: (name, value) => (globalThis[name] = value) };
+exports.app = { whenReady: async () => undefined, getPath: () => __dirname, on: () => undefined };
+exports.BrowserWindow = class { loadFile() {} };
+`;
+
+/** Starts its parts in one process, and fills in the form. */
+const play = `
+require('./main.js');
+require('./preload.js');
+globalThis.window = globalThis;
+globalThis.FormData = class { get = () => process.argv[2] };
+const shown = {};
+let submit;
+const form = { addEventListener: (_, listener) => (submit = listener) };
+globalThis.document = { querySelector: (name) => (name === 'form' ? form : shown) };
+require('./renderer.js');
+setImmediate(() => submit({ preventDefault() {} }).then(() => console.log(shown.textContent)));
+`;
+
+let directory: TemporaryDirectory;
+let sandbox: Sandbox;
+beforeAll(async () => {
+  directory = temporaryDirectory();
+  cpSync(join(import.meta.dirname, '../../examples/clients/electron'), directory.path, { recursive: true });
+  await installClient(directory.path);
+  mkdirSync(join(directory.path, 'node_modules/electron'));
+  writeFileSync(join(directory.path, 'node_modules/electron/index.js'), electron);
+  writeFileSync(join(directory.path, 'play.js'), play);
+  sandbox = await startSandbox({
+    licenses: [{ licenseKey: 'VALID' }, { licenseKey: 'OFF', enabled: false }],
+  });
+});
+afterAll(async () => {
+  await sandbox[Symbol.asyncDispose]();
+  await directory[Symbol.asyncDispose]();
+});
+
+/** What the page shows of a key. */
+async function show(licenseKey: string, secret = sandbox.productSecret): Promise<string> {
+  const { stdout } = await run(process.execPath, [join(directory.path, 'play.js'), licenseKey], {
+    env: {
+      LATCHKEY_URL: sandbox.agent.url,
+      LATCHKEY_SECRET: secret,
+      LATCHKEY_LAST_KNOWN: join(directory.path, `last-known of ${secret}`),
+    },
+  });
+  return stdout.trim();
+}
+
+it('shows each verdict where Electron is played, also without an agent or a good credential', async () => {
+  expect(await show('VALID')).toBe('valid, uses: 1');
+  expect(await show('OFF')).toBe('refused: disabled');
+  expect(await show('NOBODY')).toBe('refused: not_found');
+  expect(await show('VALID', 'not-the-secret')).toBe('undetermined: unknown');
+  await sandbox.agent.stop();
+  expect(await show('VALID')).toBe('valid (last known)');
+});
