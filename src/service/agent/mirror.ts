@@ -1,6 +1,6 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
-import { adoptCoupon, couponToAdopt, forgetUnlisted } from '../outbox/settlement/created-coupon.ts';
+import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/settlement/created-coupon.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
 const mirroredAt = 'coupons_mirrored_at';
@@ -24,9 +24,9 @@ export function mirrorCoupons(
   { coupons, confirmedAt, extent }: MirrorCoupons,
 ): Result<null> {
   for (const coupon of coupons) {
-    const provisional = couponToAdopt(transaction, coupon.code);
-    if (provisional === null) transaction.mirror.put({ coupon, confirmedAt });
-    else adoptCoupon(transaction, provisional.id, { coupon, confirmedAt });
+    const provisionalId = provisionalIdToAdopt(transaction, coupon.code);
+    if (provisionalId === null) transaction.mirror.put({ coupon, confirmedAt });
+    else adoptCoupon(transaction, provisionalId, { coupon, confirmedAt });
   }
   if (extent === 'whole') forgetUnlisted(transaction);
   if (extent !== 'some') transaction.settings.set(mirroredAt, String(confirmedAt));

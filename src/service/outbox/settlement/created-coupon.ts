@@ -2,6 +2,9 @@ import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { foldCouponCode, type Coupon } from '../../../domain/checkout/coupon.ts';
 import type { MirroredCoupon, Reader, Transaction } from '../../tables.ts';
 
+/** So many of the mirror are looked through at once. */
+const pageSize = 100;
+
 /** Lets a provisional id mean the coupon that the upstream has created, also for the orders that redeemed it. */
 export function adoptCoupon(
   { mirror, redemptions }: Transaction,
@@ -23,23 +26,26 @@ export function adoptOnceListed(transaction: Transaction, coupon: Coupon): void 
   else adoptCoupon(transaction, coupon.id, listed);
 }
 
-/** The provisional coupon of which a person said that it was created, and that has this code. */
-export function couponToAdopt(reader: Reader, code: string): Coupon | null {
+/** The provisional id of the coupon with this code of which a person said that it was created; null: there is none. */
+export function provisionalIdToAdopt(reader: Reader, code: string): number | null {
   const known = reader.mirror.provisionalByCode(code);
-  return known !== null && waitsForList(reader, known) ? known.coupon : null;
+  return known !== null && waitsForList(reader, known) ? known.coupon.id : null;
 }
 
 /** Removes those of which a person said that they were created, and that are not in the whole list of the upstream. */
 export function forgetUnlisted(transaction: Transaction): void {
-  const { mirror } = transaction;
-  const isProvisional = ({ confirmedAt }: MirroredCoupon): boolean => confirmedAt === null;
-  for (let offset = 0; ;) {
-    // Their ids are the smallest.
-    const page = mirror.list({ limit: 100, offset }).filter(isProvisional);
-    const unlisted = page.filter((each) => waitsForList(transaction, each));
-    for (const { coupon } of unlisted) mirror.remove(coupon.id);
-    if (page.length < 100) return;
-    offset += page.length - unlisted.length;
+  const unlisted = provisionalCoupons(transaction).filter((each) => waitsForList(transaction, each));
+  for (const { coupon } of unlisted) transaction.mirror.remove(coupon.id);
+}
+
+/** Those that the upstream has not shown; their ids are the smallest of the mirror. */
+function provisionalCoupons({ mirror }: Reader): readonly MirroredCoupon[] {
+  const provisional: MirroredCoupon[] = [];
+  for (;;) {
+    const page = mirror.list({ limit: pageSize, offset: provisional.length });
+    const found = page.filter(({ confirmedAt }) => confirmedAt === null);
+    provisional.push(...found);
+    if (found.length < pageSize) return provisional;
   }
 }
 
