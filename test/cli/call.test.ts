@@ -17,6 +17,7 @@ test('a request whose answer stops in the middle may have been done', async () =
   expect(await call(endpoint, { path: '/', timeoutMs: 50 }, null)).toEqual({
     ok: false,
     sent: true,
+    silent: true,
     reason: 'no answer within 0.05 seconds',
   });
   expect(await call(endpoint, { path: '/cut' }, null)).toMatchObject({ ok: false, sent: true });

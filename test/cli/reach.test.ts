@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { latchkey } from '../support/command-line.ts';
@@ -12,6 +13,7 @@ const stranger = 54_321;
 
 afterEach(() => {
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
 });
 
 async function startLicenseDaemon(): Promise<FakeDaemon> {
@@ -159,6 +161,26 @@ test('where nothing listens, each place looked at is told, and how to start a da
   expect(err).toContain(`${daemon.stateDir}/gone.sock: no such file or directory`);
   expect(err).toContain('http://127.0.0.1:1: nothing of this machine listens there');
   expect(err).toContain(`latchkey --state-dir ${daemon.stateDir} serve`);
+});
+
+test('a daemon that takes connections and answers none is said to hang, and not to be started', async () => {
+  await using daemon = await startLicenseDaemon();
+  const socket = join(daemon.stateDir, 'silent.sock');
+  const held = new Set<Socket>();
+  await using server = createServer((connection) => held.add(connection)).listen(socket);
+  await once(server, 'listening');
+  await daemon.announce({ socket, tcp: daemon.url });
+  const inTime = AbortSignal.timeout.bind(AbortSignal);
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => inTime(50));
+  const hint = `end its process, then start it: latchkey --state-dir ${daemon.stateDir} serve`;
+  const { code, err } = await latchkey('verify', 'K', '--state-dir', daemon.stateDir);
+  expect([code, err]).toEqual([69, expect.stringContaining(`It hangs: ${hint}\n`) as string]);
+  const examined = await latchkey('doctor', '--state-dir', daemon.stateDir);
+  expect(examined.code).toBe(1);
+  expect(examined.out).toContain('fail  the daemon takes connections and does not answer; ');
+  expect(examined.out).toContain(hint);
+  expect(daemon.probes).toEqual([]);
+  for (const connection of held) connection.destroy();
 });
 
 test('a token that cannot be read, or is none, is a failure of its own', async () => {

@@ -44,10 +44,10 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** An answer, or why there is none; `sent`: the daemon may have received the request. */
+/** An answer, or why there is none; `sent`: the daemon may have received the request; `silent`: its time was over. */
 export type CallResult =
   | { readonly ok: true; readonly answer: Answer }
-  | { readonly ok: false; readonly sent: boolean; readonly reason: string };
+  | { readonly ok: false; readonly sent: boolean; readonly silent?: true; readonly reason: string };
 
 /** Longer than the daemon waits for its upstream. */
 const usualTimeoutMs = 35_000;
@@ -78,7 +78,8 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   } catch (error) {
     if (error instanceof SinkError) throw error;
     const cause: unknown = signal.aborted ? signal.reason : error;
-    return { ok: false, sent: !isConnectFailure(cause), reason: explain(cause, timeoutMs) };
+    const failure = { ok: false, sent: !isConnectFailure(cause), reason: explain(cause, timeoutMs) } as const;
+    return isTimeout(cause) ? { ...failure, silent: true } : failure;
   } finally {
     outgoing?.destroy();
   }
@@ -171,10 +172,12 @@ function isConnectFailure(cause: unknown): boolean {
   return cause instanceof Error && (cause as NodeJS.ErrnoException).syscall === 'connect';
 }
 
+function isTimeout(cause: unknown): boolean {
+  return cause instanceof DOMException && cause.name === 'TimeoutError';
+}
+
 function explain(cause: unknown, timeoutMs: number): string {
-  if (cause instanceof DOMException && cause.name === 'TimeoutError') {
-    return `no answer within ${timeoutMs / 1000} seconds`;
-  }
+  if (isTimeout(cause)) return `no answer within ${timeoutMs / 1000} seconds`;
   const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
   return first instanceof Error && !('errno' in first) ? first.message : formatReason(first);
 }

@@ -18,6 +18,8 @@ export interface Failure {
   readonly lines: readonly string[];
   /** The endpoints tried, a line each: where, and why it is not the daemon. */
   readonly tried: readonly string[];
+  /** Whether something takes connections there and answers none: a daemon that hangs. */
+  readonly isSilent: boolean;
 }
 
 /** What a request is sent with; `token` null: without a credential. */
@@ -49,7 +51,10 @@ export async function reachDaemon(
     const where = formatEndpoint(endpoint);
     const result = await send(endpoint, request, { ...credential, instance });
     if (result.ok) return result;
-    if (result.sent) return unanswered({ where, place, reason: result.reason }, request);
+    if (result.sent) return unanswered({ where, place, result }, request);
+    // Its other address would be as silent. One that comes second may be another program's by now.
+    if (result.silent === true && tried.length === 0)
+      return silent({ where, place, result }, startCommand(options, location.stateDir));
     tried.push(`${where}: ${result.reason}`);
   }
   return unreachable(tried, place, startCommand(options, location.stateDir));
@@ -107,15 +112,29 @@ function nothingHere({ places, stateDir }: Location): Failure {
   ]);
 }
 
-function unanswered(
-  { where, place, reason }: { where: string; place: string; reason: string },
-  { method = 'GET' }: Call,
-): Failure {
+/** An endpoint of a daemon, and what came of asking there. */
+interface Attempt {
+  readonly where: string;
+  readonly place: string;
+  readonly result: CallResult & { readonly ok: false };
+}
+
+/** Nothing but whether it lives was asked. */
+function silent({ where, place, result: { reason } }: Attempt, start: string): Failure {
+  const lines = [
+    `latchkey: the daemon on ${place} does not answer at ${where}: ${reason}`,
+    `It hangs: end its process, then start it: ${start}`,
+  ];
+  return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: true };
+}
+
+function unanswered({ where, place, result }: Attempt, { method = 'GET' }: Call): Failure {
+  const { reason } = result;
   const lines = [
     `latchkey: the daemon on ${place} did not answer at ${where}: ${reason}`,
     ...(method === 'GET' ? [] : ['Whether it did what was asked is not known.']),
   ];
-  return fail(exitCode.unreachable, lines, [`${where}: ${reason}`]);
+  return { ...fail(exitCode.unreachable, lines, [`${where}: ${reason}`]), isSilent: result.silent === true };
 }
 
 function unreachable(tried: readonly string[], place: string, start: string): Failure {
@@ -142,5 +161,5 @@ function formatPlace({ stateDir, namedBy, file }: Location): string {
 }
 
 function fail(code: number, lines: readonly string[], tried: readonly string[] = []): Failure {
-  return { ok: false, code, lines, tried };
+  return { ok: false, code, lines, tried, isSilent: false };
 }

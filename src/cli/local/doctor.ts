@@ -61,7 +61,7 @@ async function examineDaemon(
 ): Promise<DaemonFindings & { isRunning: boolean; isAbsent: boolean }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    const isAbsent = ready.code === exitCode.unreachable;
+    const isAbsent = ready.code === exitCode.unreachable && !ready.isSilent;
     return { isRunning: false, isAbsent, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
   const running = { isRunning: true, isAbsent: false };
@@ -76,7 +76,11 @@ async function examineDaemon(
   return { ...running, findings: [how, ...findings], shownUntil };
 }
 
-function explainAbsence({ code, lines, tried }: Failure, start: string): Finding {
+function explainAbsence({ code, lines, tried, isSilent }: Failure, start: string): Finding {
+  if (isSilent) {
+    const what = ['the daemon takes connections and does not answer', ...tried].join('; ');
+    return fail(what, `it hangs: end its process, then start it: ${start}`);
+  }
   return code === exitCode.unreachable
     ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`)
     : warn(joinLines(lines), 'run this as its user, or as root');
