@@ -10,6 +10,7 @@ import {
   type Agent,
   type AgentStage,
 } from '../support/agent-stage.ts';
+import { every } from '../support/plain-upstream.ts';
 
 /** Where Debian and its descendants put it (apt-get install libfaketime). */
 const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']
@@ -107,3 +108,26 @@ test.skipIf(library === undefined)(
     expect(stage.upstream.license('KEY').uses).toBe(2);
   },
 );
+
+test('a time that the upstream has said twice is remembered before anything is dated by it', async () => {
+  await using stage = await setStage({ licenses: ['KEY'], configuration: quiet });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  const inSixtyDays = new Date(Date.now() + 60 * 24 * 3_600_000);
+  const headers = { 'content-type': 'application/json', date: inSixtyDays.toUTCString() };
+  const license = {
+    license_key: 'KEY',
+    enabled: true,
+    uses: 1,
+    product_link: 'p',
+    buyer_email: 'a@example.com',
+  };
+  const body = JSON.stringify({ data: { ...license, date: '2026-01-01T00:00:00Z' } });
+  const saysSo = { kind: 'replaced', counted: true, status: 200, headers, body } as const;
+  stage.upstream.fault = every(saysSo, ({ kind }) => kind === 'usage');
+  for (const _ of [1, 2]) await agent.change('usage', 'KEY', { prefer: 'wait=10' });
+  await agent.kill();
+  const successor = await stage.startAgent();
+  const { high_water: reached } = (await successor.status()).clock;
+  expect(Date.parse(reached)).toBeGreaterThan(inSixtyDays.getTime() - 1_000);
+});

@@ -73,7 +73,7 @@ export interface Statusz {
   > & { oldest_age_s: number | null };
   readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
   readonly totals: { verifies: number; uses: number };
-  readonly clock: { suspect: boolean };
+  readonly clock: { suspect: boolean; high_water: string };
 }
 
 /** An agent process with a client of each kind; disposing of it kills it as a power cut would. */

@@ -1,4 +1,11 @@
-import { acceptTime, keepTime, learnDate, startTimeKeeping, timeOf } from '../../src/domain/clock.ts';
+import {
+  acceptTime,
+  believedJumpMs,
+  keepTime,
+  learnDate,
+  startTimeKeeping,
+  timeOf,
+} from '../../src/domain/clock.ts';
 import type { TimeMark, ClockReading, TimeKeeping } from '../../src/domain/clock.ts';
 import type { Clock } from '../../src/service/ports.ts';
 
@@ -182,10 +189,12 @@ export class VirtualClock implements Clock {
     this.#wallOffset += byMs;
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms. */
-  learn(date: number | null): void {
+  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; gives whether it led far ahead. */
+  learn(date: number | null): boolean {
+    const before = this.#keeping.base;
     this.#keeping =
       date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.reading());
+    return this.#keeping.base - before > believedJumpMs;
   }
 
   /** Moves the base on; gives the mark for the store to remember. */

@@ -88,7 +88,7 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
   }
 }
 
-function connect({ instance, current, clock, log }: RoleParts): ReturnType<typeof plainUpstream> {
+function connect({ instance, current, clock, writer, log }: RoleParts): ReturnType<typeof plainUpstream> {
   const { upstream } = current;
   const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
   const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
@@ -103,7 +103,8 @@ function connect({ instance, current, clock, log }: RoleParts): ReturnType<typeo
         log.debug({ route, ...request }, 'asked the upstream');
       },
       onDate: (date) => {
-        clock.learn(date);
+        // What cannot be written down is remembered within a minute all the same.
+        if (clock.learn(date)) writer.write('markTime', { mark: clock.mark() }).catch(() => undefined);
       },
     },
     clock,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   acceptTime,
+  believedJumpMs,
   isSuspect,
   keepTime,
   learnDate,
@@ -60,10 +61,15 @@ export class KeptClock implements Clock {
     return Math.max(0, reading.wall - before.wall - (reading.monotonic - before.monotonic));
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. */
-  learn(date: number | null): void {
+  /**
+   * Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. Gives whether that
+   * led so far ahead that it is to be remembered before anything is dated by it.
+   */
+  learn(date: number | null): boolean {
+    const before = this.#keeping.base;
     this.#keeping =
       date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.#source.read());
+    return this.#keeping.base - before > believedJumpMs;
   }
 
   /** What the store is to remember as reached. */

@@ -15,6 +15,8 @@ export type Configuration = {
   /** By product key. */
   secrets: Map<string, string>;
   apiKey: string;
+  /** Where the upstream is, as of the next start. */
+  baseUrl: string;
 };
 
 /** What goes wrong inside the machine; shares are from 0 to 1. */

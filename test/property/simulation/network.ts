@@ -268,14 +268,14 @@ export class Network {
     const kept = this.#cache.get(urlOf(asked));
     if (kept === undefined) throw new Error(`nothing is cached of ${asked.subject}`);
     const age = this.#now() - kept.at;
-    const date = new Date(this.#clock.now() - age).toUTCString();
+    const date = new Date(this.#upstreamTime() - age).toUTCString();
     return this.#answer(200, kept.text, { date, age: String(Math.floor(age / 1_000)) });
   }
 
   #retryAfter(): string {
     const seconds = this.#random.between(0, this.weather.longestWaitS);
     if (this.#random.chance(0.5)) return String(seconds);
-    return new Date(this.#clock.now() + seconds * 1000).toUTCString();
+    return new Date(this.#upstreamTime() + seconds * 1000).toUTCString();
   }
 
   /** For how long an answer asks to be left alone, in ms, by a reading of its own. */
@@ -289,6 +289,10 @@ export class Network {
     return came.text.startsWith('{') ? waitMs : Math.min(waitMs, 15 * 60_000);
   }
 
+  #upstreamTime(): number {
+    return this.#clock.now() + this.weather.datesAheadMs;
+  }
+
   /** What only the upstream itself says. */
   #ownHeaders(): Record<string, string> {
     const { instance } = this.weather;
@@ -296,7 +300,7 @@ export class Network {
   }
 
   #answer(status: number, text: string, headers: Record<string, string> = {}): Exchange {
-    const date = new Date(this.#clock.now()).toUTCString();
+    const date = new Date(this.#upstreamTime()).toUTCString();
     return { type: 'answered', status, text, headers: { date, ...headers } };
   }
 

@@ -29,7 +29,6 @@ import type { SeededRandom } from './seeded-random.ts';
 import { honest, type Spoiling } from './spoiling.ts';
 
 const silent: Log = { debug: noop, info: noop, warn: noop, error: noop };
-const baseUrl = 'https://upstream.example/';
 const uncounted = { answered: noop, unexpected: noop };
 
 export type AgentParts = {
@@ -61,11 +60,13 @@ export class SimulatedAgent implements Sender {
   isDead = false;
   readonly #parts: AgentParts;
   readonly #spoiling: Required<Spoiling>;
+  readonly #baseUrl: string;
   readonly #ending = new AbortController();
 
   constructor(parts: AgentParts) {
     const { machine, clock, configuration } = parts;
     this.#parts = parts;
+    this.#baseUrl = configuration.baseUrl;
     this.#spoiling = { ...honest, ...parts.spoiling };
     this.writer = this.#spoiling.writer(this.#mortalWriter(), machine, clock);
     const shared = { reader: machine.transaction, writer: this.writer, clock };
@@ -111,7 +112,7 @@ export class SimulatedAgent implements Sender {
       productKey,
       secretDigest,
     }));
-    await this.writer.write('bindUpstream', { baseUrl, products });
+    await this.writer.write('bindUpstream', { baseUrl: this.#baseUrl, products });
     // Of a dead process nothing is heard any more: what it awaits never comes.
     this.sync.run(this.#ending.signal).catch((error: unknown) => {
       if (!this.isDead) this.#parts.onFailure(error);
@@ -139,14 +140,15 @@ export class SimulatedAgent implements Sender {
   #client(): Parameters<typeof plainUpstreamOver>[1] {
     const { configuration, clock, manners, onDate } = this.#parts;
     return {
-      baseUrl,
+      baseUrl: `${this.#baseUrl}/`,
       apiKey: () => configuration.apiKey,
       secretOf: (productKey) => configuration.secrets.get(productKey) ?? null,
       ...asSpecified,
       dialect: dialects[manners.dialect],
       onDate: (date) => {
         if (this.isDead) return;
-        clock.learn(date);
+        // As the daemon does (daemon/role/agent.ts).
+        if (clock.learn(date)) void this.markTime();
         onDate();
       },
     };

@@ -139,15 +139,26 @@ const copy: Trouble = {
   },
 };
 
-/** The upstream is a Latchkey, which names its instance, and is restored from a backup, or moved. */
+/** The upstream is a Latchkey, which names its instance, and is restored from a backup, moved, or sought elsewhere. */
 const replacement: Trouble = {
   begin: ({ network }) => network.change({ instance: 1 }),
-  make({ ledger, network, random }) {
-    const act = random.pick(['back up', 'back up', 'restore', 'move'] as const);
+  async make(world) {
+    const { ledger, network, random, configuration } = world;
+    const act = random.pick(['back up', 'back up', 'restore', 'move', 'readdress'] as const);
+    if (act === 'readdress') {
+      configuration.baseUrl = random.pick(['https://upstream.example', 'https://store.example']);
+      return await world.restart();
+    }
     if (act === 'back up') ledger.backUp();
     if (act === 'restore') ledger.restore();
     if (act !== 'back up') network.change({ instance: (network.weather.instance ?? 0) + 1 });
   },
+};
+
+/** The clock of the upstream is wrong, now by this much, now by that. */
+const dates: Trouble = {
+  make: ({ network, random }) =>
+    network.change({ datesAheadMs: 3_600_000 * random.pick([0, 0, -48, -1, 1, 48, 24 * 60, -24 * 60]) }),
 };
 
 /** The configuration is changed and reloaded. */
@@ -206,6 +217,7 @@ export const troubles: Readonly<Record<TroubleName, Trouble>> = {
   restore,
   copy,
   replacement,
+  dates,
   policy,
   full,
   cache,

@@ -24,6 +24,8 @@ export type Weather = {
   nearFence: boolean;
   /** The longest `Retry-After`, in seconds. */
   longestWaitS: number;
+  /** How far the clock of the upstream is from the truth, in ms. */
+  datesAheadMs: number;
   /** Which instance of a Latchkey the upstream is; null: it does not tell. */
   instance: number | null;
 };
@@ -39,6 +41,7 @@ export const calmWeather: Weather = {
   cacheIsStubborn: false,
   nearFence: false,
   longestWaitS: 8,
+  datesAheadMs: 0,
   instance: null,
 };
 

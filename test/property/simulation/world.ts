@@ -24,6 +24,7 @@ export type TroubleName =
   | 'restore'
   | 'copy'
   | 'replacement'
+  | 'dates'
   | 'policy'
   | 'full'
   | 'cache'
@@ -39,6 +40,7 @@ const leaveNoDoubt: ReadonlySet<TroubleName> = new Set<TroubleName>([
   'policy',
   'full',
   'cache',
+  'dates',
   'patience',
   'coupons',
 ]);
@@ -92,6 +94,7 @@ export class World implements Disposable {
       lanes: random.between(1, 4),
       secrets: new Map(this.products),
       apiKey: 'api-key',
+      baseUrl: 'https://upstream.example',
     };
     this.faults = { crashes: random.pick([0, 0.002, 0.02]), isFull: false };
     this.ledger = new Ledger(new Map([...this.products].map(([name, secret]) => [secret, name])));
