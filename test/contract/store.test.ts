@@ -55,6 +55,9 @@ test('a code means the coupon that the upstream has shown, also while another on
   mirror.put(shown);
   for (const code of [terms.code, 'SPRING']) expect(mirror.byCode(code)).toStrictEqual(shown);
   expect(mirror.provisionalByCode('SPRING')).toStrictEqual(provisional);
+  // Also where that is written as it was entered: few upstreams tell letter case apart.
+  mirror.put({ ...provisional, coupon: { ...provisional.coupon, code: 'SPRING' } });
+  expect(mirror.byCode('SPRING')).toStrictEqual(shown);
   mirror.remove(provisional.coupon.id);
   expect(mirror.provisionalByCode('SPRING')).toBeNull();
 });

@@ -27,13 +27,11 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
   const get = prepareQuery(database, `${select} WHERE id = ${couponIdNow('?1')}`, fromRow);
   // Whether the upstream tells letter case apart is its own affair: where it does, the code as it is written
   // comes first.
-  const shownFirst = 'ORDER BY confirmed_at IS NULL, id LIMIT 1';
-  const byExactCode = prepareQuery(
+  const byCode = prepareQuery(
     database,
-    `${select} WHERE folded_code = ? AND code = ? ${shownFirst}`,
+    `${select} WHERE folded_code = ? ORDER BY confirmed_at IS NULL, code <> ?, id LIMIT 1`,
     fromRow,
   );
-  const byCode = prepareQuery(database, `${select} WHERE folded_code = ? ${shownFirst}`, fromRow);
   const provisionalByCode = prepareQuery(
     database,
     `${select} WHERE folded_code = ? AND confirmed_at IS NULL ORDER BY id LIMIT 1`,
@@ -44,7 +42,7 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
   const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
   return {
     get: (id) => get.first(id),
-    byCode: (code) => byExactCode.first(foldCouponCode(code), code) ?? byCode.first(foldCouponCode(code)),
+    byCode: (code) => byCode.first(foldCouponCode(code), code),
     provisionalByCode: (code) => provisionalByCode.first(foldCouponCode(code)),
     list: ({ limit, offset }, filter = {}) =>
       list.all(...filterParameters(defaultAccountId, filter), limit, offset),
