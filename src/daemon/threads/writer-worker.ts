@@ -32,11 +32,12 @@ const fillingBytes = 1024 * 1024;
  */
 function work(port: Port, { databasePath, role }: WriterData): void {
   const connection = openWriting(databasePath, role);
+  const ballast = new Ballast(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
   const plain = prepareCommitter<Write>(connection, {
     run: (transaction, { request, context }) => runUseCase(transaction, request, context),
     isRefusal,
+    lacksRoom: () => ballast.lacksRoom(),
   });
-  const ballast = new Ballast(dirname(databasePath), () => systemRandom.bytes(fillingBytes));
   const committer = new ReservedCommitter(plain, ballast, ({ request }) => isEssential(request.name));
   const room = new DiskSpaceWatch(port, ballast);
   const receive = async (message: WriterMessage): Promise<void> => {

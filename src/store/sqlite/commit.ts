@@ -3,7 +3,7 @@ import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
-import { storageFault } from './faults.ts';
+import { mayWantRoom, storageFault } from './faults.ts';
 import { prepareCount } from './tables/statements.ts';
 
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
@@ -22,6 +22,8 @@ export type CommandRun<Command> = {
   run: (transaction: Transaction, command: Command) => Awaitable<unknown>;
   /** Whether a result is a refusal, which is rolled back. */
   isRefusal: (result: unknown) => boolean;
+  /** Whether the disk takes no more: where a quota says so, SQLite calls it an I/O error. Left out: it does. */
+  lacksRoom?: () => boolean;
 };
 
 /** Commits commands in batches. */
@@ -123,7 +125,7 @@ class BatchCommitter<Command> implements Committer<Command> {
 
   /** Runs each command in a transaction of its own, unless the storage has failed: nothing was committed. */
   async #recover(commands: readonly Command[], error: unknown): Promise<CommandOutcome[]> {
-    const fault = storageFault(error);
+    const fault = this.#faultOf(error);
     if (fault === 'failed') return this.#fail(commands, error);
     try {
       if (this.#connection.database.isTransaction) this.#scopes.rollback();
@@ -138,6 +140,10 @@ class BatchCommitter<Command> implements Committer<Command> {
       return outcomes;
     }
     return refuseAll(commands, fault === 'full' ? new StorageError('full', error) : error);
+  }
+
+  #faultOf(error: unknown): ReturnType<typeof storageFault> {
+    return mayWantRoom(error) && this.#how.lacksRoom?.() === true ? 'full' : storageFault(error);
   }
 
   /** After an I/O error the connection's view of the file cannot be trusted: it is not used again. */

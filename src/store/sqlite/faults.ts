@@ -66,6 +66,14 @@ const full = 13;
 /** Permission, memory, read-only, I/O, corruption, opening, locking protocol, large files, no database. */
 const broken: ReadonlySet<number> = new Set([3, 7, 8, 10, 11, 14, 15, 22, 26]);
 
+/** I/O, a full disk, opening. */
+const perhapsForRoom: ReadonlySet<number> = new Set([10, full, 14]);
+
+/** Whether SQLite may have failed for want of room: where a quota refuses it, it tells of an I/O error. */
+export function mayWantRoom(error: unknown): boolean {
+  return perhapsForRoom.has(sqliteCode(error) ?? 0);
+}
+
 /** What an error says of the storage: `busy` passes without harm; null is an error of the command. */
 export function storageFault(error: unknown): StorageFault | 'busy' | null {
   const code = sqliteCode(error);

@@ -261,3 +261,26 @@ function readIfLink(path: string): string {
     return '';
   }
 }
+
+test.for([
+  [778, 'full'],
+  [4874, 'full'],
+  [11, 'failed'],
+] as const)(
+  'an error %i of SQLite on a disk that takes no more, as by its quota, means %s',
+  async ([errcode, fault]) => {
+    await using store = givenStore();
+    const committer = prepareCommitter<Command>(store.writing, {
+      run: (transaction, command) => command(transaction),
+      isRefusal: () => false,
+      lacksRoom: () => true,
+    });
+    const outcomes = await committer.commitBatch([
+      () => {
+        throw sqliteError(errcode);
+      },
+    ]);
+    expect(faults(outcomes)).toEqual([fault]);
+    expect(committer.broken === null).toBe(fault === 'full');
+  },
+);

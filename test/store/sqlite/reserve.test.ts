@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StorageError } from '../../../src/service/ports.ts';
-import { Ballast, freeSpaceToStart } from '../../../src/store/sqlite/ballast.ts';
+import { Ballast, freeSpaceToStart, openWithRoom } from '../../../src/store/sqlite/ballast.ts';
 import type { CommandOutcome, Committer } from '../../../src/store/sqlite/commit.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { ReservedCommitter } from '../../../src/store/sqlite/reserve.ts';
@@ -84,6 +84,37 @@ test.runIf(canMount)(
     disk.fill(512);
     freeSpaceToStart(disk.path);
     expect(new Ballast(disk.path, filling).isTaken).toBe(false);
+  },
+);
+
+test('a store that does not open for want of room is opened once more without the ballast', async () => {
+  await using directory = temporaryDirectory();
+  const ballast = (): boolean => new Ballast(directory.path, filling).isTaken;
+  new Ballast(directory.path, filling).take();
+  const opened: boolean[] = [];
+  const open = (errcode: number): void => {
+    opened.push(ballast());
+    if (ballast()) throw Object.assign(new Error('from SQLite'), { errcode });
+  };
+  expect(() => openWithRoom(directory.path, () => open(11))).toThrow('from SQLite');
+  // A quota refuses a page that is shared with other processes.
+  openWithRoom(directory.path, () => open(4874));
+  expect(opened).toEqual([true, true, false]);
+  const fails = (): never => {
+    throw Object.assign(new Error('for good'), { errcode: 13 });
+  };
+  expect(() => openWithRoom(directory.path, fails)).toThrow('for good');
+});
+
+test.runIf(canMount)(
+  'whether a disk has room for a little more is tried (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(16 * 1024);
+    const ballast = new Ballast(disk.path, filling);
+    expect(ballast.lacksRoom()).toBe(false);
+    disk.fill(1024);
+    expect(ballast.lacksRoom()).toBe(true);
+    expect(readdirSync(disk.path)).toEqual(['filler']);
   },
 );
 

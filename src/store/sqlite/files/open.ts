@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { freeSpaceToStart } from '../ballast.ts';
+import { freeSpaceToStart, openWithRoom } from '../ballast.ts';
 import { createDatabase, findDatabase } from './database-file.ts';
 import {
   DatabaseRefused,
@@ -32,9 +32,11 @@ export function openStore({ directory }: { directory: string }): Store {
   try {
     using starting = new DisposableStack();
     starting.use(takeDirectory(directory));
-    if (!findDatabase(databasePath)) createDatabase(databasePath);
-    accessSync(databasePath, constants.R_OK | constants.W_OK);
-    migrate(databasePath);
+    openWithRoom(directory, () => {
+      if (!findDatabase(databasePath)) createDatabase(databasePath);
+      accessSync(databasePath, constants.R_OK | constants.W_OK);
+      migrate(databasePath);
+    });
     const held = starting.move();
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
   } catch (error) {
