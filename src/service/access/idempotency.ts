@@ -1,6 +1,6 @@
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../ports.ts';
-import type { AuthorityTransaction } from '../tables.ts';
+import type { AuthorityTransaction, Reader } from '../tables.ts';
 
 /** How long an answer is stored, in ms: 8 days, so that 7 are certain. */
 const idempotencyKeptMs = 8 * 24 * 3_600_000;
@@ -20,6 +20,11 @@ export async function storedResult(
   if (stored === null) return null;
   if (stored.fingerprint === fingerprint) return stored.value;
   return refuse('idempotency_key_reused', 'This idempotency key was used for another request.');
+}
+
+/** Whether a request was answered before under its idempotency key, so that it is answered from the store. */
+export function wasAnswered({ idempotency }: Reader, asked: Idempotency | null): boolean {
+  return asked !== null && idempotency.get(asked.credential, asked.key) !== null;
 }
 
 /** Stores a successful result under its idempotency key; returns a refusal where it cannot be stored, else null. */

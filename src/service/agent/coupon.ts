@@ -4,6 +4,7 @@ import { notFound } from '../../domain/problem/not-found.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
+import { wasAnswered } from '../access/idempotency.ts';
 import { refuseTakenCode } from '../outbox/queue/coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
@@ -43,8 +44,7 @@ async function create(
   if (!parts.isConfigured()) return couponsNotConfigured();
   const { reader, writer, pull, settings } = parts;
   const { idempotency } = writeOptions;
-  const isReplay =
-    idempotency !== null && reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
+  const isReplay = wasAnswered(reader, idempotency);
   // A request that was answered before is answered from the store, and must not go up again.
   const admission = isReplay ? 'away' : await pull.admit(signal);
   if (admission === 'unauthorized') return keyNotAccepted('it was refused before');

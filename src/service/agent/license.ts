@@ -15,6 +15,7 @@ import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
+import { wasAnswered } from '../access/idempotency.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { HistoryPage } from '../access/tables.ts';
 import type { Reader } from '../tables.ts';
@@ -175,8 +176,7 @@ async function change(
   signal: AbortSignal,
 ): Promise<Result<LicenseAnswer>> {
   const { reach, licenseKey, trigger, waitMs, idempotency, lookups = null } = request;
-  const isReplay =
-    idempotency !== null && parts.reader.idempotency.get(idempotency.credential, idempotency.key) !== null;
+  const isReplay = wasAnswered(parts.reader, idempotency);
   let cache: 'hit' | 'miss' = 'hit';
   if (!isReplay && asksFirst(parts, request)) {
     const fetched = await fetch(parts, { reach, licenseKey, lookups }, signal);
