@@ -5,6 +5,7 @@ import { refuse, type Problem } from '../domain/problem/problem.ts';
 import type { ProblemCode } from '../domain/problem/problem-table.ts';
 import { StorageError, type StorageFault } from '../service/ports.ts';
 import { accepts } from './accept.ts';
+import { isClosing } from './entry/connections.ts';
 import { challenge } from './entry/credential.ts';
 import type { App } from './app.ts';
 import type { RefusalForm } from './dialects/dialect.ts';
@@ -78,7 +79,7 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
       ? foreignImport
       : problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
   // The framework would close the connection, and who is still sending would not see why: Node throws the rest away.
-  if (problem.code === 'body_too_large') reply.removeHeader('connection');
+  if (problem.code === 'body_too_large' && !isClosing(reply.raw)) reply.removeHeader('connection');
   return sendProblem(app, reply, problem);
 }
 

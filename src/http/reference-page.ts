@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { accepts } from './accept.ts';
+import { closeBehind } from './entry/connections.ts';
 import type { ProblemError } from './problem-error.ts';
 import { openViewerFile, type ViewerFile } from './viewer-file.ts';
 
@@ -77,15 +78,13 @@ async function sendFile(reply: FastifyReply, type: string, name: ViewerFile): Pr
 }
 
 function withHeaders(reply: FastifyReply, type: string): FastifyReply {
-  return (
-    reply
-      .type(`${type}; charset=utf-8`)
-      .header('Content-Security-Policy', policy)
-      .header('X-Content-Type-Options', 'nosniff')
-      .header('Cache-Control', 'no-cache')
-      // The gate refuses what carries a Referer, also the requests of this page.
-      .header('Referrer-Policy', 'no-referrer')
-      // Connections are kept open for callers with a credential only.
-      .header('Connection', 'close')
-  );
+  reply
+    .type(`${type}; charset=utf-8`)
+    .header('Content-Security-Policy', policy)
+    .header('X-Content-Type-Options', 'nosniff')
+    .header('Cache-Control', 'no-cache')
+    // The gate refuses what carries a Referer, also the requests of this page.
+    .header('Referrer-Policy', 'no-referrer');
+  // Connections are kept open for callers with a credential only.
+  return closeBehind(reply);
 }

@@ -105,14 +105,14 @@ function follow(
   });
   const take: RequestListener = (request, response) => {
     answers.sendAll();
-    if (connections.endOverrun(request.socket)) return;
+    if (connections.isOver(request.socket)) return;
     connections.begin(request.socket, response);
     server.routing(request, response);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (connections.endOverrun(request.socket)) return;
+    if (connections.isOver(request.socket)) return;
     const known = requests.find(request);
     if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();
@@ -125,12 +125,7 @@ function follow(
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   listener.on('checkExpectation', take);
   listener.on('checkContinue', (request, response) => {
-    // Behind an answer that is not sent yet, Node would write it between the head and the body of its own.
-    const goOn = (): void => {
-      if (!response.headersSent) response.writeContinue();
-    };
-    if (response.socket === null) response.once('socket', goOn);
-    else goOn();
+    connections.expect(response);
     listener.emit('request', request, response);
   });
   // Each of these may close a connection.

@@ -3,6 +3,7 @@ import type { App, ServerSettings } from '../app.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
 import type { BrokenRequests } from './broken-request.ts';
+import { closeBehind } from './connections.ts';
 import { authorize } from './credential.ts';
 import { stateOf } from './request-state.ts';
 
@@ -25,7 +26,7 @@ function checkReadiness(app: App, route: Route, reply: FastifyReply): void {
     throw new ProblemError(state, 'Try again in a moment.', { retryAfterS: 1 });
   }
   // The next request of the connection is to find another process.
-  if (state === 'leaving') reply.header('Connection', 'close');
+  if (state === 'leaving') closeBehind(reply);
 }
 
 async function checkAccess(
@@ -37,7 +38,7 @@ async function checkAccess(
   const requestState = stateOf(reply.request);
   if (route.access === 'anyone' || route.isOpen?.(app) === true) {
     // Connections are kept open for callers with a credential only.
-    reply.header('Connection', 'close');
+    closeBehind(reply);
   } else {
     const { sent, grant } = await authorize(route.access, requestState.head, app, settings.principal);
     requestState.sentCredential = sent;

@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { FastifyReply } from 'fastify';
 import { isTlsServer } from '../tls-server.ts';
 
 /**
@@ -12,6 +13,19 @@ const mostUnanswered = 100;
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
 function isHandedOver(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0;
+}
+
+const closing = new WeakSet<ServerResponse>();
+
+/** Says with an answer that its connection ends, so that nothing behind it is carried out (RFC 9112, 9.6). */
+export function closeBehind(reply: FastifyReply): FastifyReply {
+  closing.add(reply.raw);
+  return reply.header('Connection', 'close');
+}
+
+/** Whether a connection ends with this answer. */
+export function isClosing(response: ServerResponse): boolean {
+  return closing.has(response);
 }
 
 /**
@@ -51,10 +65,27 @@ export class Connections {
     return this.#unanswered.size > 1;
   }
 
-  /** Closes a connection on which too many requests wait, so that another is not looked at; gives whether it is closed. */
-  endOverrun(socket: Duplex): boolean {
-    if (this.unanswered(socket).length >= mostUnanswered) socket.destroy();
-    return socket.destroyed;
+  /** Whether a request is not looked at, since its connection ends before it: by an answer, or here, where too many wait. */
+  isOver(socket: Duplex): boolean {
+    const unanswered = this.unanswered(socket);
+    if (unanswered.length >= mostUnanswered) socket.destroy();
+    return socket.destroyed || unanswered.some(isClosing);
+  }
+
+  /** A request expects to be told to go on (100), which it is in its turn. */
+  expect(response: ServerResponse): void {
+    const goOn = (): void => {
+      if (!response.headersSent) response.writeContinue();
+    };
+    if (response.socket !== null) {
+      goOn();
+      return;
+    }
+    // Behind an answer that is not sent yet, Node would write it between the head and the body of its own, and it
+    // closes behind an answer that is made before.
+    response.once('socket', goOn);
+    response.setHeader('Connection', 'close');
+    closing.add(response);
   }
 
   /** A request on a connection is to be answered; gives whether it is the only one there. */

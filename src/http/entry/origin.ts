@@ -7,6 +7,7 @@ import {
 } from '../../domain/header-names.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { Route } from '../route.ts';
+import { closeBehind } from './connections.ts';
 import type { Head } from './request-headers.ts';
 
 /** What is for software, and so for pages that are trusted; never what is for people and probes. */
@@ -77,13 +78,12 @@ export class Origins {
       server.options(path, (request, reply) => {
         const { origin, 'access-control-request-method': wanted } = request.headers;
         if (origin === undefined || wanted === undefined) throw refuse(request, reply);
-        return reply
+        reply
           .code(204)
           .header('Access-Control-Allow-Methods', methods.join(', '))
           .header('Access-Control-Allow-Headers', headers)
-          .header('Access-Control-Max-Age', preflightAgeS)
-          .header('Connection', 'close')
-          .send();
+          .header('Access-Control-Max-Age', preflightAgeS);
+        return closeBehind(reply).send();
       });
     }
   }
