@@ -53,6 +53,16 @@ test('an address that a start could not have is told, and one that it could is n
   expect(elsewhere.out).toContain('a start cannot listen on 192.0.2.1:8787: address not available');
 });
 
+test('a file in the place of the state directory is told, each sentence by itself', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  writeFileSync(state, '');
+  const { code, out } = await examine(directory.path, {});
+  expect(code).toBe(1);
+  expect(out).toContain(`cannot read ${state}/listen.json: not a directory. It was looked for on ${state} `);
+  expect(out).toContain(`${state}: not a directory  →  choose another state_dir: a file is in its place`);
+});
+
 test('a group of a socket that nobody knows is told', async () => {
   await using directory = temporaryDirectory();
   const socket = { path: join(directory.path, 'shop.sock'), mode: '0660', group: 'nobody-has-this' };

@@ -87,7 +87,7 @@ function explainAbsence({ code, lines, tried, isSilent }: Failure, start: string
 }
 
 function joinLines(lines: readonly string[]): string {
-  return lines.join(' ').replace('latchkey: ', '');
+  return lines.map((line) => line.replace('latchkey: ', '').replace(/\.$/, '')).join('. ');
 }
 
 function adviceFor(reasons: readonly string[], hint: Hint): string {

@@ -52,7 +52,9 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
       return [warn(`${name} is not there yet`, `the first start makes it: ${start}`)];
     }
-    return [fail(`${name}: ${formatReason(error)}`, asItsUser)];
+    const isFile = error instanceof Error && 'code' in error && error.code === 'ENOTDIR';
+    const advice = isFile ? 'choose another state_dir: a file is in its place' : asItsUser;
+    return [fail(`${name}: ${formatReason(error)}`, advice)];
   }
 }
 
