@@ -36,7 +36,8 @@ async function decide({ agent, machine, random, ledger, history }: World): Promi
   const [first, ...more] = open;
   if (first === undefined) return;
   const { id, progress } = random.pick([first, ...more]);
-  const wasApplied = ledger.entries.some(({ operation }) => operation === id);
+  const wasApplied =
+    ledger.entries.some(({ operation }) => operation === id) || ledger.creations.includes(id);
   const decisions: Decision[] = wasApplied ? ['retry', 'drop', 'confirm'] : ['retry', 'drop'];
   const decision = random.pick(decisions as [Decision, ...Decision[]]);
   const before = history.decided.get(id);
