@@ -312,6 +312,18 @@ test('a coupon is taken over under its id, and what cannot be is named', async (
   expect(answer.json<{ code: string }>().code).toBe('account_not_found');
 });
 
+test.each(['licenses', 'purchases'])(
+  'an import of %s for an account that there is not says so',
+  async (noun) => {
+    const rows = { product_key: 'press', [noun]: [license('A')] };
+    const answer = await post(`${noun}/import?account_id=nobody`, rows);
+    expect([answer.statusCode, answer.json()]).toMatchObject([
+      422,
+      { errors: [{ parameter: 'account_id', code: 'account_not_found' }] },
+    ]);
+  },
+);
+
 test('an administrator of one account brings nothing into, and takes nothing out of, another', async () => {
   await post('accounts', { name: 'Other' });
   const accounts = await opened.app.reader.accounts.list({}, { limit: 2, offset: 0 });

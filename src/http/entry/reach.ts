@@ -52,6 +52,17 @@ export function accountFaults(
   return [unknownAccount];
 }
 
+/** The fault of a parameter that names an account which there is not, or which the credential does not reach. */
+export async function knownAccountFaults(
+  { reader }: Pick<App, 'reader'>,
+  principal: Principal,
+  accountId: string | undefined,
+): Promise<ParameterFault[]> {
+  const unreached = accountFaults(principal, accountId);
+  if (unreached.length > 0 || accountId === undefined) return unreached;
+  return (await reader.accounts.get(accountId)) === null ? [unknownAccount] : [];
+}
+
 /** The fault of a parameter that names a product which the credential does not reach. */
 export async function productFaults(
   { reader, role }: Pick<App, 'reader' | 'role'>,

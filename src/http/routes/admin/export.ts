@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
-import { unknownAccount, unknownProduct } from '../../../domain/problem/not-found.ts';
+import { unknownProduct } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import type { Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
-import { accountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
+import { knownAccountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import {
   couponExport,
@@ -92,16 +92,14 @@ const exportCoupons = route({
  * all that there is.
  */
 async function exportFaults(
-  { reader }: App,
+  app: App,
   principal: Principal,
   _: unknown,
   { accountId, productKey }: { accountId?: string | undefined; productKey?: string | undefined },
 ): Promise<ParameterFault[]> {
-  const unreached = accountFaults(principal, accountId);
-  if (unreached.length > 0) return unreached;
-  if (accountId !== undefined && (await reader.accounts.get(accountId)) === null) return [unknownAccount];
-  if (productKey === undefined) return [];
-  const product = await reader.products.get(productKey);
+  const unknown = await knownAccountFaults(app, principal, accountId);
+  if (unknown.length > 0 || productKey === undefined) return unknown;
+  const product = await app.reader.products.get(productKey);
   const account = accountId ?? onlyAccountOf(principal);
   const isFound = product !== null && (account === null || product.accountId === account);
   return isFound ? [] : [unknownProduct];

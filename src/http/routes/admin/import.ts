@@ -1,7 +1,7 @@
 import type { Result } from '../../../domain/problem/problem.ts';
 import type { ImportReport } from '../../../service/authority/import.ts';
 import { found, type Answer } from '../../answer.ts';
-import { accountFaults, onlyAccountOf } from '../../entry/reach.ts';
+import { accountFaults, knownAccountFaults, onlyAccountOf } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import { importReport, importRows } from '../../wire/bulk/import.ts';
@@ -36,7 +36,7 @@ const importLicenses = route({
   query: productImportQuery,
   body: licenseImport,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (app, principal, __, { accountId }) => knownAccountFaults(app, principal, accountId),
   async handle({ app, principal, query, body: { licenses, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(licenses, query, (cells) => licenseRow(cells, productKey));
     const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
@@ -58,7 +58,7 @@ const importPurchases = route({
   query: productImportQuery,
   body: purchaseImport,
   answers,
-  faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
+  faults: (app, principal, __, { accountId }) => knownAccountFaults(app, principal, accountId),
   async handle({ app, principal, query, body: { purchases, productKey = query.productKey }, writeOptions }) {
     const rows = importRows(purchases, query, (cells) => purchaseRow(cells, productKey));
     const command = { ...rows, accountId: query.accountId ?? onlyAccountOf(principal) };
