@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readNamedFile } from '../config/file/named-file.ts';
 import { formatReason } from '../config/fault/fault.ts';
 import { exitCode } from './exit-code.ts';
 import type { Output } from './output.ts';
@@ -15,7 +15,7 @@ export async function withSecretOf(
 ): Promise<number> {
   let secret: string | undefined;
   try {
-    secret = file === undefined ? undefined : readFileSync(file, 'utf8').trim();
+    secret = file === undefined ? undefined : readNamedFile(file).trim();
   } catch (error) {
     output.complain([`latchkey: cannot read ${file}: ${formatReason(error)}`]);
     return exitCode.failed;

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
@@ -7,6 +7,7 @@ import type { Environment } from './environment.ts';
 import { type Fault, formatKey, formatReason } from './fault/fault.ts';
 import { localFileName } from './file/file.ts';
 import { judgeLocalFile } from './file/local-file.ts';
+import { readNamedFile } from './file/named-file.ts';
 import { type LocationResult, parseLocation } from './location.ts';
 import { findPlaces } from './place.ts';
 import { configurationSchema } from './schema.ts';
@@ -135,7 +136,7 @@ function processSources({ file, text, flags, environment, onPassedOver }: LoadOp
     platform: process.platform,
     directory: process.cwd(),
     isTerminal: process.stdout.isTTY,
-    readFile: (path) => unwritten.get(path) ?? readFileSync(path, 'utf8'),
+    readFile: (path) => unwritten.get(path) ?? readNamedFile(path),
     judgeLocalFile: (path) => {
       const judged = judgeLocalFile(path, process.getuid?.() ?? null);
       if (typeof judged === 'object') onPassedOver?.(path, judged.distrust);

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { readNamedFile } from '../config/file/named-file.ts';
 import {
   readTlsFiles,
   type TlsFilesResult,
@@ -69,7 +69,7 @@ export class Certificate {
 
 /** Reads the files of `listen.tls` from the disk. */
 export function readFiles(settings: TlsSettings): TlsFilesResult {
-  return readTlsFiles(settings, (path) => readFileSync(path, 'utf8'));
+  return readTlsFiles(settings, readNamedFile);
 }
 
 /** When a certificate ends, in epoch ms. */

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { readFileSync } from 'node:fs';
+import { readNamedFile } from '../../config/file/named-file.ts';
 import { isIP } from 'node:net';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination } from '../../config/value/address.ts';
@@ -57,7 +57,7 @@ function readCertificates({ caFile }: UpstreamSettings): Certificates {
   if (caFile === null) return { pem: null, areUsable: true, findings: [] };
   const advice = 'upstream.ca_file must hold the PEM certificate of the authority that signed the upstream’s';
   try {
-    const pem = readFileSync(caFile, 'utf8');
+    const pem = readNamedFile(caFile);
     const { validTo, validToDate } = new X509Certificate(pem);
     const hasEnded = validToDate.getTime() < Date.now();
     const finding = hasEnded

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCheckout } from '../../service/agent/checkout.ts';
 import { lastProductName } from '../../service/agent/product.ts';
 import { agentCouponing } from '../../service/agent/coupon.ts';
@@ -91,7 +91,7 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 function connect({ instance, current, clock, writer, log }: RoleParts): ReturnType<typeof plainUpstream> {
   const { upstream } = current;
   const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
-  const ca = upstream.caFile === null ? null : readFileSync(upstream.caFile, 'utf8');
+  const ca = upstream.caFile === null ? null : readNamedFile(upstream.caFile);
   return plainUpstream(
     {
       ...connectionSettings(upstream, current.configuration.listen, { ca, maxConnections }),

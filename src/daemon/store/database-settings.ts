@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
+import { readNamedFile } from '../../config/file/named-file.ts';
 import { parseDatabaseUrl } from '../../config/value/database-url.ts';
 import type { DatabaseAddress } from '../../store/postgres/client.ts';
 import type { DatabaseSettings } from '../../store/postgres/database.ts';
@@ -29,6 +29,6 @@ function addressAt(url: PostgresSettings['url'], { caFile }: PostgresSettings): 
   const location = parseDatabaseUrl(url.reveal());
   if (location === null) throw new Error('the configuration was read with a URL that cannot be');
   const { isSecure, ...at } = location;
-  const ca = caFile === null ? null : readFileSync(caFile, 'utf8');
+  const ca = caFile === null ? null : readNamedFile(caFile);
   return { ...at, tls: isSecure ? { ca } : null };
 }
