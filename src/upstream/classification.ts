@@ -81,6 +81,7 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
     // A firewall's page is not the upstream's verdict: only a JSON object is.
     return 'fault' in body ? ambiguous(body.fault) : refused(reasonOf(status), message);
   }
+  if (status === 304) return ambiguous('a cache says that nothing has changed, which was not asked');
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
 }
 

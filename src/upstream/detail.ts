@@ -17,6 +17,9 @@ const failures: Readonly<Record<string, string>> = {
   // No request has a time of its own for the head of its answer: only CONNECT does.
   UND_ERR_HEADERS_TIMEOUT: 'the proxy did not answer in time',
   UND_ERR_SOCKET: 'connection closed before the whole answer came',
+  UND_ERR_HEADERS_OVERFLOW: 'the headers of the answer are too large',
+  // undici asserts that nobody was answered 101 who did not ask for it.
+  ERR_ASSERTION: 'the answer breaks HTTP',
   UND_ERR_DESTROYED: 'the client is closed',
 };
 

@@ -8,6 +8,9 @@ import type { Parsed } from './json.ts';
 /** Of a license's members that the specification does not have, as JSON. */
 const maximumExtraBytes = 1_024;
 
+/** Of the texts of a license: each is kept with every key. */
+const maximumTextLength = 1_024;
+
 /** RFC 3339; one that leaves out its zone is read as UTC, one that cannot be read makes the object unreadable. */
 const datetime = z.string().transform((text, context) => {
   const epochMs = parseDatetime(text) ?? parseDatetime(`${text}Z`);
@@ -20,8 +23,8 @@ const datetime = z.string().transform((text, context) => {
 const license = z.looseObject({
   license_key: z.string(),
   enabled: z.boolean(),
-  product_link: z.string(),
-  buyer_email: z.string(),
+  product_link: z.string().max(maximumTextLength),
+  buyer_email: z.string().max(maximumTextLength),
   // Whether it may fall below zero is not shown; what is counted on top of it has to be exact, too.
   uses: z.int().max(mostUsesFromOutside).min(-mostUsesFromOutside),
   date: datetime,

@@ -107,6 +107,11 @@ describe('an answer', () => {
     expect(outcomeOf(301, '', { location })).toMatchObject({ outcome: 'ambiguous', detail });
   });
 
+  test('304 is told as a cache’s, since it leads nowhere', () => {
+    const detail = 'HTTP 304: a cache says that nothing has changed, which was not asked';
+    expect(outcomeOf(304, '')).toMatchObject({ outcome: 'ambiguous', detail });
+  });
+
   test('of 5xx repeats the message of its JSON object', () => {
     expect(outcomeOf(502, '<html>')).toMatchObject({ detail: 'HTTP 502' });
     expect(outcomeOf(503, '{"message":"down"}')).toMatchObject({ detail: 'HTTP 503: down' });

@@ -46,6 +46,14 @@ describe('a failure', () => {
   });
 
   test.each([
+    ['UND_ERR_HEADERS_OVERFLOW', 'the headers of the answer are too large'],
+    ['ERR_ASSERTION', 'the answer breaks HTTP'],
+  ])('of the answer, %s, is told without what undici adds for its own people', (code, expected) => {
+    const message = 'The expression evaluated to a falsy value:\n\n  assert(upgrade)\n';
+    expect(describeFailure(Object.assign(new Error(message), { code }))).toBe(expected);
+  });
+
+  test.each([
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'what answers does not speak TLS'],
     ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'TLS failed: tlsv1 alert protocol version'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'a self-signed certificate that is not trusted here'],

@@ -91,6 +91,15 @@ describe('a license answer', () => {
     });
   });
 
+  test.each(['buyer_email', 'product_link'])('may have a %s of 1,024 characters and no more', (name) => {
+    const readingOf = (length: number): object =>
+      readLicense({ data: { ...license, [name]: 'x'.repeat(length) } }, key);
+    expect(readingOf(1_024)).toHaveProperty('value');
+    expect(readingOf(1_025)).toEqual({
+      fault: `data.${name}: Too big: expected string to have <=1024 characters`,
+    });
+  });
+
   test('names the key as the upstream spells it', () => {
     const own = key.toLowerCase();
     expect(readLicense({ data: { ...license, license_key: ` ${own}\n` } }, key)).toMatchObject({
