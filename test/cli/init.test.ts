@@ -22,12 +22,12 @@ test('without a terminal nothing is asked: the options that are missing are name
   expect(await ask()).toMatchObject({
     code: 2,
     err: expect.stringContaining(
-      'say it by options: --authority, or --upstream-url URL --product KEY --secret-file FILE',
+      'options are needed: --authority, or --upstream-url URL --product KEY --secret-file FILE',
     ) as string,
   });
   expect(await ask('--upstream-url', 'https://api.example.com')).toMatchObject({
     code: 2,
-    err: expect.stringContaining('say it by options: --product KEY --secret-file FILE') as string,
+    err: expect.stringContaining('options are needed: --product KEY --secret-file FILE') as string,
   });
   expect(await ask('--authority', '--product', 'RGsF')).toMatchObject({
     code: 2,
@@ -69,7 +69,7 @@ describe('an agent by options', () => {
     const refused = await init(directory.path, store.url, 'another-secret');
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toContain('fail  the secret of product RGsF: ');
-    expect(refused.err).toContain('latchkey: not all is well: nothing was written');
+    expect(refused.err).toContain('latchkey: some checks failed: nothing was written');
     expect(existsSync(config)).toBe(false);
     expect(await init(directory.path, store.url, 'another-secret', '--unchecked')).toMatchObject({ code: 0 });
     expect(existsSync(config)).toBe(true);

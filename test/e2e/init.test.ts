@@ -31,8 +31,8 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     await using directory = temporaryDirectory();
     await using store = await startStore();
     await using terminal = onTerminal(['init'], directory.path);
-    await terminal.answer('What is it to be?', enter);
-    await terminal.answer('Base address of the store', `${store.url}${enter}`);
+    await terminal.answer('What should Latchkey run as?', enter);
+    await terminal.answer('Base URL of the store', `${store.url}${enter}`);
     await terminal.answer('Product key', `RGsF${enter}`);
     await terminal.answer('Secret of product RGsF', `${secret}${enter}`);
     await terminal.answer('Another product?', enter);
@@ -64,7 +64,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
     await terminal.answer('fail  the secret of product RGsF', '');
     await terminal.answer('What now?', enter);
     expect(() => statSync(join(directory.path, 'latchkey.yaml'))).toThrow('ENOENT');
-    await terminal.answer('Base address of the store', enter);
+    await terminal.answer('Base URL of the store', enter);
     await terminal.answer('Product key', enter);
     await asked(secret);
     expect(await terminal.ended, terminal.screen).toBe(0);
@@ -74,9 +74,9 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
   test('who leaves by Ctrl-C leaves nothing behind', async () => {
     await using directory = temporaryDirectory();
     await using terminal = onTerminal(['init'], directory.path);
-    await terminal.answer('What is it to be?', `${down}\u0003`);
+    await terminal.answer('What should Latchkey run as?', `${down}\u0003`);
     expect(await terminal.ended).toBe(1);
-    expect(terminal.screen).toContain('latchkey: left: nothing was written');
+    expect(terminal.screen).toContain('latchkey: cancelled: nothing was written');
     expect(() => statSync(join(directory.path, 'latchkey.yaml'))).toThrow('ENOENT');
   });
 });
@@ -105,8 +105,8 @@ test('a file that is there is replaced only when that is said', async () => {
     code: 1,
     out: '',
     err:
-      'latchkey: ./latchkey.yaml is there already: nothing was written\n' +
-      'Replace it: --force. Or write another one: --config FILE\n',
+      'latchkey: ./latchkey.yaml already exists: nothing was written\n' +
+      'To replace it: --force. To write another file: --config FILE\n',
   });
   expect(readFileSync(file, 'utf8')).toBe('state_dir: ./mine\n');
   expect((await runIn(directory.path, 'init', '--authority', '--force')).code).toBe(0);

@@ -40,7 +40,7 @@ export function readGiven(options: InitOptions, target: string): GivenStore | nu
   };
   const [named] = Object.entries(ofStore).find(([, value]) => value !== undefined) ?? [];
   if (options.authority === true && named !== undefined)
-    throw new UsageError(`--${named} is for an agent: an authority has no store above it`);
+    throw new UsageError(`--${named} is for an agent: an authority has no upstream`);
   if (options.authority === true) return null;
   if (named === undefined) return undefined;
   const readSecret = (file: string | undefined): PlannedSecret | undefined => {
@@ -70,6 +70,6 @@ export function planGiven(given: GivenStore | null | undefined): PlannedStore | 
     ...(secret === undefined ? ['--secret-file FILE'] : []),
   ].join(' ');
   throw new UsageError(
-    `there is nobody to ask, so say it by options: ${given === undefined ? `--authority, or ${missing}` : missing}`,
+    `no questions are asked here, so options are needed: ${given === undefined ? `--authority, or ${missing}` : missing}`,
   );
 }

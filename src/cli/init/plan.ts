@@ -25,20 +25,20 @@ export interface Plan {
 
 /** Writes the configuration, with remarks; `#` and no space begins a setting with its default. */
 export function formatPlan({ stateDir, tcp, socket, store }: Plan): string {
-  const what = store === null ? 'an authority, the central API itself' : 'an agent in front of a store';
+  const what = store === null ? 'an authority (the central API itself)' : 'an agent in front of a store';
   return `# Latchkey: ${what}. Written by: latchkey init
-# After a change: latchkey config check, then a reload (SIGHUP); the log names what waits for a restart.
-# latchkey config show prints every setting as it is in force. Here one that begins with # has its default.
+# After a change: latchkey config check, then reload (SIGHUP); the log names the settings that need a restart.
+# latchkey config show prints every setting in effect. A # directly before a setting marks its default.
 
-# The database and the tokens; this directory belongs to one user.
+# Holds the database and the tokens; only the user that runs Latchkey should have access.
 state_dir: ${quote(stateDir)}
 
 listen:
-  # Software calls http://${tcp}, without /api/v2, or the socket.
+  # Base URL for your software: http://${tcp} (without /api/v2). It can also use the socket.
   tcp: ${quote(tcp)}
 ${socket === null ? '  # socket: ./latchkey.sock' : `  socket: ${quote(socket)}`}
 ${store === null ? '' : formatStore(store)}
-# What is remembered of the changes of a license key.
+# How long the changes of a license key are remembered (latchkey license history).
 #history:
 #  keep: 90d
 
@@ -55,20 +55,22 @@ function formatStore({ baseUrl, dialect, apiKey, products }: PlannedStore): stri
 upstream:
   # The store's API; /api/v2/... is appended.
   base_url: ${quote(baseUrl)}
-  # How it says what the specification leaves open: specification or payhip.
+  # How the store answers where the specification leaves it open: specification or payhip.
   dialect: ${dialect}
-  # For coupons: api_key, or api_key_file with the path of a file that holds it.
+  # Needed for coupons: api_key, or api_key_file with the path of a file that contains it.
   ${apiKey === null ? '# api_key_file: ./api-key' : formatSecret('api_key', apiKey)}
 
-# The products whose license keys are answered for: secret, or secret_file with a path.
+# The products whose license keys this agent serves, each with secret, or secret_file with a path.
 ${products.length === 0 ? 'products: []\n' : `products:\n${listed.join('')}`}
-# How old an answer of the store may be: fresh, then stale, then grace; beyond that nothing is said of the key.
+# Age of the store's last answer: fresh, then stale, then grace. After that, verifying an enabled key
+# gives 503 until the store confirms it again.
 #freshness:
 #  fresh: 24h
 #  stale: 7d
 #  grace: 14d
 
-# single promises that this agent alone changes the uses of its keys, which settles lost answers for certain.
+# single promises that this agent alone changes the use counts of its keys; lost answers can then be settled with
+# certainty.
 #sync:
 #  writers: many
 `;

@@ -19,10 +19,10 @@ export async function askFor(given: GivenStore | null | undefined): Promise<Plan
   if (given !== undefined) return await askForStore(given, null);
   const role = await select({
     output,
-    message: 'What is it to be?',
+    message: 'What should Latchkey run as?',
     options: [
-      { value: 'agent', label: 'an agent', hint: 'beside your software, in front of a store’s API' },
-      { value: 'authority', label: 'an authority', hint: 'the central API itself, with a store of its own' },
+      { value: 'agent', label: 'an agent', hint: 'beside your software, in front of your store’s API' },
+      { value: 'authority', label: 'an authority', hint: 'the central API itself, with its own store' },
     ],
   });
   return kept(role) === 'agent' ? await askForStore({}, null) : null;
@@ -31,7 +31,7 @@ export async function askFor(given: GivenStore | null | undefined): Promise<Plan
 /** Asks for what is not given; `before`: what was answered the last time. */
 export async function askForStore(given: GivenStore, before: PlannedStore | null): Promise<PlannedStore> {
   const baseUrl =
-    given.baseUrl ?? (await askText('Base address of the store’s API', kinds.baseUrl, before?.baseUrl));
+    given.baseUrl ?? (await askText('Base URL of the store’s API', kinds.baseUrl, before?.baseUrl));
   const products = [await askProduct(given, before?.products[0]?.key)];
   if (given.product === undefined) {
     while (kept(await confirm({ output, message: 'Another product?', initialValue: false })))
@@ -40,7 +40,7 @@ export async function askForStore(given: GivenStore, before: PlannedStore | null
   // Whoever names a product by options is not asked for what need not be given.
   const isAsked = given.apiKey === undefined && given.product === undefined;
   const asked = isAsked
-    ? await askSecret('API key of your account there, for coupons (may be empty)', true)
+    ? await askSecret('API key of your account at the store, for coupons (optional)', true)
     : null;
   const dialect = given.dialect ?? before?.dialect ?? dialectNames[0];
   return { baseUrl, dialect, apiKey: given.apiKey ?? asked, products };
@@ -50,11 +50,11 @@ export async function askForStore(given: GivenStore, before: PlannedStore | null
 export async function askWhatNow(): Promise<'again' | 'write' | 'stop'> {
   const answer = await select({
     output,
-    message: 'Not all is well. What now?',
+    message: 'Some checks failed. What now?',
     options: [
       { value: 'again', label: 'ask me again' },
-      { value: 'write', label: 'write it all the same' },
-      { value: 'stop', label: 'write nothing' },
+      { value: 'write', label: 'write the file anyway' },
+      { value: 'stop', label: 'stop and write nothing' },
     ],
   });
   return kept(answer);
@@ -86,7 +86,7 @@ async function askSecret(message: string, isOptional: boolean): Promise<PlannedS
 
 function judgeAs(kind: Kind<unknown>): Judge {
   return (answer = '') => {
-    if (answer.trim() === '') return 'must be given';
+    if (answer.trim() === '') return 'is required';
     return kind.parse(answer.trim()) === undefined ? `must be ${kind.expected}` : undefined;
   };
 }

@@ -32,19 +32,22 @@ export const initCommand: Command = defineCommand<InitOptions>(
   (syntax) =>
     syntax
       .options({
-        authority: { type: 'boolean', describe: 'The central API itself, with a store of its own' },
-        'upstream-url': textOption('Base URL of the store: an agent in front of it'),
-        product: textOption('Key of the product that the agent answers for'),
-        'secret-file': textOption('File with its secret; - is standard input', 'file'),
+        authority: {
+          type: 'boolean',
+          describe: 'Configure an authority: the central API itself, with its own store',
+        },
+        'upstream-url': textOption('Configure an agent in front of the store with this base URL'),
+        product: textOption('Key of the product whose license keys the agent serves'),
+        'secret-file': textOption('File with the secret of the product; - is standard input', 'file'),
         'api-key-file': textOption('File with the API key of your account at the store, for coupons', 'file'),
         dialect: { ...textOption('Dialect of the store; default: detected'), choices: dialectNames },
         listen: textOption('TCP address; default: 127.0.0.1:8787, or the next free port'),
-        unchecked: { type: 'boolean', describe: 'Write it even if the store fails the checks' },
+        unchecked: { type: 'boolean', describe: 'Write the file even if checks fail' },
         force: { type: 'boolean', describe: 'Replace an existing file' },
         yes: { type: 'boolean', describe: 'Ask nothing' },
       })
-      .example('latchkey init', 'asks, and writes ./latchkey.yaml')
-      .example('latchkey init --authority', 'the central API itself')
+      .example('latchkey init', 'asks for what is needed, then writes ./latchkey.yaml')
+      .example('latchkey init --authority', 'configures the central API itself')
       .example(
         'latchkey init --upstream-url https://api.example.com --product RGsF --secret-file ./rgsf.secret',
         'asks nothing',
@@ -52,8 +55,8 @@ export const initCommand: Command = defineCommand<InitOptions>(
   async (args, output) => {
     const target = findTarget(args);
     if (args.force !== true && lstatSync(target, { throwIfNoEntry: false }) !== undefined) {
-      const advice = 'Replace it: --force. Or write another one: --config FILE';
-      return refuse(output, `${formatPath(target)} is there already`, advice);
+      const advice = 'To replace it: --force. To write another file: --config FILE';
+      return refuse(output, `${formatPath(target)} already exists`, advice);
     }
     const given = readGiven(args, target);
     const canAsk = args.yes !== true && process.stdin.isTTY && process.stderr.isTTY;
@@ -64,7 +67,7 @@ export const initCommand: Command = defineCommand<InitOptions>(
     try {
       return await writeAsked(task, given);
     } catch (error) {
-      if (error instanceof Cancelled) return refuse(output, 'left');
+      if (error instanceof Cancelled) return refuse(output, 'cancelled');
       throw error;
     }
   },
@@ -89,7 +92,7 @@ async function writeUnasked(task: Task, store: PlannedStore | null): Promise<num
   if (draft === null) return exitCode.configuration;
   if (isWell(draft) || task.args.unchecked === true) return write(task, draft);
   task.output.complain([formatFindings(draft.findings)]);
-  return refuse(task.output, 'not all is well', 'To write it all the same: --unchecked');
+  return refuse(task.output, 'some checks failed', 'To write it anyway: --unchecked');
 }
 
 async function writeAsked(task: Task, given: GivenStore | null | undefined): Promise<number> {
@@ -103,7 +106,7 @@ async function writeAsked(task: Task, given: GivenStore | null | undefined): Pro
       task.output.complain([formatFindings(draft.findings)]);
       const now = await askWhatNow();
       if (now === 'write') return write(task, draft);
-      if (now === 'stop') return refuse(task.output, 'not all is well');
+      if (now === 'stop') return refuse(task.output, 'some checks failed');
     }
     store = await askForStore({ dialect: task.args.dialect }, store);
   }
@@ -173,7 +176,7 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
       ...(findings.length === 0 ? [] : [formatFindings(findings), '']),
       `Wrote ${formatPath(target)} (mode ${formatMode(target)}): ${what}${at}`,
       `Start it: ${next[0]}`,
-      `And in another terminal: ${next[1]}`,
+      `Then, in another terminal: ${next[1]}`,
     ].join('\n'),
   );
   return exitCode.done;
