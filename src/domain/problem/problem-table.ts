@@ -38,7 +38,7 @@ const table = {
   token_expired: {
     status: 401,
     title: 'The token has expired',
-    remedy: 'Issue another token, and send that.',
+    remedy: 'Issue another token and use that.',
   },
   scope_missing: {
     status: 403,
@@ -48,72 +48,74 @@ const table = {
   operator_only: {
     status: 403,
     title: 'Only for whoever runs this server',
-    remedy: 'Use an admin token that is of no single account: one issued without it, or that in admin.token.',
+    remedy:
+      'Use an admin token that does not belong to a single account: one issued without an account, or the one in admin.token.',
   },
   origin_forbidden: {
     status: 403,
     title: 'Web pages may not call this interface',
-    remedy: 'Call from a server or a native program. A page of yours is let in by listen.allowed_origins.',
+    remedy:
+      'Call from a server or a native program. To allow a page of yours, add its origin to listen.allowed_origins.',
   },
   host_forbidden: {
     status: 403,
     title: 'The host is not served here',
-    remedy: 'Call by localhost, or add the name to listen.allowed_hosts.',
+    remedy: 'Call it as localhost, or add the name to listen.allowed_hosts.',
   },
   license_not_found: {
     status: 404,
     title: 'No such license key',
-    remedy: 'Check the key, and that the credential is of the product it was sold for.',
+    remedy: 'Check the key, and that the credential belongs to the product it was sold for.',
   },
   coupon_not_found: {
     status: 404,
     title: 'No such coupon',
-    remedy: 'List the coupons for their ids.',
+    remedy: 'List the coupons to see their ids.',
   },
   coupon_code_not_found: {
     status: 404,
     title: 'No such coupon code',
-    remedy: 'Check the code: it is compared without case.',
+    remedy: 'Check the code. Letter case does not matter.',
   },
   account_not_found: {
     status: 404,
     title: 'No such account',
-    remedy: 'List the accounts for their ids.',
+    remedy: 'List the accounts to see their ids.',
   },
   product_not_found: {
     status: 404,
     title: 'No such product',
-    remedy: 'List the products for their keys.',
+    remedy: 'List the products to see their keys.',
   },
   collection_not_found: {
     status: 404,
     title: 'No such collection',
-    remedy: 'List the collections for their ids.',
+    remedy: 'List the collections to see their ids.',
   },
   purchase_not_found: {
     status: 404,
     title: 'No such purchase',
-    remedy: 'List the purchases: they are found by license key, e-mail address and date.',
+    remedy: 'List the purchases: they can be searched by license key, email address and date.',
   },
   redemption_not_found: {
     status: 404,
     title: 'No such redemption',
-    remedy: 'Check the order: it has used no coupon, or its redemption was voided.',
+    remedy: 'Check the order: it used no coupon, or its redemption was voided.',
   },
   operation_not_found: {
     status: 404,
     title: 'No such operation',
-    remedy: 'List the outbox; a finished operation is forgotten after a while.',
+    remedy: 'List the outbox; a finished operation is removed after a while.',
   },
   act_not_found: {
     status: 404,
     title: 'No such act on record',
-    remedy: 'List the audit for the numbers of its acts.',
+    remedy: 'List the audit to see the numbers of its acts.',
   },
   token_not_found: {
     status: 404,
     title: 'No such token',
-    remedy: 'List the tokens for their ids.',
+    remedy: 'List the tokens to see their ids.',
   },
   route_not_found: {
     status: 404,
@@ -123,7 +125,7 @@ const table = {
   method_not_allowed: {
     status: 405,
     title: 'The method is not allowed here',
-    remedy: 'Use a method that the header Allow names.',
+    remedy: 'Use a method that the Allow header names.',
   },
   request_timeout: {
     status: 408,
@@ -133,12 +135,12 @@ const table = {
   coupon_redeemed: {
     status: 409,
     title: 'The coupon was redeemed',
-    remedy: 'Change its dates, limits and notes only, or end it and make another one.',
+    remedy: 'Change only its dates, limits and notes, or end it and create another coupon.',
   },
   coupon_code_taken: {
     status: 409,
     title: 'The coupon code is taken',
-    remedy: 'Choose another code: codes are compared without case.',
+    remedy: 'Choose another code. A different letter case is not enough.',
   },
   coupon_not_redeemable: {
     status: 409,
@@ -158,7 +160,7 @@ const table = {
   product_archived: {
     status: 409,
     title: 'The product is archived',
-    remedy: 'Put it on sale again: its keys go on meanwhile, but no more are sold.',
+    remedy: 'Unarchive it to sell it again. Its existing keys stay valid meanwhile.',
   },
   collection_id_taken: {
     status: 409,
@@ -168,12 +170,12 @@ const table = {
   token_of_the_file: {
     status: 409,
     title: 'The token is kept in a file',
-    remedy: 'Remove the file admin.token and restart: a new one is made.',
+    remedy: 'Remove the file admin.token and restart: a new token is created.',
   },
   operation_not_open: {
     status: 409,
     title: 'The operation is not open to this',
-    remedy: 'Show the operation: its state decides what is possible.',
+    remedy: 'Look at the operation: its state determines what is possible.',
   },
   not_an_agent: {
     status: 409,
@@ -183,22 +185,22 @@ const table = {
   not_the_authority: {
     status: 409,
     title: 'This is an agent: the catalogue lives upstream',
-    remedy: 'Ask the upstream.',
+    remedy: 'Send the request to the upstream.',
   },
   idempotency_key_in_use: {
     status: 409,
     title: 'A request with this idempotency key is in flight',
-    remedy: 'Wait for the first request, then send it again for its answer.',
+    remedy: 'Wait for the first request to finish, then send it again to get its answer.',
   },
   backup_running: {
     status: 409,
     title: 'A backup is running',
-    remedy: 'Wait until it has ended.',
+    remedy: 'Wait until it has finished.',
   },
   backed_up_by_the_database: {
     status: 409,
     title: 'The database is backed up by its own means',
-    remedy: 'Use pg_dump, or what your provider of PostgreSQL offers.',
+    remedy: 'Use pg_dump, or what your PostgreSQL provider offers.',
   },
   body_too_large: {
     status: 413,
@@ -209,7 +211,7 @@ const table = {
     status: 415,
     title: 'The content type is not supported',
     remedy:
-      'Send application/x-www-form-urlencoded or application/json (an import: application/json or text/csv), in UTF-8, without Content-Encoding and in no transfer coding but chunked.',
+      'Send application/x-www-form-urlencoded or application/json (for an import: application/json or text/csv), in UTF-8, without Content-Encoding, and with no transfer coding other than chunked.',
   },
   parameters_invalid: {
     status: 422,
@@ -224,7 +226,7 @@ const table = {
   product_is_recurring: {
     status: 422,
     title: 'The product has a recurring price',
-    remedy: 'Make the coupon for another product.',
+    remedy: 'Create the coupon for another product.',
   },
   order_reused: {
     status: 422,
@@ -239,13 +241,12 @@ const table = {
   upstream_refused: {
     status: 422,
     title: 'The upstream refused',
-    remedy:
-      'Correct what the detail, in the words of the upstream, says. The status is that of the upstream.',
+    remedy: 'Correct the request as the detail says. The detail and the status are those of the upstream.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    remedy: 'Wait for as long as Retry-After says.',
+    remedy: 'Wait as long as Retry-After says.',
   },
   headers_too_large: {
     status: 431,

@@ -13,12 +13,12 @@ export const serverProblems = {
   upstream_unreachable: {
     status: 503,
     title: 'The upstream cannot be reached',
-    remedy: 'Try again later. Nothing was changed, and nothing is known here to answer from.',
+    remedy: 'Try again later. Nothing was changed, and there is no earlier answer to fall back on.',
   },
   verdict_expired: {
     status: 503,
     title: 'The last answer of the upstream is too old',
-    remedy: 'Reconnect the agent to its upstream: the key is past freshness.grace.',
+    remedy: 'Restore the connection from the agent to its upstream: the key is past freshness.grace.',
   },
   starting: {
     status: 503,
@@ -33,28 +33,30 @@ export const serverProblems = {
   storage_failed: {
     status: 503,
     title: 'The storage failed',
-    remedy: 'Repair the disk: the process ends with exit code 74 for its supervisor. Nothing was changed.',
+    remedy:
+      'Repair the disk. The process ends with exit code 74, so that its supervisor restarts it. Nothing was changed.',
   },
   storage_unavailable: {
     status: 503,
     title: 'The database cannot be used',
-    remedy: 'Try again later. Nothing was changed; it goes on by itself once the database is there again.',
+    remedy:
+      'Try again later. Nothing was changed; it recovers by itself once the database is available again.',
   },
   outcome_unknown: {
     status: 503,
     title: 'Nobody can tell whether it was done',
     remedy:
-      'Look whether it was done before it is sent again. With an idempotency key it can be sent again at once.',
+      'Check whether it was done before you send it again. With an idempotency key it can be sent again at once.',
   },
   storage_full: {
     status: 507,
     title: 'The storage is full',
-    remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying goes on.',
+    remedy: 'Free disk space, or raise sync.max_pending. Nothing was changed, and verifying still works.',
   },
   loop_detected: {
     status: 508,
     title: 'This agent has asked itself',
     remedy:
-      'Set upstream.connect_to: the name in upstream.base_url leads to this very agent. Nothing was changed.',
+      'Set upstream.connect_to: the name in upstream.base_url resolves to this very agent. Nothing was changed.',
   },
 } as const;
