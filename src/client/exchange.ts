@@ -81,7 +81,7 @@ export class Exchange {
       if (isDone(answer)) return answer;
       const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
       if (problem === null) mayHaveCounted ||= idempotencyKey !== null && wasSent(answer);
-      const waitMs = waitOf(attempt, problem);
+      const waitMs = waitOf(attempt, answer);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
       if (!isRepeated || ending.aborted || performance.now() + waitMs >= endsAt) {
         if (problem !== null) throw problem;
@@ -154,10 +154,14 @@ function wasSent(answer: Reply | NoReply): boolean {
   return !(answer instanceof NoReply) || answer.sent;
 }
 
+/** Request Timeout, Too Many Requests. */
+const passing: ReadonlySet<number> = new Set([408, 429]);
+
 /** Whether the same request may be answered otherwise a moment later. */
 function mayPass(answer: Reply | NoReply, problem: ProblemError | null): boolean {
   if (problem !== null) return problem.isTemporary;
-  return answer instanceof NoReply || answer.status >= 500;
+  // A proxy before the agent has pages of its own for what passes.
+  return answer instanceof NoReply || answer.status >= 500 || passing.has(answer.status);
 }
 
 /** Whether a connection was lost under the request, as a kept one is when the agent starts anew. */
@@ -165,17 +169,23 @@ function isBroken(answer: Reply | NoReply): boolean {
   return answer instanceof NoReply && answer.sent;
 }
 
-function problemOf({ body, status, headers }: Reply, idempotencyKey: string | null): ProblemError | null {
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : null;
-  const problem = readProblem(body, { status, retryAfterMs });
+function problemOf(reply: Reply, idempotencyKey: string | null): ProblemError | null {
+  const { body, status } = reply;
+  const problem = readProblem(body, { status, retryAfterMs: retryAfterOf(reply) });
   return problem === null ? null : new ProblemError(problem, idempotencyKey);
 }
 
+/** What was said of it in seconds; null: nothing. */
+function retryAfterOf({ headers }: Reply): number | null {
+  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1_000 : null;
+}
+
 /** Grows with each attempt, at random so that callers do not come all at once. */
-function waitOf(attempt: number, problem: ProblemError | null): number {
+function waitOf(attempt: number, answer: Reply | NoReply): number {
   const longest = Math.min(firstWaitMs * 2 ** attempt, longestWaitMs);
-  return Math.max(longest * (0.5 + Math.random() / 2), problem?.retryAfterMs ?? 0);
+  const asked = answer instanceof NoReply ? null : retryAfterOf(answer);
+  return Math.max(longest * (0.5 + Math.random() / 2), asked ?? 0);
 }
 
 function away(

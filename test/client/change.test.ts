@@ -146,16 +146,18 @@ describe('a change', () => {
   });
 
   it.each([
-    [503, 'outcome_unknown'],
-    [507, 'storage_full'],
-  ])('is repeated under its key where %s says %s', async (status, code) => {
+    [503, '{"code":"outcome_unknown","title":"","detail":""}'],
+    [507, '{"code":"storage_full","title":"","detail":""}'],
+    [429, '<p>A proxy: too many requests</p>'],
+    [502, '<p>A proxy: bad gateway</p>'],
+  ])('is repeated under its key where %s says %s', async (status, body) => {
     const asked: unknown[] = [];
     await using agent = await listen(
       createServer(({ headers }, response) => {
         asked.push(headers['idempotency-key']);
         const isFirst = asked.length === 1;
         response.writeHead(isFirst ? status : 200);
-        response.end(JSON.stringify(isFirst ? { code, title: code, detail: '' } : counted));
+        response.end(isFirst ? body : JSON.stringify(counted));
       }),
     );
     const program = connect({ url: agent.url, productSecret: 'the-secret' });

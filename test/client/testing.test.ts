@@ -27,6 +27,13 @@ it('both sides of a sandbox are stopped and started in the order in which it is 
   await expect(store.license('KEY')).rejects.toThrow('fetch failed');
 });
 
+it('the store of a sandbox knows no license by an empty key', async () => {
+  await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
+  expect(await sandbox.store.license(' ')).toBeNull();
+  await expect(sandbox.store.refund('')).rejects.toThrow('no such license key');
+  expect(await sandbox.store.license('KEY')).toMatchObject({ enabled: true });
+});
+
 it('the clocks of a sandbox are put forward by years, and not beyond what dates can tell', async () => {
   await using sandbox = await startSandbox({ licenses: [{ licenseKey: 'KEY' }] });
   for (const ms of [-1, Number.NaN, Number.POSITIVE_INFINITY, 10_000 * year]) {

@@ -103,10 +103,7 @@ export class SandboxStore {
 
   /** The license as the store has it; null when it knows none such. Rejects while it is away. */
   async license(licenseKey: string): Promise<SandboxRecord | null> {
-    const query = new URLSearchParams({ license_key: licenseKey }).toString();
-    const { status, body } = await this.#admin().get(`/admin/v1/licenses?${query}`);
-    const { licenses = [] } = dataOf({ status, body }) as { licenses?: Record<string, unknown>[] };
-    const [found] = licenses;
+    const found = await this.#find(licenseKey);
     if (found === undefined) return null;
     return {
       licenseKey: String(found['license_key']),
@@ -117,9 +114,7 @@ export class SandboxStore {
 
   /** Refunds the purchase of a key, which disables it for good. */
   async refund(licenseKey: string): Promise<void> {
-    const query = new URLSearchParams({ license_key: licenseKey }).toString();
-    const found = dataOf(await this.#admin().get(`/admin/v1/licenses?${query}`));
-    const [license] = (found['licenses'] ?? []) as Record<string, unknown>[];
+    const license = await this.#find(licenseKey);
     if (license === undefined) throw new Error('The store sold no such license key.');
     await this.#post(`/admin/v1/purchases/${String(license['purchase_id'])}/refund`, {});
   }
@@ -129,6 +124,15 @@ export class SandboxStore {
     const { apiKey } = this.#parts.credentials;
     const client = new LocalClient(this.url, { [credentialHeaders.apiKey]: apiKey });
     dataOf(await client.postJson('/api/v2/coupons', coupon));
+  }
+
+  async #find(licenseKey: string): Promise<Record<string, unknown> | undefined> {
+    // A filter without a value is none: it finds whatever was sold.
+    if (licenseKey.trim() === '') return undefined;
+    const query = new URLSearchParams({ license_key: licenseKey }).toString();
+    const found = dataOf(await this.#admin().get(`/admin/v1/licenses?${query}`));
+    const [license] = (found['licenses'] ?? []) as Record<string, unknown>[];
+    return license;
   }
 
   async #openShop(): Promise<void> {
