@@ -8,6 +8,7 @@ import { refuse } from '../domain/problem/problem.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { restoreAdvice } from '../store/sqlite/faults.ts';
+import { isGone } from '../store/sqlite/files/database-file.ts';
 import { persist } from '../sync/persist.ts';
 import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
@@ -115,6 +116,7 @@ export class Daemon {
           historyKeepMs: () => current.configuration.history.keepMs,
           lastSuccessAt: () => this.#role.upstream?.status().lastSuccessAt ?? null,
           onSleep: () => this.#role.upstream?.probeNow(),
+          lookForStore: () => this.#lookForStore(),
         },
         signal,
       ),
@@ -176,6 +178,13 @@ export class Daemon {
     woken.catch((error: unknown) => {
       if (!signal.aborted) this.#fail(error);
     });
+  }
+
+  /** What is written to a database that was moved or removed is lost to the next start. */
+  #lookForStore(): void {
+    const { local } = this.#parts;
+    if (local === null || !isGone(local.databasePath)) return;
+    this.learnDamage('it is not there any more: the state directory was moved or removed');
   }
 
   /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */

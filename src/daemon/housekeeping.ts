@@ -29,13 +29,16 @@ export type HouseParts = {
   lastSuccessAt: () => number | null;
   /** Called some seconds after the machine has slept. */
   onSleep: () => void;
+  /** Looks whether the store is where it was opened. */
+  lookForStore: () => void;
 };
 
-/** Remembers the time reached, removes what is no longer kept, and notices when the machine has slept. */
+/** Remembers the time reached, removes what is no longer kept, and notices that the machine slept, or its store is gone. */
 export async function runHousekeeping(parts: HouseParts, signal: AbortSignal): Promise<void> {
-  const { clock, random, historyKeepMs, onSleep } = parts;
+  const { clock, random, historyKeepMs, onSleep, lookForStore } = parts;
   let keptMs = historyKeepMs();
   for (let tick = 0; !signal.aborted; tick += 1) {
+    lookForStore();
     const hasJumped = clock.sleptMs() > longSleepMs;
     // A time that was jumped to is as good as one that was lived through: what follows must not forget it.
     if (hasJumped || tick % ticksPerMark === 0) await markTime(parts);

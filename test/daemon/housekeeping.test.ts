@@ -17,7 +17,12 @@ function houseOver(store: GivenStore, at: number, sleep: () => Promise<void>) {
   const clock = new KeptClock(null, { read: () => ({ wall: at, monotonic: 0 }), sleep });
   const context = { now: at, steady: 0, keepsHistory: true, random: systemRandom, digest: sha256 };
   const writer = localWriter(store.writing, { run: runUseCase, isRefusal, context: () => context });
-  const nothing = { historyKeepMs: () => 0, lastSuccessAt: () => null, onSleep: () => undefined };
+  const nothing = {
+    historyKeepMs: () => 0,
+    lastSuccessAt: () => null,
+    onSleep: () => undefined,
+    lookForStore: () => undefined,
+  };
   return { writer, clock, random: systemRandom, tokenUses: new TokenUses(), isAgent: true, ...nothing };
 }
 

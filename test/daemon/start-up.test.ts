@@ -10,8 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startDaemon } from '../../src/daemon/start/start.ts';
+import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Log } from '../../src/service/ports.ts';
@@ -76,6 +78,24 @@ test('a store that cannot be looked through for damage is not called damaged', a
     'the store could not be looked through for damage: the next start looks again',
   ]);
   expect(await daemon.status()).toMatchObject({ storage: 'ok' });
+  await daemon.stop();
+});
+
+test('a state directory that is moved away under the daemon takes no changes that nobody would find again', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  const told = Promise.withResolvers<unknown>();
+  const log: Log = { ...silent, error: (about) => told.resolve(about) };
+  const configuration = embeddedConfiguration({ state_dir: state, listen: { tcp: '127.0.0.1:0' } });
+  const time = { ...machineTime, sleep: () => nextTurn() };
+  const daemon = await startDaemon(configuration, { log, time });
+  expect(await daemon.status()).toMatchObject({ storage: 'ok' });
+  renameSync(state, join(directory.path, 'elsewhere'));
+  expect(await told.promise).toMatchObject({
+    part: 'store',
+    error: 'it is not there any more: the state directory was moved or removed',
+  });
+  expect(await daemon.status()).toMatchObject({ storage: 'damaged' });
   await daemon.stop();
 });
 

@@ -34,6 +34,15 @@ export function findDatabase(path: string): boolean {
   return true;
 }
 
+/** Whether a database that is open is not at its path any more; where that cannot be looked at, it is taken to be. */
+export function isGone(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
 /** Read as a file, since SQLite may write to what it opens. Nothing of this process has it open yet. */
 function readHeader(path: string): Buffer {
   const header = Buffer.alloc(headerBytes);
