@@ -38,17 +38,23 @@ async function readPages(ask: AskPage): Promise<readonly Applied<CouponPage>[] |
     if (page.outcome !== 'applied') return page;
     pages.push(page);
     const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
-    if (ids.length !== pageSize) break;
+    if (ids.length !== pageSize) return pages;
     if (ids.every((id) => shown.has(id))) return samePage;
     for (const id of ids) shown.add(id);
   }
-  return pages;
+  return tooLong;
 }
 
 /** The upstream does not heed the offset: nobody can tell what else its list has. */
 const samePage = notApplied(
   'rejected',
   'the upstream answers the same coupons at another offset, so that its list cannot be read whole',
+);
+
+/** What is not on the pages that were read may be there all the same. */
+const tooLong = notApplied(
+  'rejected',
+  `the upstream has more than ${mostPages * pageSize} coupons, so that its list cannot be read whole`,
 );
 
 /** One list of all pages; of a coupon on several of them, what the last one says. */
