@@ -55,8 +55,11 @@ test.each([
   ['listen: { sockets: /x }', 'listen.sockets: must be a list'],
   ['listen: { sockets: {} }', 'listen.sockets: must be a list'],
   ['listen: { sockets: [/x] }', 'listen.sockets[0]: must be a mapping'],
-  ['listen: { sockets: [{ path: /x }, { path: /x }] }', 'listen.sockets: has a path that is given twice'],
-  ['listen: { sockets: [{ path: /x, grant: {} }] }', 'listen.sockets[0].grant.scopes: must name a scope'],
+  ['listen: { sockets: [{ path: /x }, { path: /x }] }', 'listen.sockets: has the same path twice'],
+  [
+    'listen: { sockets: [{ path: /x, grant: {} }] }',
+    'listen.sockets[0].grant.scopes: must name at least one scope',
+  ],
   [
     'listen: { sockets: [{ path: /x, grant: { scopes: [verify, admin] } }] }',
     'listen.sockets[0].grant.scopes[1]: must be one of verify, use, manage',
@@ -85,7 +88,7 @@ test.each([
   ),
   [
     'listen: { dialect: payhip, header_aliases: { product_secret: [Payhip-Api-Key] } }',
-    'listen.header_aliases: gives the secret of a product the header that carries the API key in this dialect',
+    'listen.header_aliases: takes the product secret from the header that carries the API key in this dialect',
   ],
   ...['*', 'https://*.x', 'https://x/path', 'https://a@x', 'x.example', 'null ', 'https://'].map(
     (origin): [string, string] => [
@@ -129,10 +132,10 @@ test.each([
     `${agent}products: [{ key: A, secret: a }, { key: A, secret: b }]`,
     'products: the same key is given twice',
   ],
-  ['products: [{ key: A, secret: a }]', 'products: belong to an agent: set upstream.base_url'],
+  ['products: [{ key: A, secret: a }]', 'products: are only for an agent: set upstream.base_url'],
   [
     `${agent}store: { postgres: { url: "postgres://a@localhost/b" } }`,
-    'store: belongs to an authority: leave it out, an agent keeps what it knows in state_dir',
+    'store: is only for an authority: remove it, since an agent keeps its data in state_dir',
   ],
   [
     'store: { postgres: { url: "mysql://a@localhost/b" } }',
@@ -140,7 +143,7 @@ test.each([
   ],
   [
     'store: { postgres: { url: "postgres://a@localhost/b", schema: pg_a } }',
-    'store.postgres.schema: must be of lower-case letters',
+    'store.postgres.schema: must consist of at most 63 lower-case letters',
   ],
   ['freshness: { grace: 1000001d }', 'freshness.grace: must be a duration, 0 or above'],
   ['freshness: { stale: 15d }', 'freshness.stale: must not be longer than grace'],

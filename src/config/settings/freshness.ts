@@ -15,25 +15,26 @@ const keys = {
   grace: {
     kind: 'duration',
     default: defaultFreshnessPolicy.graceMs as number,
-    purpose: 'Up to this age an answer is `grace`; beyond it an enabled key is no longer answered for.',
+    purpose:
+      'Up to this age an answer is `grace`; beyond it, verifying an enabled key gives 503 until the upstream answers.',
   },
-  refresh: { kind: 'wait', default: '6h', purpose: 'How often a known key is read from the upstream again.' },
+  refresh: { kind: 'wait', default: '6h', purpose: 'How often a known key is read again from the upstream.' },
   unknown: {
     kind: 'duration',
     default: '60s',
-    purpose: 'How long the upstream’s 404 for a key that was never seen is remembered.',
+    purpose: 'How long the upstream’s 404 is remembered for a key that was never seen.',
   },
   gone: {
     kind: 'duration',
     default: '24h',
-    purpose: 'How long reads of a known key must have been answered with 404 before it is refused as gone.',
+    purpose: 'How long reads of a known key must keep getting 404 before it is refused as gone.',
   },
 } as const;
 
 export const freshness: SectionOf<typeof keys> = {
   kind: 'section',
   purpose:
-    'How long an agent relies on what the upstream last said of a key. The age counts from that answer.',
+    'How long an agent relies on the upstream’s last answer for a key. Its age is counted from that answer.',
   keys,
   rules: [
     {

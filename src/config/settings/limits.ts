@@ -1,39 +1,48 @@
 export const limits = {
   kind: 'section',
-  purpose: 'What callers may ask of this process. Beyond a limit a request is refused; nothing is cut.',
+  purpose: 'How much callers may ask of this process. A request over a limit is refused, never truncated.',
   reload: 'restart',
   keys: {
     header_timeout: {
       kind: 'wait',
       default: '5s',
-      purpose: 'How long the head of a request may take to arrive.',
+      purpose: 'How long the headers of a request may take to arrive.',
     },
-    header_count: { kind: 'count', default: 40, unit: 'headers', purpose: 'The most headers of a request.' },
-    header_bytes: { kind: 'size', default: '8KiB', purpose: 'The most bytes of all headers of a request.' },
+    header_count: {
+      kind: 'count',
+      default: 40,
+      unit: 'headers',
+      purpose: 'The maximum number of headers in a request.',
+    },
+    header_bytes: {
+      kind: 'size',
+      default: '8KiB',
+      purpose: 'The maximum size of all headers of a request together.',
+    },
     request_timeout: {
       kind: 'wait',
       default: '10s',
       purpose: 'How long a whole request may take to arrive; its answer may take longer.',
     },
-    body_bytes: { kind: 'size', default: '16KiB', purpose: 'The most bytes of a body.' },
+    body_bytes: { kind: 'size', default: '16KiB', purpose: 'The maximum size of a body.' },
     parameters: {
       kind: 'count',
       default: 32,
       unit: 'parameters',
-      purpose: 'The most parameters of a query or a form.',
+      purpose: 'The maximum number of parameters in a query or a form.',
     },
     connections: {
       kind: 'count',
       default: 256,
       unit: 'connections',
-      purpose: 'The most open connections of each listener.',
+      purpose: 'The maximum number of open connections per listener.',
     },
     rate: {
       kind: 'rateOrNone',
       default: 0,
       unit: 'requests a second',
       reload: 'applies',
-      purpose: 'The most that one credential may send; 0 is no limit.',
+      purpose: 'The maximum request rate of one credential; 0 means no limit.',
     },
     misses: {
       kind: 'rate',
@@ -41,7 +50,7 @@ export const limits = {
       unit: 'look-ups a second',
       reload: 'applies',
       purpose:
-        'How often one credential may have an agent look up a key that is not known here, each product asked for it counted; a burst may be ten seconds’ worth.',
+        'How often one credential may have an agent look up a key that is not known here; each product that is asked counts. A burst may be ten seconds’ worth.',
     },
     failed_rate: {
       kind: 'rate',
@@ -49,7 +58,7 @@ export const limits = {
       unit: 'requests a second',
       reload: 'applies',
       purpose:
-        'How many requests with a wrong credential, of all callers together, are answered 401; those beyond get 429.',
+        'How many requests with a wrong credential, from all callers together, are answered 401; any more get 429.',
     },
   },
 } as const;

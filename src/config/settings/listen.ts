@@ -23,17 +23,19 @@ const grantKeys = {
   product: {
     kind: 'text',
     default: null,
-    purpose: 'The key of the one product whose license keys can be reached; without it, all of them can.',
+    purpose:
+      'The key of the one product whose license keys can be reached; without it, those of all products can.',
   },
 } as const;
 
 const grant: SectionOf<typeof grantKeys> & { readonly optional: true } = {
   kind: 'section',
-  purpose: 'What every caller of this socket may do without a credential. Left out, one is needed.',
+  purpose:
+    'What every caller of this socket may do without a credential. If omitted, a credential is needed.',
   optional: true,
   keys: grantKeys,
   rules: [
-    { about: ['scopes'], text: 'must name a scope', holds: ({ scopes }) => scopes.length > 0 },
+    { about: ['scopes'], text: 'must name at least one scope', holds: ({ scopes }) => scopes.length > 0 },
     {
       about: ['product', 'scopes'],
       text: 'cannot be given with a coupon scope: coupons belong to the account',
@@ -44,7 +46,7 @@ const grant: SectionOf<typeof grantKeys> & { readonly optional: true } = {
 };
 
 const socketKeys = {
-  path: { kind: 'socketPath', purpose: 'Where the socket is.' },
+  path: { kind: 'socketPath', purpose: 'Path of the socket.' },
   mode: { kind: 'mode', default: '0600', purpose: 'Its permission bits.' },
   group: { kind: 'text', default: null, purpose: 'The group that owns it, by name or number.' },
   grant: grant as typeof grant,
@@ -53,12 +55,12 @@ const socketKeys = {
 const headerAliasKeys = {
   api_key: {
     kind: 'list',
-    purpose: 'Further names of the header that carries the API key.',
+    purpose: 'Additional names for the header that carries the API key.',
     items: { kind: 'headerName', purpose: 'One name.' },
   },
   product_secret: {
     kind: 'list',
-    purpose: 'Further names of the header that carries the secret of a product.',
+    purpose: 'Additional names for the header that carries the secret of a product.',
     items: { kind: 'headerName', purpose: 'One name.' },
   },
 } as const;
@@ -85,12 +87,12 @@ const otherHeaders = [
 
 const headerAliases: SectionOf<typeof headerAliasKeys> = {
   kind: 'section',
-  purpose: 'Further names of the headers that carry credentials, for software that sends others.',
+  purpose: 'Additional names for the headers that carry credentials, for software that sends different ones.',
   keys: headerAliasKeys,
   rules: [
     {
       about: ['api_key', 'product_secret'],
-      text: 'names a header that already has a meaning, or one twice',
+      text: 'names a header that already has a meaning, or the same header twice',
       holds: (names) =>
         isDistinct([
           ...Object.values(credentialHeaders),
@@ -106,7 +108,8 @@ const tlsKeys = {
   cert_file: {
     kind: 'path',
     reload: 'applies',
-    purpose: 'The certificate (PEM), and behind it those that lead to the authority that callers trust.',
+    purpose:
+      'The certificate (PEM), followed by the intermediate certificates up to the authority that callers trust.',
   },
   key_file: {
     kind: 'path',
@@ -118,7 +121,7 @@ const tlsKeys = {
 const tls: SectionOf<typeof tlsKeys> & { readonly optional: true } = {
   kind: 'section',
   purpose:
-    'TLS on `listen.tcp`, which then speaks nothing else. Left out, it speaks plain HTTP. SIGHUP reads both files again, also under the same names.',
+    'TLS on `listen.tcp`, which then accepts nothing else. If omitted, it speaks plain HTTP. SIGHUP reads both files again, even if their names are the same.',
   optional: true,
   keys: tlsKeys,
   rules: [],
@@ -129,7 +132,7 @@ export const listenKeys = {
     kind: 'address',
     orFalse: true,
     default: '127.0.0.1:8787',
-    purpose: 'Address and port of the TCP listener; port 0 is any free one.',
+    purpose: 'Address and port of the TCP listener; port 0 picks a free one.',
   },
   tls: tls as typeof tls,
   socket: {
@@ -139,12 +142,12 @@ export const listenKeys = {
       place: 'socket',
       text: '`latchkey.sock` in `$RUNTIME_DIRECTORY`, else in `$XDG_RUNTIME_DIR/latchkey`, else in `state_dir`; on Windows `\\\\.\\pipe\\latchkey`',
     },
-    purpose: 'Path of the Unix socket, or on Windows of the named pipe.',
+    purpose: 'Path of the Unix socket, or of the named pipe on Windows.',
   },
   socket_mode: { kind: 'mode', default: '0600', purpose: 'Permission bits of `listen.socket`.' },
   sockets: {
     kind: 'list',
-    purpose: 'Further Unix sockets.',
+    purpose: 'Additional Unix sockets.',
     items: { kind: 'section', purpose: 'One socket.', keys: socketKeys as typeof socketKeys },
   },
   dialect: {
@@ -152,21 +155,21 @@ export const listenKeys = {
     words: dialectNames as typeof dialectNames,
     default: 'specification',
     purpose:
-      'How callers of `/api` are answered: as the specification and RFC 9457 say, or as a store does for which existing software was written (src/http/README.md, Dialects).',
+      'How callers of `/api` are answered: as the specification and RFC 9457 say, or like a store that existing software was written for (src/http/README.md, Dialects).',
   },
   unknown: {
     kind: 'word',
     words: ['problem', 'reset'],
     default: 'problem',
     purpose:
-      'What is answered when nothing can be said of a license key, as when the upstream is away and the key was never seen: a problem (503), or nothing at all, the connection being closed. Existing software takes any answer that it cannot read for "invalid", and forgives a connection that fails.',
+      'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen: `problem` sends a problem (503), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
   },
   header_aliases: headerAliases as typeof headerAliases,
   drain_delay: {
     kind: 'duration',
     default: '0s',
     purpose:
-      'How long requests go on being answered after SIGTERM, while `/readyz` already says 503 and each answer closes its connection: as long as a proxy takes to notice. At most 10m.',
+      'How long requests are still answered after SIGTERM, while `/readyz` already returns 503 and each answer closes its connection. Set it to the time that a proxy takes to notice; at most 10m.',
   },
   allow_remote: {
     kind: 'boolean',
@@ -175,13 +178,13 @@ export const listenKeys = {
   },
   allowed_hosts: {
     kind: 'list',
-    purpose: 'Names and addresses that a request may have in `Host`, beside those of this machine.',
+    purpose: 'Names and addresses that a request may have in `Host`, besides those of this machine.',
     items: { kind: 'host', purpose: 'One name or address.' },
   },
   allowed_origins: {
     kind: 'list',
     purpose:
-      'The web pages, by their origins, that may use `/api` and `/agent`: browser extensions, Electron windows and webviews send one. All others are refused.',
+      'Origins of the web pages that may use `/api` and `/agent`; browser extensions, Electron windows and webviews send an origin, too. All others are refused.',
     items: { kind: 'origin', purpose: 'One origin.' },
   },
 } as const;
@@ -196,7 +199,7 @@ export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
   },
   {
     about: ['header_aliases', 'dialect'],
-    text: 'gives the secret of a product the header that carries the API key in this dialect',
+    text: 'takes the product secret from the header that carries the API key in this dialect',
     holds: ({ dialect, header_aliases }) => !header_aliases.productSecret.includes(apiKeyHeaders[dialect]),
   },
   {
@@ -206,7 +209,7 @@ export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
   },
   {
     about: ['tcp', 'socket', 'sockets'],
-    text: 'is switched off, and so is listen.socket: nobody could call',
+    text: 'is switched off, and so is listen.socket: nobody could connect',
     holds: ({ tcp, socket, sockets }) => tcp !== null || socket !== null || sockets.length > 0,
   },
   {
@@ -216,7 +219,7 @@ export const listenRules: readonly Rule<Written<typeof listenKeys>>[] = [
   },
   {
     about: ['sockets', 'socket'],
-    text: 'has a path that is given twice',
+    text: 'has the same path twice',
     holds: ({ socket, sockets }) => isDistinct([socket ?? '', ...sockets.map(({ path }) => path)]),
   },
 ];

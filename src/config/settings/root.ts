@@ -8,7 +8,7 @@ import { products, upstream } from './upstream.ts';
 
 const listen: SectionOf<typeof listenKeys> = {
   kind: 'section',
-  purpose: 'Where callers reach this process. Every listener answers the same routes.',
+  purpose: 'Where callers reach this process. Every listener serves the same routes.',
   reload: 'restart',
   keys: listenKeys,
   rules: listenRules,
@@ -23,7 +23,7 @@ const keys = {
     },
     reload: 'restart',
     purpose:
-      'The directory of the database, of `admin.token`, and of `listen.json`, by which commands find the daemon.',
+      'The directory that holds the database, `admin.token`, and `listen.json`, through which commands find the daemon.',
   },
   store: store as typeof store,
   listen: listen as typeof listen,
@@ -34,38 +34,40 @@ const keys = {
   limits: limits as typeof limits,
   history: {
     kind: 'section',
-    purpose: 'What is remembered of the changes of a license key (`latchkey license history`).',
+    purpose: 'The history of changes that is kept for each license key (`latchkey license history`).',
     keys: {
       keep: {
         kind: 'duration',
         default: '90d',
         purpose:
-          'How long each use, undo, enable, disable and refund is remembered; of one key at most the last 1,000. 0 remembers none.',
+          'How long each use, undo, enable, disable and refund is kept; at most the last 1,000 per key. 0 keeps none.',
       },
     },
   },
   metrics: {
     kind: 'section',
     purpose: 'Who may read `/metrics`.',
-    keys: { open: { kind: 'boolean', default: false, purpose: 'Whether no credential is needed.' } },
+    keys: {
+      open: { kind: 'boolean', default: false, purpose: 'Whether they can be read without a credential.' },
+    },
   },
   log: {
     kind: 'section',
     purpose:
-      'The log on standard output, a line for each event. Where it cannot be written, as on a full disk, the process goes on, and keeps 4 MiB of it until it can.',
+      'The log on standard output, one line per event. If it cannot be written, for example because the disk is full, the process continues and keeps up to 4 MiB of it until it can.',
     keys: {
       level: {
         kind: 'word',
         words: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
         default: 'info',
-        purpose: 'The least severe level that is written.',
+        purpose: 'The least severe level that is logged.',
       },
       format: {
         kind: 'word',
         words: ['json', 'pretty'],
         default: { place: 'logFormat', text: '`pretty` on a terminal, else `json`' },
         reload: 'restart',
-        purpose: 'For machines or for people.',
+        purpose: '`json` is for machines, `pretty` for people.',
       },
     },
   },
@@ -74,12 +76,12 @@ const keys = {
 const rules: readonly Rule<Written<typeof keys>>[] = [
   {
     about: ['store', 'upstream'],
-    text: 'belongs to an authority: leave it out, an agent keeps what it knows in state_dir',
+    text: 'is only for an authority: remove it, since an agent keeps its data in state_dir',
     holds: ({ store: { postgres }, upstream: above }) => postgres === null || above === null,
   },
   {
     about: ['products', 'upstream'],
-    text: 'belong to an agent: set upstream.base_url, or leave them out (an authority keeps its products itself)',
+    text: 'are only for an agent: set upstream.base_url, or remove them (an authority keeps its products in its own store)',
     holds: ({ products: given, upstream: above }) => above !== null || given.length === 0,
   },
   {

@@ -5,25 +5,25 @@ const postgresKeys = {
   url: {
     kind: 'secret',
     purpose:
-      'Where the database is: `postgres://user:password@host:5432/database`, or `postgres://user@localhost/database?host=/run/postgresql` for a Unix socket. TLS is spoken, and the certificate checked, unless the host is a socket, or this machine and the URL ends in `?sslmode=disable`.',
+      'Where the database is: `postgres://user:password@host:5432/database`, or `postgres://user@localhost/database?host=/run/postgresql` for a Unix socket. TLS is used and the certificate verified, unless the host is a socket, or is this machine and the URL ends in `?sslmode=disable`.',
   },
   listen_url: {
     kind: 'secret',
     default: null,
     purpose:
-      'Where the same database is without a pooler, to be given where `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode): copies listen there for what others change. Left out, `url` leads to the database itself.',
+      'The URL of the same database past a pooler. It is needed if `url` leads through one that lends connections for single transactions (PgBouncer in transaction mode), because each copy listens there for changes that others make. If omitted, they listen at `url`.',
   },
   schema: {
     kind: 'text',
     default: 'latchkey',
-    purpose: 'The schema of its tables, which the first start or `latchkey store move` makes.',
+    purpose: 'The schema of its tables, which the first start or `latchkey store move` creates.',
   },
   pool: {
     kind: 'count',
     default: 16,
     unit: 'connections',
     purpose:
-      'The most connections of this process, which has one more to listen; all copies together must stay below `max_connections`.',
+      'The maximum number of connections of this process, besides one for listening; all copies together must stay below `max_connections`.',
   },
   statement_timeout: {
     kind: 'wait',
@@ -34,7 +34,7 @@ const postgresKeys = {
     kind: 'path',
     default: null,
     purpose:
-      'The certificate (PEM) of whoever signs that of the server; without one, those that Node trusts.',
+      'The certificate (PEM) of the authority that signed the server’s; if omitted, those that Node trusts.',
   },
 } as const;
 
@@ -46,7 +46,7 @@ const schemaName = /^[a-z_][a-z0-9_]{0,62}$/;
 const postgres: SectionOf<typeof postgresKeys> & { readonly optional: true } = {
   kind: 'section',
   purpose:
-    'A PostgreSQL database (15 or later) that any number of copies of an authority share. Left out, the records are in `state_dir`, and of one process.',
+    'A PostgreSQL database (15 or later) that any number of copies of an authority share. If omitted, the records are in `state_dir`, for one process alone.',
   optional: true,
   keys: postgresKeys,
   rules: [
@@ -58,7 +58,7 @@ const postgres: SectionOf<typeof postgresKeys> & { readonly optional: true } = {
     },
     {
       about: ['schema'],
-      text: 'must be of lower-case letters, digits and _, at most 63, and not begin with pg_ or a digit',
+      text: 'must consist of at most 63 lower-case letters, digits and _, and not begin with pg_ or a digit',
       holds: ({ schema }) => schemaName.test(schema) && !schema.startsWith('pg_'),
     },
   ],

@@ -7,7 +7,7 @@ const headerKeys = {
     kind: 'headerName',
     default: null,
     purpose:
-      'The header that carries `api_key`. Without one that of the dialect: the specification’s, or `payhip-api-key`.',
+      'The header that carries `api_key`. If omitted, that of the dialect: the specification’s, or `payhip-api-key`.',
   },
   product_secret: {
     kind: 'headerName',
@@ -18,7 +18,7 @@ const headerKeys = {
 
 const headers: SectionOf<typeof headerKeys> = {
   kind: 'section',
-  purpose: 'Names of the headers by which the upstream knows us.',
+  purpose: 'Names of the headers that carry credentials to the upstream.',
   keys: headerKeys,
   rules: [
     {
@@ -33,68 +33,68 @@ const headers: SectionOf<typeof headerKeys> = {
 };
 
 const upstreamKeys = {
-  base_url: { kind: 'baseUrl', purpose: 'Its address; `/api/v2/…` is appended.' },
+  base_url: { kind: 'baseUrl', purpose: 'Base URL of its API; `/api/v2/…` is appended.' },
   dialect: {
     kind: 'word',
     words: dialectNames as typeof dialectNames,
     default: 'specification',
-    purpose: 'How it says what the specification leaves open, such as that a key is unknown.',
+    purpose: 'How it answers where the specification leaves it open, for example when a key is unknown.',
   },
   api_key: {
     kind: 'secret',
     default: null,
     reload: 'applies',
-    purpose: 'The API key of our account there. Without one, coupons are not served.',
+    purpose: 'The API key of your account there. Without one, coupons are not served.',
   },
   headers: headers as typeof headers,
   user_agent: {
     kind: 'headerValue',
     default: null,
     purpose:
-      'What we call ourselves there (`User-Agent`), for firewalls that want another than `latchkey/` and the version.',
+      'The `User-Agent` to send, for firewalls that do not accept the default, `latchkey/` and the version.',
   },
   timeout: {
     kind: 'wait',
     default: '10s',
-    purpose: 'How long one request may take until its answer is whole.',
+    purpose: 'How long a request may take until its answer is complete.',
   },
   probe: {
     kind: 'wait',
     default: '30s',
     reload: 'applies',
     purpose:
-      'After this long without any request a read is sent, to learn whether the upstream is still there.',
+      'After this long without any request, a read is sent to find out whether the upstream is still there.',
   },
   ca_file: {
     kind: 'path',
     default: null,
-    purpose: 'Certificates (PEM) to trust beside those of the system.',
+    purpose: 'Certificates (PEM) to trust in addition to those of the system.',
   },
   connect_to: {
     kind: 'destination',
     default: null,
     purpose:
-      'Where to connect instead of where the name in `base_url` leads, for a machine on which that name leads to this very process. `Host`, the name asked for in TLS and the certificate stay those of `base_url`; no proxy is used.',
+      'Where to connect instead of the address that the name in `base_url` resolves to, for a machine on which that name resolves to this very process. `Host`, the TLS server name and the certificate remain those of `base_url`; no proxy is used.',
   },
   proxy: {
     kind: 'proxyUrl',
     default: null,
     purpose:
-      'The HTTP proxy on the way up; it may carry a user and a password. Without it `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide.',
+      'The HTTP proxy to the upstream; it may include a user and a password. If omitted, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide.',
   },
 } as const;
 
 export const upstream: SectionOf<typeof upstreamKeys> & { readonly optional: true } = {
   kind: 'section',
   purpose:
-    'The server that an agent asks and reports to. Without this section the process is an authority, whose own store is the truth.',
+    'The server that an agent asks and reports to. Without this section, the process is an authority, whose own store decides.',
   optional: true,
   reload: 'restart',
   keys: upstreamKeys,
   rules: [
     {
       about: ['connect_to', 'proxy'],
-      text: 'cannot be given with a proxy, which decides itself where to connect',
+      text: 'cannot be given with a proxy, since the proxy decides where to connect',
       holds: ({ connect_to, proxy }) => connect_to === null || proxy === null,
     },
   ],
@@ -103,7 +103,7 @@ export const upstream: SectionOf<typeof upstreamKeys> & { readonly optional: tru
 export const products = {
   kind: 'list',
   purpose:
-    'The products of the upstream whose license keys an agent answers for. An authority keeps its products in its store.',
+    'The products of the upstream whose license keys an agent serves. An authority keeps its products in its own store.',
   distinct: 'key',
   items: {
     kind: 'section',
@@ -114,7 +114,7 @@ export const products = {
         kind: 'text',
         default: null,
         purpose:
-          'What people call it: told as `product_name` in the dialect `payhip` until the upstream has told its own.',
+          'Its display name: used as `product_name` in the dialect `payhip` until the upstream provides one.',
       },
       secret: { kind: 'secret', purpose: 'Its secret at the upstream.' },
     },
