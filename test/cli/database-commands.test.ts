@@ -44,7 +44,7 @@ test.skipIf(!hasPostgres)(
     const examined = await run('doctor');
     expect(examined.code).toBe(1);
     expect(examined.out).toMatch(
-      /^fail +the daemon is not ready: storage_unavailable +→ +see what is said of the database below, and its log$/m,
+      /^fail +the daemon is not ready: storage_unavailable +→ +see the findings on the database below, and the log of the daemon$/m,
     );
     expect(examined.out).toMatch(/^fail +the database at .* cannot be reached: /m);
 

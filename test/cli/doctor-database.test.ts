@@ -20,7 +20,7 @@ function found({ out }: Outcome): string[] {
   return from === -1 ? [] : lines.slice(from).filter((line) => line !== '');
 }
 
-const pooled = 'a pooler is in between, which lends connections for';
+const pooled = 'a pooler is in between, in';
 
 describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
   let server: PostgresServer;
@@ -53,10 +53,10 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     expect(outcome).toMatchObject({ code: 0, err: '' });
     const well = [
       expect.stringMatching(/^ok PostgreSQL \d+\.\d+.* answers at 127\.0\.0\.1:\d+$/),
-      'ok the connection to it is not secured, and stays on this machine',
-      'ok its schema ready is one that this version works on (1)',
+      'ok the connection to it does not use TLS, and stays on this machine',
+      'ok this version can use its schema ready (1)',
       'ok the clock agrees with that of the database',
-      'ok what is committed is on its disk (synchronous_commit on)',
+      'ok what is committed is safely on its disk (synchronous_commit on)',
       expect.stringMatching(
         /^ok 0 copies are connected, and each may take 17 connections; \d+ of 147 are in use$/,
       ),
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const guest = await examine({ url: urlByPort({ ...server.address, user: 'guest' }) });
     expect(guest.code).toBe(1);
     expect(found(guest)).toContain(
-      'fail its schema latchkey is not there, and the role may not make it → CREATE SCHEMA latchkey AUTHORIZATION and the name of the role',
+      'fail its schema latchkey does not exist, and the role may not create it → run CREATE SCHEMA latchkey AUTHORIZATION, followed by the name of the role',
     );
     const other = await examine({ url: urlByPort({ ...server.address, user: 'guest' }), schema: 'ready' });
     expect(found(other)[2]).toMatch(
@@ -108,9 +108,9 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const url = urlByPort(careless.address);
     const lines = found(await examine({ url }));
     expect(lines).toContain(
-      'fail fsync or full_page_writes is off: what was answered may be lost with its power → set both on',
+      'fail fsync or full_page_writes is off: what was answered may be lost in a power failure → turn both on',
     );
-    expect(lines).toContain('warn its schema latchkey is not there yet → the first start makes it');
+    expect(lines).toContain('warn its schema latchkey does not exist yet → the first start creates it');
     await using other = new Database(careless.settings());
     await other.query('ALTER ROLE owner CONNECTION LIMIT 10');
     await using _ = await startCopy({ address: careless.address }, { schema: 'latchkey', pool: 4 });
@@ -130,12 +130,12 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
     const lines = found(await examine({ url: urlByPort(primary.address) }));
     expect(lines).toContainEqual(expect.stringMatching(/^warn synchronous_commit is off for this role/));
     expect(lines).toContain(
-      'warn 1 standby follows it asynchronously: a failover loses what has not arrived there yet → set synchronous_standby_names where nothing that was answered may be lost',
+      'warn 1 standby follows it asynchronously: a failover loses what has not arrived there yet → set synchronous_standby_names if nothing that was answered may be lost',
     );
     const following = await examine({ url: urlByPort(standby.address) });
     expect(following.code).toBe(1);
     expect(found(following)).toContain(
-      'fail it only takes reads: it is a standby → no copy works on it until that is mended',
+      'fail it only takes reads: it is a standby → no copy can use it until that is corrected',
     );
   });
 
@@ -160,13 +160,13 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
   test.skipIf(!hasPooler)('which pooler is in between, and what it loses', async () => {
     const direct = { listen_url: urlByPort(server.address, server.address.port) };
     for (const [mode, more, line] of [
-      ['session', {}, `ok ${pooled} whole sessions`],
+      ['session', {}, `ok ${pooled} session mode`],
       [
         'transaction',
         {},
-        `fail ${pooled} single transactions: notices of other copies are lost, and prepared statements may be → name the database itself in store.postgres.listen_url`,
+        `fail ${pooled} transaction mode: notices of other copies are lost, and prepared statements may be → set store.postgres.listen_url to the database itself`,
       ],
-      ['transaction', direct, `ok ${pooled} single transactions`],
+      ['transaction', direct, `ok ${pooled} transaction mode`],
     ] as const) {
       await using pooler = await startPooler(server.address, mode);
       const url = urlByPort(server.address, pooler.port);
@@ -182,7 +182,7 @@ describe.skipIf(!hasPostgres)('the doctor looks at the database:', () => {
       [url, /^ok notices of other copies are heard at 127\.0\.0\.1:\d+ \(store\.postgres\.listen_url\)$/],
       [
         urlByPort({ ...server.address, database: 'elsewhere' }),
-        /^fail notices of other copies are not heard at \S+ \(store\.postgres\.listen_url\) → let it lead to the very database of store\.postgres\.url, past a pooler$/,
+        /^fail notices of other copies are not heard at \S+ \(store\.postgres\.listen_url\) → point it to the same database as store\.postgres\.url, past any pooler$/,
       ],
       [
         urlByPort({ ...server.address, password: 'wrong' }),

@@ -74,7 +74,7 @@ test('a group of a socket that nobody knows is told', async () => {
 
 test('a store of the other role, which a start refuses, is told', async () => {
   await using directory = temporaryDirectory();
-  const refused = "is an authority's, and the configuration has an upstream  →  remove the upstream";
+  const refused = "is an authority's, but the configuration has an upstream  →  remove the upstream";
   leave(directory.path, 'authority', false);
   expect((await examine(directory.path, agent)).out).not.toContain(refused);
   leave(directory.path, 'authority', true);
@@ -86,6 +86,6 @@ test('a store of the other role, which a start refuses, is told', async () => {
   leave(directory.path, 'agent', false);
   expect(await examine(directory.path, {})).toMatchObject({
     code: 1,
-    out: expect.stringContaining("is an agent's, and the configuration has no upstream") as string,
+    out: expect.stringContaining("is an agent's, but the configuration has no upstream") as string,
   });
 });

@@ -60,8 +60,8 @@ test('an agent that could start is told what is well, and no secret', async () =
   expect(linesOf(found, 'fail')).toEqual([]);
   expect(linesOf(found, 'ok')).toEqual([
     `the configuration is sound: ${directory.path}/agent.yaml (agent)`,
-    `${directory.path}/rgsf.secret can be read by its user alone`,
-    `${directory.path}/agent.yaml can be read by its user alone`,
+    `${directory.path}/rgsf.secret can be read only by its owner`,
+    `${directory.path}/agent.yaml can be read only by its owner`,
     `the API answers at ${upstream.url}`,
     'the clock agrees with that of the upstream',
     'the upstream speaks the dialect specification, as configured',
@@ -70,7 +70,7 @@ test('an agent that could start is told what is well, and no secret', async () =
   ]);
   expect(linesOf(found, 'warn')).toEqual([
     `no daemon runs here  →  start it: latchkey --config ${directory.path}/agent.yaml serve`,
-    `state directory ${directory.path}/state is not there yet  →  the first start makes it: latchkey --config ${directory.path}/agent.yaml serve`,
+    `state directory ${directory.path}/state does not exist yet  →  the first start creates it: latchkey --config ${directory.path}/agent.yaml serve`,
   ]);
   expect(found.out).not.toMatch(new RegExp(`${secret}|${apiKey}`));
   expect(upstream.ledger.map(({ kind }) => kind)).not.toContain('usage');
@@ -98,7 +98,7 @@ test.each(['bad request', 'empty', 'no data'] as const)(
     const found = await examine(directory.path, upstream);
     expect(found.code).toBe(1);
     expect(linesOf(found, 'fail')).toEqual([
-      'the upstream speaks the dialect payhip, and upstream.dialect is specification  →  set upstream.dialect: payhip',
+      'the upstream speaks the dialect payhip, but upstream.dialect is specification  →  set upstream.dialect: payhip',
     ]);
     const mended = await examine(directory.path, { ...upstream, dialect: 'payhip' });
     expect(mended.code).toBe(0);
@@ -118,7 +118,7 @@ test('a store that speaks as specified is told from one of another dialect', asy
   await using upstream = await startUpstream();
   const found = await examine(directory.path, { base_url: upstream.url, dialect: 'payhip' });
   expect(linesOf(found, 'fail')).toEqual([
-    'the upstream speaks the dialect specification, and upstream.dialect is payhip  →  set upstream.dialect: specification',
+    'the upstream speaks the dialect specification, but upstream.dialect is payhip  →  set upstream.dialect: specification',
   ]);
 });
 
@@ -130,7 +130,7 @@ test('a server that says 404 to all is not taken for the API, nor a secret for a
   expect(linesOf(found, 'warn')).toEqual(
     expect.arrayContaining([
       `what answers at ${upstream.url} says 404 to a request without a credential: is it the API?  →  check upstream.base_url`,
-      'the secret of product RGsF: the upstream answers the same without it, so that nobody can tell whether it is accepted  →  check upstream.base_url, and verify a license key that exists',
+      'the secret of product RGsF: the upstream answers the same without it, so it is not clear whether it is accepted  →  check upstream.base_url, and verify a license key that exists',
     ]),
   );
   expect(found.out).not.toMatch(/speaks the dialect|the API answers|is accepted$/m);
@@ -165,7 +165,7 @@ test('connect_to is told as the way, and the name of the upstream need not lead 
   const found = await examine(directory.path, { base_url: 'http://store.invalid', connect_to: connectTo });
   expect(linesOf(found, 'ok')).toEqual(
     expect.arrayContaining([
-      `the way to the upstream leads to ${connectTo} (upstream.connect_to)`,
+      `connections to the upstream go to ${connectTo} (upstream.connect_to)`,
       'the API answers at http://store.invalid',
       'the secret of product RGsF is accepted',
     ]),
@@ -190,7 +190,7 @@ test.each([
     { base_url: 'http://127.0.0.1:9' },
     /cannot be reached: connection refused {2}→ {2}check upstream\.base_url/,
   ],
-  [{ base_url: 'http://nowhere.invalid' }, /nowhere\.invalid, the name of the upstream, leads nowhere/],
+  [{ base_url: 'http://nowhere.invalid' }, /nowhere\.invalid, the name of the upstream, does not resolve/],
   [{ base_url: 'http://localhost', proxy: 'http://127.0.0.1:9' }, /cannot be reached: .*refused/],
 ])('a way that leads nowhere is told: %j', async (upstream, message) => {
   await using directory = temporaryDirectory();
@@ -214,7 +214,7 @@ test('an upstream elsewhere that is asked without encryption is told', async () 
   await using directory = temporaryDirectory();
   const found = await examine(directory.path, { base_url: 'http://nowhere.invalid' });
   expect(linesOf(found, 'warn')).toContain(
-    'http://nowhere.invalid is plain http to another machine  →  use https: whoever is on the way can read the secrets',
+    'http://nowhere.invalid is plain http to another machine  →  use https: anyone on the network path can read the secrets',
   );
   const encrypted = await examine(directory.path, { base_url: 'https://nowhere.invalid' });
   expect(encrypted.out).not.toContain('plain http');
@@ -246,7 +246,7 @@ test('what other users could read is told, with the command that ends it', async
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail')).toEqual([
-    `state directory ${state} can be entered by other users  →  chmod 700 ${state}`,
+    `state directory ${state} is accessible to other users  →  chmod 700 ${state}`,
     `${state}/admin.token can be read by other users  →  chmod 0600 ${state}/admin.token`,
   ]);
 });
@@ -292,11 +292,11 @@ test.each([
       runProcess(['doctor', '--config', file, ...words], {}, asStranger, '/');
     const found = await examineAsStranger();
     expect(found).toMatchObject({ code: 1, err: '' });
-    const advice = 'run this as the user whose daemon it is, or as root';
+    const advice = 'run this as the user that runs the daemon, or as root';
     expect(linesOf(found, 'fail')).toEqual(
       expect.arrayContaining([
         `state directory ${state}: permission denied  →  ${advice}`,
-        `the store ${state}/latchkey.db cannot be looked at: permission denied  →  ${advice}`,
+        `the store ${state}/latchkey.db cannot be examined: permission denied  →  ${advice}`,
       ]),
     );
     const { code, out } = await examineAsStranger('--json');
@@ -315,7 +315,7 @@ test('certificates that are none are told', async () => {
   const file = join(directory.path, 'ca.pem');
   writeFileSync(file, 'not a certificate');
   const found = await examine(directory.path, { base_url: 'https://127.0.0.1:9', ca_file: file });
-  expect(linesOf(found, 'fail').join('\n')).toContain(`${file} is no certificate`);
+  expect(linesOf(found, 'fail').join('\n')).toContain(`${file} is not a certificate`);
 });
 
 test('a server in the upstream’s place that shows a certificate of other names is told as such', async () => {
@@ -400,7 +400,7 @@ test('a store that cannot be opened is not called damaged', async () => {
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(
-    /the store \S+latchkey\.db cannot be looked at: unable to open database file {2}→ {2}look whether its disk has room/,
+    /the store \S+latchkey\.db cannot be examined: unable to open database file {2}→ {2}check that its disk works and has free space/,
   );
   expect(found.out).not.toContain('restore');
 });

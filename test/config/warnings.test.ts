@@ -10,7 +10,7 @@ test.each([
   'http://localhost.example',
 ])('secrets that go to %s without encryption are warned of', (url) => {
   expect(warningsOf({ text: `upstream:\n  base_url: "${url}"` })).toEqual([
-    `upstream.base_url: is plain http to another machine: whoever is on the way can read the secrets; use https (from ${here} line 2)`,
+    `upstream.base_url: is plain http to another machine: anyone on the network path can read the secrets; use https (from ${here} line 2)`,
   ]);
 });
 

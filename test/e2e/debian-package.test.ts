@@ -141,9 +141,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     await store.stop();
     expect(await json('use', licenseKey)).toMatchObject({ uses: 1 });
     expect(await json('status')).toMatchObject({ role: 'agent', outbox: { pending: 1 } });
-    expect((await latchkey('doctor')).said).toContain(
-      'rgsf.secret can be read by root and the service alone',
-    );
+    expect((await latchkey('doctor')).said).toContain('rgsf.secret can be read only by root and the service');
     daemon.signal('SIGTERM');
     expect(await daemon.ended).toBe(0);
   });

@@ -249,5 +249,5 @@ test('a host that is mapped to the agent’s own machine is told at once, and pa
   expect(stage.upstream.license('KEY').uses).toBe(1);
   for (const { headers } of stage.upstream.ledger) expect(headers['host']).toBe(`localhost:${port}`);
   const checked = await latchkey('config', 'check', '--connect', '--config', config);
-  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`leads to ${store}`)]);
+  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`go to ${store}`)]);
 });

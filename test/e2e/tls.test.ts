@@ -298,17 +298,17 @@ test('doctor tells a certificate that is well, that ends, that has ended, for ot
     return out.split('\n').filter((line) => line.includes('certificate'));
   };
   expect(await examine()).toEqual([
-    expect.stringMatching(/^ok {4}the certificate .*cert\.pem counts until 20/),
+    expect.stringMatching(/^ok {4}the certificate .*cert\.pem is valid until 20/),
   ]);
   await renew(secured, 20);
   expect(await examine()).toEqual([
-    expect.stringMatching(/^warn {2}the certificate .* ends soon, on 20.* {2}→ {2}put a new one/),
+    expect.stringMatching(/^warn {2}the certificate .* expires soon, on 20.* {2}→ {2}put a new one/),
     expect.stringMatching(
-      /^warn {2}the daemon still shows the certificate before, until .* {2}→ {2}reload it/,
+      /^warn {2}the daemon still presents the previous certificate, valid until .* {2}→ {2}reload it/,
     ),
   ]);
   await renew(secured, 20, Date.now() - 30 * 86_400_000);
-  expect((await examine())[0]).toMatch(/^fail {2}the certificate .* has ended on 20.*: callers refuse it/);
+  expect((await examine())[0]).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/);
   daemon.signal('SIGHUP');
   await daemon.said('the certificate has ended: callers refuse it');
 
@@ -317,7 +317,7 @@ test('doctor tells a certificate that is well, that ends, that has ended, for ot
   writeFileSync(secured.key, other.key);
   expect(await examine()).toContainEqual(
     expect.stringMatching(
-      /^fail {2}the certificate .* is not for api\.example\.com, a host of listen\.allowed_hosts {2}→ /,
+      /^fail {2}the certificate .* is not valid for api\.example\.com, a host of listen\.allowed_hosts {2}→ /,
     ),
   );
 });
@@ -332,7 +332,10 @@ test('a private key that every user can read is warned of at the start and by th
     expect.stringContaining(`listen.tls.key_file: ${key} can be read by every user`),
   ]);
   const { out, code } = await runProcess(['doctor', '--config', join(directory.path, 'config.yaml')]);
-  expect([code, out]).toEqual([1, expect.stringContaining(`fail  ${key} can be read by anyone here`)]);
+  expect([code, out]).toEqual([
+    1,
+    expect.stringContaining(`fail  ${key} can be read by every user of this machine`),
+  ]);
 });
 
 test('SIGHUP where the state directory was moved away puts the certificate in force and ends nothing, and SIGTERM ends with 0', async () => {

@@ -49,7 +49,7 @@ function explain(path: string, error: unknown): StateFile {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT') return { ...refuse(path, formatReason(error)), isAbsent: true };
   if (code === 'ELOOP') return refuse(path, 'it is a link');
-  const advice = code === 'EACCES' ? ['Run this as the user whose daemon it is, or as root.'] : [];
+  const advice = code === 'EACCES' ? ['Run this as the user that runs the daemon, or as root.'] : [];
   return refuse(path, formatReason(error), advice);
 }
 

@@ -26,7 +26,7 @@ export const doctorCommand: Command = defineCommand(
 async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
   const loaded = loadConfiguration(toLoadOptions(options));
   if (!loaded.ok)
-    return loaded.faults.map((fault) => fail(formatFault(fault), 'mend it: nothing else was looked at'));
+    return loaded.faults.map((fault) => fail(formatFault(fault), 'correct it: nothing else was checked'));
   const { configuration } = loaded;
   const start = startCommand(options, configuration.stateDir);
   const daemon = await examineDaemon(options, start);
@@ -83,7 +83,7 @@ function explainAbsence({ code, lines, tried, isSilent }: Failure, start: string
   }
   return code === exitCode.unreachable
     ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`)
-    : warn(joinLines(lines), 'run this as its user, or as root');
+    : warn(joinLines(lines), 'run this as the user that runs the daemon, or as root');
 }
 
 function joinLines(lines: readonly string[]): string {
@@ -94,8 +94,8 @@ function adviceFor(reasons: readonly string[], hint: Hint): string {
   if (reasons.includes('store_damaged'))
     return `stop it, put a backup back with ${hint('restore FILE')}, and start it again`;
   return reasons.some((reason) => reason.startsWith('storage_'))
-    ? 'see what is said of the database below, and its log'
-    : 'wait, or look into its log';
+    ? 'see the findings on the database below, and the log of the daemon'
+    : 'wait, or check its log';
 }
 
 /** What in the daemon's status needs attention. */
@@ -106,22 +106,23 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
     findings: [warn(what, advice)],
     shownUntil: null,
   });
-  if (!asked.ok) return unknown(joinLines(asked.lines), 'run this as its user, or as root');
+  if (!asked.ok)
+    return unknown(joinLines(asked.lines), 'run this as the user that runs the daemon, or as root');
   const read = status.safeParse(asked.answer.body);
-  if (!read.success) return unknown('its status is not understood', 'is the daemon of another version?');
+  if (!read.success) return unknown('its status could not be read', 'is the daemon of another version?');
   const { listeners, upstream, outbox, clock, storage } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   const findings = [
     ...(storage === 'full'
-      ? [fail('the disk of the store is full: changes are refused', 'make room on it')]
+      ? [fail('the disk of the store is full: changes are refused', 'free some space on it')]
       : []),
     ...(storage === 'read_only'
-      ? [fail('the database only takes reads: changes are refused', 'see what is said of it below')]
+      ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
       : []),
-    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'let the time be set by NTP')] : []),
+    ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
     ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, `see: ${hint('outbox list')}`)] : []),
     ...(upstream?.state === 'down'
-      ? [warn(`the upstream is away since ${upstream.since}`, 'see what is said of it below')]
+      ? [warn(`the upstream has been away since ${upstream.since}`, 'see the findings on it below')]
       : []),
     ...(upstream?.state === 'paused' ? [warn('sync is paused', hint('sync resume'))] : []),
   ];

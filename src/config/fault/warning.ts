@@ -27,7 +27,7 @@ export function holdsSecret(value: unknown, description: Description = root): bo
 
 export function warnOfPlainHttp({ upstream }: Configuration, { originOf }: Raw): readonly Fault[] {
   if (upstream === null || !isPlainToOthers(upstream.baseUrl)) return [];
-  const text = 'is plain http to another machine: whoever is on the way can read the secrets; use https';
+  const text = 'is plain http to another machine: anyone on the network path can read the secrets; use https';
   return [{ key: 'upstream.base_url', text, origin: originOf(['upstream', 'base_url']) }];
 }
 

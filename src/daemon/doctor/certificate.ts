@@ -4,7 +4,7 @@ import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { formatDatetime } from '../../domain/datetime.ts';
 import { endOf, readFiles, soonMs } from '../certificate.ts';
 
-const newOne = 'put a new one in the files of listen.tls, and reload';
+const newOne = 'put a new one into the files of listen.tls, and reload';
 
 /**
  * Looks at the certificate in the files of `listen.tls`: how long it counts, for which hosts, and whether the
@@ -13,7 +13,7 @@ const newOne = 'put a new one in the files of listen.tls, and reload';
 export function examineCertificate({ listen }: Configuration, shownUntil: string | null): Finding[] {
   if (listen.tls === null) return [];
   const read = readFiles(listen.tls);
-  if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'mend it, and reload')];
+  if (!read.ok) return [fail(`listen.tls.${read.key}: ${read.text}`, 'correct it, and reload')];
   const { leaf } = read.identity;
   const others = listen.allowedHosts.filter(
     (host) => (isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host)) === undefined,
@@ -24,7 +24,7 @@ export function examineCertificate({ listen }: Configuration, shownUntil: string
     ...examineShown(endOf(leaf), shownUntil),
     ...others.map((host) =>
       fail(
-        `${name} is not for ${host}, a host of listen.allowed_hosts`,
+        `${name} is not valid for ${host}, a host of listen.allowed_hosts`,
         `make one for it: ${makeFor(others)}`,
       ),
     ),
@@ -34,13 +34,15 @@ export function examineCertificate({ listen }: Configuration, shownUntil: string
 function examineEnd(name: string, notAfter: number): Finding {
   const leftMs = notAfter - Date.now();
   const at = formatDatetime(notAfter);
-  if (leftMs <= 0) return fail(`${name} has ended on ${at}: callers refuse it`, newOne);
-  return leftMs < soonMs ? warn(`${name} ends soon, on ${at}`, newOne) : ok(`${name} counts until ${at}`);
+  if (leftMs <= 0) return fail(`${name} expired on ${at}: callers refuse it`, newOne);
+  return leftMs < soonMs
+    ? warn(`${name} expires soon, on ${at}`, newOne)
+    : ok(`${name} is valid until ${at}`);
 }
 
 function examineShown(notAfter: number, shownUntil: string | null): Finding[] {
   if (shownUntil === null || shownUntil === formatDatetime(notAfter)) return [];
-  const what = `the daemon still shows the certificate before, until ${shownUntil}`;
+  const what = `the daemon still presents the previous certificate, valid until ${shownUntil}`;
   return [warn(what, 'reload it: systemctl reload latchkey, or send it SIGHUP')];
 }
 

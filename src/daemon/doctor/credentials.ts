@@ -30,7 +30,7 @@ export async function examineCredentials(
   const findings = [
     ...(spoken === null ? [] : [judgeDialect(spoken, upstream.dialect)]),
     ...(trials.get(judged) ?? []).map((trial) => judge(trial, saysUnknown(judged))),
-    ...(products.length === 0 ? [warn('no product is configured', 'name them under products')] : []),
+    ...(products.length === 0 ? [warn('no product is configured', 'list the products under products')] : []),
     ...(upstream.apiKey === null ? [ok('no API key is configured: coupons are not served')] : []),
   ];
   return { findings, dialect: spoken };
@@ -82,7 +82,7 @@ function spokenDialect(trials: ReadonlyMap<DialectName, readonly Trial[]>): Dial
 function judgeDialect(spoken: DialectName, configured: DialectName): Finding {
   if (spoken === configured) return ok(`the upstream speaks the dialect ${spoken}, as configured`);
   return fail(
-    `the upstream speaks the dialect ${spoken}, and upstream.dialect is ${configured}`,
+    `the upstream speaks the dialect ${spoken}, but upstream.dialect is ${configured}`,
     `set upstream.dialect: ${spoken}`,
   );
 }
@@ -98,7 +98,7 @@ function judge(trial: Trial, isUnknownToAll: boolean): Finding {
   if (!isAccepted(trial)) return explain(trial);
   if (of !== 'secret' || !isUnknownToAll) return ok(`${name} is accepted`);
   return warn(
-    `${name}: the upstream answers the same without it, so that nobody can tell whether it is accepted`,
+    `${name}: the upstream answers the same without it, so it is not clear whether it is accepted`,
     'check upstream.base_url, and verify a license key that exists',
   );
 }
@@ -106,7 +106,7 @@ function judge(trial: Trial, isUnknownToAll: boolean): Finding {
 function explain({ name, outcome }: Trial): Finding {
   if (outcome.outcome === 'applied') {
     return fail(
-      `${name}: the upstream knows a license key that nobody has issued`,
+      `${name}: the upstream knows a made-up license key that nobody issued`,
       'check upstream.base_url',
     );
   }

@@ -41,7 +41,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
   try {
     address = addressOf(postgres);
   } catch (error) {
-    return [fail(`store.postgres.ca_file: ${formatReason(error)}`, 'mend it')];
+    return [fail(`store.postgres.ca_file: ${formatReason(error)}`, 'correct it')];
   }
   try {
     const survey = await surveyDatabase(address, {
@@ -67,7 +67,7 @@ export async function examineDatabase({ stateDir, store: { postgres } }: Configu
     const refusal = refusalOf(error, { names, place: placeOf(address) });
     return refusal === null
       ? [examineAway(error, placeOf(address))]
-      : [fail(refusal.message, 'mend it: nothing else was looked at')];
+      : [fail(refusal.message, 'correct it: nothing else was checked')];
   }
 }
 
@@ -76,7 +76,7 @@ async function examineListening(address: DatabaseAddress, postgres: PostgresSett
   if (postgres.listenUrl === null) return [];
   const listening = directAddressOf(postgres);
   const where = `at ${placeOf(listening)} (store.postgres.listen_url)`;
-  const advice = 'let it lead to the very database of store.postgres.url, past a pooler';
+  const advice = 'point it to the same database as store.postgres.url, past any pooler';
   const patience = (): Promise<unknown> => sleep(noticeMs, undefined, { ref: false });
   try {
     return (await isHeard(address, listening, { payload: systemRandom.uuid(Date.now()), patience }))
@@ -98,8 +98,8 @@ function examineAway(error: unknown, place: string): Finding {
 }
 
 function examineTls({ tls, host }: DatabaseAddress): Finding[] {
-  if (tls !== null) return [ok('the connection to it is secured, and its certificate verified')];
-  return host.startsWith('/') ? [] : [ok('the connection to it is not secured, and stays on this machine')];
+  if (tls !== null) return [ok('the connection to it uses TLS, and its certificate is verified')];
+  return host.startsWith('/') ? [] : [ok('the connection to it does not use TLS, and stays on this machine')];
 }
 
 async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): Promise<Finding[]> {
@@ -109,15 +109,14 @@ async function examineLeftBehind(stateDir: string, postgres: PostgresSettings): 
 }
 
 function examineSchema({ refusal, schema }: Survey, { schema: name }: PostgresSettings): Finding[] {
-  if (refusal !== null) return [fail(refusal, 'no copy works on it until that is mended')];
-  if (schema.applied !== null)
-    return [ok(`its schema ${name} is one that this version works on (${schema.applied})`)];
+  if (refusal !== null) return [fail(refusal, 'no copy can use it until that is corrected')];
+  if (schema.applied !== null) return [ok(`this version can use its schema ${name} (${schema.applied})`)];
   return schema.mayBeMade
-    ? [warn(`its schema ${name} is not there yet`, 'the first start makes it')]
+    ? [warn(`its schema ${name} does not exist yet`, 'the first start creates it')]
     : [
         fail(
-          `its schema ${name} is not there, and the role may not make it`,
-          `CREATE SCHEMA ${name} AUTHORIZATION and the name of the role`,
+          `its schema ${name} does not exist, and the role may not create it`,
+          `run CREATE SCHEMA ${name} AUTHORIZATION, followed by the name of the role`,
         ),
       ];
 }
@@ -127,18 +126,18 @@ function examineClock({ aheadMs }: Survey): Finding {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   return warn(
     `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`,
-    'let the time be set by NTP on both',
+    'synchronize both by NTP',
   );
 }
 
 function examineDurability({ fsync, fullPageWrites, synchronousCommit }: Durability): Finding {
   if (!fsync || !fullPageWrites) {
-    const what = 'fsync or full_page_writes is off: what was answered may be lost with its power';
-    return fail(what, 'set both on');
+    const what = 'fsync or full_page_writes is off: what was answered may be lost in a power failure';
+    return fail(what, 'turn both on');
   }
   if (synchronousCommit !== 'off')
-    return ok(`what is committed is on its disk (synchronous_commit ${synchronousCommit})`);
-  const advice = 'set it on for the role: copies do so for themselves, and a pooler may lose that';
+    return ok(`what is committed is safely on its disk (synchronous_commit ${synchronousCommit})`);
+  const advice = 'turn it on for the role: copies do so for themselves, but a pooler may lose that';
   return warn('synchronous_commit is off for this role', advice);
 }
 
@@ -146,7 +145,7 @@ function examineReplication({ standbys, synchronousStandbys }: Durability): Find
   if (standbys === 0) return [];
   const who = standbys === 1 ? '1 standby follows' : `${standbys} standbys follow`;
   if (synchronousStandbys !== '') return [ok(`${who} it, and commits wait for ${synchronousStandbys}`)];
-  const advice = 'set synchronous_standby_names where nothing that was answered may be lost';
+  const advice = 'set synchronous_standby_names if nothing that was answered may be lost';
   return [warn(`${who} it asynchronously: a failover loses what has not arrived there yet`, advice)];
 }
 
@@ -162,7 +161,7 @@ function examineTransactions({ longTransactions }: Survey): Finding[] {
   return longTransactions.map((who) =>
     warn(
       `${who} has a transaction open for more than 5 minutes`,
-      'end it: tables cannot be cleaned meanwhile',
+      'end it: tables cannot be vacuumed meanwhile',
     ),
   );
 }
@@ -172,17 +171,17 @@ function examinePooler({ pooler }: Survey, { listenUrl }: PostgresSettings): Fin
     case 'none':
       return [];
     case 'session':
-      return [ok('a pooler is in between, which lends connections for whole sessions')];
+      return [ok('a pooler is in between, in session mode')];
     case 'transaction':
       // With it, copies use nothing that belongs to a session.
       return listenUrl === null
         ? [
             fail(
-              'a pooler is in between, which lends connections for single transactions: notices of other copies are lost, and prepared statements may be',
-              'name the database itself in store.postgres.listen_url',
+              'a pooler is in between, in transaction mode: notices of other copies are lost, and prepared statements may be',
+              'set store.postgres.listen_url to the database itself',
             ),
           ]
-        : [ok('a pooler is in between, which lends connections for single transactions')];
+        : [ok('a pooler is in between, in transaction mode')];
     default:
       return pooler satisfies never;
   }

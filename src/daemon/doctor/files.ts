@@ -10,7 +10,7 @@ const groupWrite = 0o020;
 const otherBits = 0o007;
 const root = 0;
 /** What to do where this user may not look. */
-export const asItsUser = 'run this as the user whose daemon it is, or as root';
+export const asItsUser = 'run this as the user that runs the daemon, or as root';
 /** Less free room than this does not last, in bytes. */
 const scarceBytes = 64 * 1024 * 1024;
 
@@ -40,8 +40,8 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
     );
     return [
       isOpen(directory, groupBits | otherBits)
-        ? fail(`${name} can be entered by other users`, `chmod ${mine.toString(8)} ${directory}`)
-        : ok(`${name} belongs to its user alone`),
+        ? fail(`${name} is accessible to other users`, `chmod ${mine.toString(8)} ${directory}`)
+        : ok(`${name} is accessible only to its owner`),
       ...open.map((file) =>
         fail(`${join(directory, file)} can be read by other users`, `chmod 0600 ${join(directory, file)}`),
       ),
@@ -50,7 +50,7 @@ function examineStateDirectory(directory: string, start: string): Finding[] {
     ];
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return [warn(`${name} is not there yet`, `the first start makes it: ${start}`)];
+      return [warn(`${name} does not exist yet`, `the first start creates it: ${start}`)];
     }
     const isFile = error instanceof Error && 'code' in error && error.code === 'ENOTDIR';
     const advice = isFile ? 'choose another state_dir: a file is in its place' : asItsUser;
@@ -64,7 +64,7 @@ function examineOwners(directory: string): Finding[] {
   const intrusion = findIntrusion(directory, user);
   return intrusion === null
     ? []
-    : [fail(`${directory} cannot be used: ${intrusion}`, 'see to it, and start again')];
+    : [fail(`${directory} cannot be used: ${intrusion}`, 'correct that, and start again')];
 }
 
 function examineDiskSpace(directory: string): Finding {
@@ -72,10 +72,10 @@ function examineDiskSpace(directory: string): Finding {
   const mebibytes = Math.floor((bavail * bsize) / 1024 ** 2);
   return bavail * bsize < scarceBytes
     ? warn(
-        `only ${mebibytes} MiB are free on the disk of the state`,
-        'make room: changes are refused on a full disk',
+        `only ${mebibytes} MiB are free on the disk of the state directory`,
+        'free some space: changes are refused on a full disk',
       )
-    : ok(`${mebibytes} MiB are free on the disk of the state`);
+    : ok(`${mebibytes} MiB are free on the disk of the state directory`);
 }
 
 /**
@@ -83,12 +83,13 @@ function examineDiskSpace(directory: string): Finding {
  * known by the state directory.
  */
 export function examineSecret(path: string, service: number | null): Finding {
-  if (isOpen(path, otherBits)) return fail(`${path} can be read by anyone here`, `chmod 0600 ${path}`);
+  if (isOpen(path, otherBits))
+    return fail(`${path} can be read by every user of this machine`, `chmod 0600 ${path}`);
   if (isOpen(path, groupBits) && isOfRootFor(path, service)) {
-    return ok(`${path} can be read by root and the service alone`);
+    return ok(`${path} can be read only by root and the service`);
   }
   if (isOpen(path, groupBits)) return warn(`${path} can be read by its group`, `chmod 0600 ${path}`);
-  return ok(`${path} can be read by its user alone`);
+  return ok(`${path} can be read only by its owner`);
 }
 
 function groupOf(directory: string): number | null {

@@ -23,7 +23,7 @@ async function examinePort(address: { host: string; port: number }): Promise<Fin
     return [];
   } catch (error) {
     const what = `a start cannot listen on ${formatAddress(address)}: ${formatReason(error)}`;
-    return [fail(what, 'end what listens there (ss -ltnp tells), or choose another listen.tcp')];
+    return [fail(what, 'stop what listens there (ss -ltnp shows it), or choose another listen.tcp')];
   } finally {
     server.close();
   }
@@ -35,6 +35,11 @@ function examineGroup(group: string): Finding[] {
     return [];
   } catch (error) {
     if (!(error instanceof ListenError)) throw error;
-    return [fail(`a start cannot give a socket of listen.sockets away: ${error.message}`, 'mend its group')];
+    return [
+      fail(
+        `a start cannot set the group of a socket in listen.sockets: ${error.message}`,
+        'correct its group',
+      ),
+    ];
   }
 }

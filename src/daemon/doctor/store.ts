@@ -23,10 +23,10 @@ export function examineStore(
     return found.level === 'ok' ? [found, ...examineOutbox(stateDir, start)] : [found];
   } catch (error) {
     if (error instanceof DatabaseRefused) return [fail(error.message, advice)];
-    const unread = `the store ${path} cannot be looked at`;
+    const unread = `the store ${path} cannot be examined`;
     if (error instanceof Error && sqliteCode(error) !== null) {
       return [
-        fail(`${unread}: ${error.message}`, `look whether its disk has room and works, or ${asItsUser}`),
+        fail(`${unread}: ${error.message}`, `check that its disk works and has free space, or ${asItsUser}`),
       ];
     }
     if (!(error instanceof Error && 'syscall' in error)) throw error;
@@ -41,11 +41,11 @@ export function examineRole(stateDir: string, configured: RoleName): Finding[] {
   const { role, records } = examined.contents;
   const { products, collections, coupons, accounts } = records;
   if (role === 'agent' && configured === 'authority') {
-    const what = `the store in ${stateDir} is an agent's, and the configuration has no upstream`;
+    const what = `the store in ${stateDir} is an agent's, but the configuration has no upstream`;
     return [fail(what, 'put the upstream back, or choose another state_dir for an authority')];
   }
   if (role === 'authority' && configured === 'agent' && products + collections + coupons + accounts > 0) {
-    const what = `the store in ${stateDir} is an authority's, and the configuration has an upstream`;
+    const what = `the store in ${stateDir} is an authority's, but the configuration has an upstream`;
     return [fail(what, 'remove the upstream, or choose another state_dir for an agent')];
   }
   return [];

@@ -61,38 +61,39 @@ function readCertificates({ caFile }: UpstreamSettings): Certificates {
     const { validTo, validToDate } = new X509Certificate(pem);
     const hasEnded = validToDate.getTime() < Date.now();
     const finding = hasEnded
-      ? fail(`${caFile} has ended on ${validTo}`, advice)
-      : ok(`${caFile} is a certificate, until ${validTo}`);
+      ? fail(`${caFile} expired on ${validTo}`, advice)
+      : ok(`${caFile} is a certificate, valid until ${validTo}`);
     return { pem, areUsable: true, findings: [finding] };
   } catch (error) {
-    const finding = fail(`${caFile} is no certificate: ${formatReason(error)}`, advice);
+    const finding = fail(`${caFile} is not a certificate: ${formatReason(error)}`, advice);
     return { pem: null, areUsable: false, findings: [finding] };
   }
 }
 
 function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
   if (!isPlainToOthers(baseUrl)) return [];
-  const advice = 'use https: whoever is on the way can read the secrets';
+  const advice = 'use https: anyone on the network path can read the secrets';
   return [warn(`${baseUrl} is plain http to another machine`, advice)];
 }
 
 /** A proxy looks up the name itself, so that this machine need not be able to; `connect_to` needs no name. */
 async function examineName({ baseUrl, proxy, connectTo }: UpstreamSettings): Promise<Finding[]> {
   if (connectTo !== null) {
-    return [ok(`the way to the upstream leads to ${formatDestination(connectTo)} (upstream.connect_to)`)];
+    return [ok(`connections to the upstream go to ${formatDestination(connectTo)} (upstream.connect_to)`)];
   }
   const proxied = proxy === null ? proxyOfEnvironment(baseUrl) : new URL(proxy.reveal());
   const { hostname } = proxied ?? new URL(baseUrl);
   const of = proxied === null ? 'the upstream' : 'the proxy';
-  const notice = proxied === null ? [] : [ok(`the way to the upstream leads over the proxy ${proxied.host}`)];
+  const notice =
+    proxied === null ? [] : [ok(`connections to the upstream go through the proxy ${proxied.host}`)];
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return notice;
   try {
     const { address } = await lookup(host);
-    return [...notice, ok(`${host}, the name of ${of}, leads to ${address}`)];
+    return [...notice, ok(`${host}, the name of ${of}, resolves to ${address}`)];
   } catch (error) {
     const advice = `check the name, and the name servers of this machine (/etc/resolv.conf)`;
-    return [...notice, fail(`${host}, the name of ${of}, leads nowhere: ${formatReason(error)}`, advice)];
+    return [...notice, fail(`${host}, the name of ${of}, does not resolve: ${formatReason(error)}`, advice)];
   }
 }
 
@@ -137,7 +138,7 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
   if (came.type === 'answered') {
     return fail(
       `what answers at ${baseUrl} is not the API: ${detail}`,
-      'check upstream.base_url; behind a firewall, ask its keeper to let this machine through',
+      'check upstream.base_url; if a firewall is in between, ask its administrator to let this machine through',
     );
   }
   return fail(`${baseUrl} cannot be reached: ${detail}`, reachAdvice(came.error));
@@ -150,7 +151,7 @@ function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
 }
 
 const certificateAdvice: Readonly<Record<CertificateFault, string>> = {
-  ended: 'whoever keeps the upstream must renew it, unless the clock of this machine is wrong',
+  ended: 'whoever runs the upstream must renew it, unless the clock of this machine is wrong',
   untrusted: 'set upstream.ca_file to the certificate of the authority that signed the upstream’s',
   foreign: 'another server answers there: check upstream.base_url and upstream.connect_to',
 };
@@ -164,11 +165,11 @@ function reachAdvice(error: Error): string {
 function examineClock(came: Exchange): Finding[] {
   const sentAt = came.type === 'answered' ? sentAtOf(came) : null;
   if (sentAt === null)
-    return [warn('the upstream does not say the time', 'check the clock of this machine yourself')];
+    return [warn('the upstream does not tell the time', 'check the clock of this machine yourself')];
   const aheadMs = Date.now() - sentAt;
   if (Math.abs(aheadMs) < noticeableMs) return [ok('the clock agrees with that of the upstream')];
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   const what = `the clock is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the upstream`;
-  const advice = 'let the time be set by NTP, for instance: timedatectl set-ntp true';
+  const advice = 'synchronize the clock by NTP, for instance: timedatectl set-ntp true';
   return [Math.abs(aheadMs) > suspectMs ? fail(what, advice) : warn(what, advice)];
 }
