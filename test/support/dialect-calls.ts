@@ -95,6 +95,8 @@ function licenseCalls({ secret, apiKey, token, verifyToken }: Credentials): read
       headers: { ...formType, authorization: `Bearer ${verifyToken}` },
     },
     { ...usage, what: 'use and wait', headers: { ...usage.headers, prefer: 'wait=5' } },
+    { what: 'use by the query', method: 'PUT', path: `${usage.path}?license_key=KEY-1`, headers },
+    { ...usage, what: 'use by the query and another form', path: `${usage.path}?license_key=KEY-2` },
   ];
 }
 

@@ -19,8 +19,10 @@ export type Dialect = {
 /** Tells what people call a product; null when that is not known here. */
 export type ProductName = (productKey: string) => Awaitable<string | null>;
 
-/** How a license is written. */
+/** How a license is written, and asked for. */
 export type LicenseForm = {
+  /** Whether a change may have its parameters in the query, too. */
+  readonly isBodyInQuery: boolean;
   /** Of what `present` makes. */
   readonly schema: z.ZodType;
   present(answer: LicenseAnswer, productName: ProductName): Awaitable<object>;

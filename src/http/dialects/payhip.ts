@@ -11,6 +11,7 @@ export const payhip: Dialect = {
   apiKeyHeaders: [apiKeyHeaders.payhip],
   hasFirstVersion: true,
   license: {
+    isBodyInQuery: true,
     schema: namedLicenseObject,
     present({ license, productKey }, productName) {
       const name = toldProductName(license) ?? productName(productKey);

@@ -8,6 +8,7 @@ export const specification: Dialect = {
   apiKeyHeaders: [],
   hasFirstVersion: false,
   license: {
+    isBodyInQuery: false,
     schema: licenseObject,
     present: ({ license }) => presentLicense(license),
   },

@@ -93,7 +93,7 @@ export function firstVersionRoutes(form: LicenseForm): readonly Route[] {
       access: { credential: 'api_key', scope },
       isVerdict: true,
       body: firstVersionParameters,
-      isBodyInQuery: true,
+      isBodyInQuery: form.isBodyInQuery,
       answers,
       handle: async (request) =>
         changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),

@@ -156,6 +156,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       access: { credential: 'product_secret', scope },
       isVerdict: true,
       body: licenseParameters,
+      isBodyInQuery: form.isBodyInQuery,
       answers,
       handle: (request) =>
         changeLicense(request, { reach: request.principal.reach, ...request.body, trigger }, form),
