@@ -67,7 +67,7 @@ test('a unit of another version is replaced, a changed one never', async () => {
   for (const command of ['install', 'uninstall']) {
     const { code, err } = await latchkey('service', command, '--root', root.path);
     expect(code).toBe(1);
-    expect(err).toContain(`${path} is not as it was installed`);
+    expect(err).toContain(`${path} is not as service install wrote it`);
   }
   expect(readFileSync(path, 'utf8')).toBe(changed);
 });
@@ -105,8 +105,8 @@ test('a unit says how it is changed: that of a user by the user’s manager', as
   vi.stubEnv('XDG_CONFIG_HOME', join(home.path, 'config'));
   const firstLine = async (...argv: string[]): Promise<string | undefined> =>
     (await latchkey('service', 'print', ...argv)).out.split('\n')[0];
-  expect(await firstLine()).toMatch(/Change it by: systemctl edit latchkey$/);
-  expect(await firstLine('--user')).toMatch(/Change it by: systemctl --user edit latchkey$/);
+  expect(await firstLine()).toMatch(/To change it: systemctl edit latchkey$/);
+  expect(await firstLine('--user')).toMatch(/To change it: systemctl --user edit latchkey$/);
   // One of an earlier version, which named the manager of the machine, is unchanged all the same.
   const path = join(home.path, 'config/systemd/user/latchkey.service');
   await latchkey('service', 'install', '--user');
@@ -165,8 +165,8 @@ test('a service of the machine that could not reach its program or its state is 
     latchkey('service', 'install', '--program', program, '--state-dir', '/home/ada/state', ...argv);
   const { code, out, err } = await install();
   expect([code, out]).toEqual([1, '']);
-  expect(err).toContain(`${program} is hidden from the service, which has a /tmp of its own`);
-  expect(err).toContain('the state directory /home/ada/state is in a home');
+  expect(err).toContain(`${program} is hidden from the service, which has its own /tmp`);
+  expect(err).toContain('the state directory /home/ada/state is in a home directory');
   expect(err).toContain('latchkey service install --user');
   // Another system is not this one.
   expect(await install('--root', home.path)).toMatchObject({ code: 0 });

@@ -34,22 +34,22 @@ test('what the service reaches is not objected to', () => {
 test('a clone in a home that is closed to others is refused, and the folder named', () => {
   const program = ['/home/ada/latchkey/node', '/home/ada/latchkey/src/cli/main.ts'];
   expect(look({ program }, { '/home/ada': ofAda }).refusals).toEqual(
-    program.map((path) => `the user latchkey cannot read ${path}: /home/ada does not let it`),
+    program.map((path) => `the user latchkey cannot read ${path}: /home/ada is closed to it`),
   );
   expect(look({ program }).refusals).toEqual([]);
 });
 
 test.each([
-  [{ program: ['/usr/bin/missing'] }, '/usr/bin/missing is not there'],
+  [{ program: ['/usr/bin/missing'] }, '/usr/bin/missing does not exist'],
   [{ config: '/tmp/latchkey.yaml' }, '/tmp/latchkey.yaml is hidden from the service'],
   [
     { config: '/srv/ada/latchkey.yaml' },
-    'the user latchkey cannot read /srv/ada/latchkey.yaml: /srv/ada does',
+    'the user latchkey cannot read /srv/ada/latchkey.yaml: /srv/ada is closed',
   ],
-  [{ program: ['/opt/private'] }, 'the user latchkey cannot read /opt/private: its mode does not let it'],
+  [{ program: ['/opt/private'] }, 'the user latchkey cannot read /opt/private: its mode does not permit it'],
   [{ stateDir: '/tmp/state' }, 'the state directory /tmp/state would be lost'],
-  [{ stateDir: '/root/state' }, 'the state directory /root/state is in a home'],
-  [{ stateDir: '/srv/ada/state' }, 'the user latchkey cannot enter /srv/ada/state: /srv/ada does not let it'],
+  [{ stateDir: '/root/state' }, 'the state directory /root/state is in a home directory'],
+  [{ stateDir: '/srv/ada/state' }, 'the user latchkey cannot enter /srv/ada/state: /srv/ada is closed to it'],
 ])('what it cannot reach is refused: %o', (with_, refusal) => {
   const files = { '/usr/bin/missing': null, '/opt/private': ofAda, '/srv/ada': ofAda };
   expect(look(with_, files).refusals).toEqual([expect.stringContaining(refusal)]);
@@ -65,7 +65,7 @@ test('what is only to be given to the user after it is installed is no obstacle'
 
 test('a socket outside of what it may write is warned of', () => {
   expect(look({ socket: '/run/shop.sock' }).warnings).toEqual([
-    'the service cannot make the socket /run/shop.sock: put it into /run/latchkey, or into the state directory',
+    'the service cannot create the socket /run/shop.sock: put it into /run/latchkey, or into the state directory',
   ]);
   expect(look({ socket: '/var/lib/latchkey/a.sock' }).warnings).toEqual([]);
   expect(look({ socket: null }).warnings).toEqual([]);

@@ -76,7 +76,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
 
   test('installs by apt, says what comes next, and lets root and the service alone read its configuration', async () => {
     const said = await install(0);
-    expect(said).toContain('Latchkey is installed, and not started.');
+    expect(said).toContain('Latchkey is installed, but not started.');
     expect(said).toContain('systemctl enable --now latchkey');
     const asked = await latchkey('status');
     expect(asked).toMatchObject({

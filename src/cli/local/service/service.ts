@@ -39,13 +39,13 @@ const declare =
   (syntax: Syntax<GlobalOptions>): Syntax<ServiceOptions> =>
     syntax
       .options({
-        user: { type: 'boolean', default: false, describe: 'A service of this user, not of the system' },
-        root: textOption('Root directory of another system, for images', 'folder'),
+        user: { type: 'boolean', default: false, describe: 'A service of this user instead of the system' },
+        root: textOption('Root directory of another system, such as an image', 'folder'),
         program: textOption('Program that the service starts; default: this one', 'file'),
       })
       .example(line, says);
 
-const printing = declare('latchkey service print', 'to read it, or to put it where you like');
+const printing = declare('latchkey service print', 'to read it, or to put it elsewhere');
 const installing = declare('sudo latchkey service install', 'for the system; with --user for yourself');
 const uninstalling = declare('sudo latchkey service uninstall', 'once it is disabled');
 
@@ -68,7 +68,11 @@ export const installUnit: Command = defineCommand(installing, async (given, outp
   const [path, unit] = [pathOf(args), formatUnit(plan)];
   return changing(path, output, (before) => {
     if (before !== null && before !== unit && !isUnchanged(before)) {
-      return refuse(output, path, 'is not as it was installed: move it away first. Nothing was changed.');
+      return refuse(
+        output,
+        path,
+        'is not as service install wrote it: move it away first. Nothing was changed.',
+      );
     }
     makeDirectory(dirname(path));
     writeFileSync(path, unit, { mode: 0o644 });
@@ -82,9 +86,13 @@ export const installUnit: Command = defineCommand(installing, async (given, outp
 export const uninstallUnit: Command = defineCommand(uninstalling, async (args, output) => {
   const path = pathOf(args);
   return changing(path, output, (before) => {
-    if (before === null) return refuse(output, path, 'is not there.');
+    if (before === null) return refuse(output, path, 'does not exist.');
     if (!isUnchanged(before)) {
-      return refuse(output, path, 'is not as it was installed: remove it yourself. Nothing was changed.');
+      return refuse(
+        output,
+        path,
+        'is not as service install wrote it: remove it yourself. Nothing was changed.',
+      );
     }
     if (isEnabled(args, path)) {
       return refuse(output, path, `is enabled. First: ${systemctl(args)} disable --now latchkey`);
@@ -170,8 +178,8 @@ function examinePlan(plan: Plan, { user, root }: Args): Reach {
     refusals,
     warnings: [
       ...warnings,
-      ...(plan.problem === null ? [] : [`what the configuration says was not looked at: ${plan.problem}`]),
-      ...(covered === undefined ? [] : [`this unit covers that of a package, ${covered}`]),
+      ...(plan.problem === null ? [] : [`the configuration could not be checked: ${plan.problem}`]),
+      ...(covered === undefined ? [] : [`this unit overrides that of a package, ${covered}`]),
     ],
   };
 }
@@ -179,8 +187,8 @@ function examinePlan(plan: Plan, { user, root }: Args): Reach {
 function refusePlan(output: Output, refusals: readonly string[]): number {
   output.complain([
     ...refusals.map((text) => `latchkey: ${text}`),
-    'Nothing was installed. Put them where every user can read, such as /usr/local and /etc/latchkey, and the state',
-    `into ${stateRoot}; or make it a service of your own user: latchkey service install --user`,
+    'Nothing was installed. Put program and configuration where every user can read them, such as /usr/local and',
+    `/etc/latchkey, and the state into ${stateRoot}; or install it for your own user: latchkey service install --user`,
   ]);
   return exitCode.failed;
 }
@@ -209,7 +217,7 @@ function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
       '  systemctl --user daemon-reload',
       '  systemctl --user enable --now latchkey',
       doctor,
-      'To have it run while you are not logged in: loginctl enable-linger',
+      'To keep it running while you are not logged in: loginctl enable-linger',
     ];
   }
   return [
@@ -218,7 +226,7 @@ function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
       ? []
       : [`  install -d -o latchkey -g latchkey -m 0700 ${quoteForShell(writes)}`]),
     `  edit ${config ?? '/etc/latchkey/config.yaml'}: it needs the line  state_dir: ${writes}`,
-    '  chown latchkey: it and each secret file that it names, and chmod 0600 them',
+    '  chown latchkey: that file and each secret file that it names, and chmod 0600 them',
     '  systemctl daemon-reload',
     '  systemctl enable --now latchkey',
     doctor,

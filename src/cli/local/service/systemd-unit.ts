@@ -39,7 +39,7 @@ export function formatUnit(options: UnitOptions): string {
     options.scope === 'system'
       ? [systemUnit(options), 'systemctl edit']
       : [userUnit(options), 'systemctl --user edit'];
-  return `${markOf(body)} Change it by: ${edit} latchkey\n${body}`;
+  return `${markOf(body)} To change it: ${edit} latchkey\n${body}`;
 }
 
 /** Where the launcher keeps compiled code: a user of a service has no home. The executable brings its own. */
@@ -71,7 +71,7 @@ ${options.program.length > 1 ? compiledCode : ''}RuntimeDirectory=latchkey
 RuntimeDirectoryMode=0755
 UMask=0077
 
-# Nothing but its own directories can be written, and little of the machine is seen.
+# The service can write only to its own directories, and sees little of the machine.
 ProtectSystem=strict
 ProtectHome=${needsHome(options) ? 'read-only' : 'yes'}
 PrivateTmp=yes
@@ -136,16 +136,16 @@ function service({ program, config, stateDir }: UnitOptions): string {
   ];
   const command = [...program, 'serve', ...named];
   return `Type=notify
-# Node has no datagram sockets: systemd-notify, another process, speaks for it.
+# Node has no Unix datagram sockets, so systemd-notify, a separate process, notifies systemd.
 NotifyAccess=all
 ExecStart=${command.map(quote).join(' ')}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=2s
-# A configuration that cannot be served does not get better by itself.
+# Restarting does not help when the configuration is invalid.
 RestartPreventExitStatus=78
 TimeoutStopSec=20s
-# Less memory: what a request leaves behind is collected soon, and threads share what they allocate from and give back.
+# Saves memory: garbage is collected sooner, threads share memory arenas, and freed memory is returned to the system.
 Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072`;
 }
 

@@ -87,32 +87,31 @@ export function examineReach(needs: UnitNeeds, machine: UnitMachine): Reach {
   const unreadable = program.filter((path) => !canRead(path, machine));
   const refusals = [
     ...files.flatMap((path) => refuseFile(path, machine)),
-    ...unreadable.map((path) => `the user latchkey cannot read ${path}: its mode does not let it`),
+    ...unreadable.map((path) => `the user latchkey cannot read ${path}: its mode does not permit it`),
     ...refuseState(stateDir, machine),
   ];
   return { refusals, warnings: [...warnOfConfig(config, machine), ...warnOfSocket(needs)] };
 }
 
 function refuseFile(path: string, machine: UnitMachine): string[] {
-  if (isWithin(path, privatePlaces))
-    return [`${path} is hidden from the service, which has a /tmp of its own`];
-  if (machine.statusOf(path) === null) return [`${path} is not there`];
+  if (isWithin(path, privatePlaces)) return [`${path} is hidden from the service, which has its own /tmp`];
+  if (machine.statusOf(path) === null) return [`${path} does not exist`];
   const closed = findClosedFolder(path, machine);
-  return closed === null ? [] : [`the user latchkey cannot read ${path}: ${closed} does not let it`];
+  return closed === null ? [] : [`the user latchkey cannot read ${path}: ${closed} is closed to it`];
 }
 
 function refuseState(stateDir: string, machine: UnitMachine): string[] {
   if (isWithin(stateDir, privatePlaces)) {
     return [
-      `the state directory ${stateDir} would be lost: the service has a /tmp of its own, which ends with it`,
+      `the state directory ${stateDir} would be lost: the service has its own /tmp, which is deleted when it stops`,
     ];
   }
   if (isWithin(stateDir, homes)) {
-    return [`the state directory ${stateDir} is in a home, where a service of the machine cannot write`];
+    return [`the state directory ${stateDir} is in a home directory, where a system service cannot write`];
   }
   if (isWithin(stateDir, [stateRoot])) return [];
   const closed = findClosedFolder(stateDir, machine);
-  return closed === null ? [] : [`the user latchkey cannot enter ${stateDir}: ${closed} does not let it`];
+  return closed === null ? [] : [`the user latchkey cannot enter ${stateDir}: ${closed} is closed to it`];
 }
 
 /** A file that is closed by itself alone is given to the user after it is installed. */
@@ -124,7 +123,7 @@ function warnOfConfig(config: string | null, machine: UnitMachine): string[] {
 function warnOfSocket({ socket, stateDir }: UnitNeeds): string[] {
   if (socket === null || isWithin(socket, [runtimeDirectory, stateDir])) return [];
   return [
-    `the service cannot make the socket ${socket}: put it into ${runtimeDirectory}, or into the state directory`,
+    `the service cannot create the socket ${socket}: put it into ${runtimeDirectory}, or into the state directory`,
   ];
 }
 
