@@ -32,11 +32,15 @@ final class NoRedirects: NSObject, URLSessionTaskDelegate {
 let configuration = URLSessionConfiguration.ephemeral
 // For the whole answer; the time-out of a request is one of each wait for data.
 configuration.timeoutIntervalForResource = 5
+// A proxy of the environment would see the secret.
+configuration.connectionProxyDictionary = [:]
 let session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
 
 func request(_ path: String, _ key: String) -> URLRequest {
     var parts = URLComponents(string: base + path)!
     parts.queryItems = [URLQueryItem(name: "license_key", value: key)]
+    // Foundation leaves a plus sign as it is, which is read as a space.
+    parts.percentEncodedQuery = parts.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
     var request = URLRequest(url: parts.url!)
     request.setValue(environment["LATCHKEY_SECRET"], forHTTPHeaderField: "product-secret-key")
     request.setValue("application/problem+json, application/json", forHTTPHeaderField: "Accept")
