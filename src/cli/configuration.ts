@@ -14,7 +14,7 @@ export function toLoadOptions({ config, stateDir, note }: GlobalOptions, flags: 
     environment: process.env,
     onPassedOver: (path, reason) => {
       const advice = `if you trust it: --config ${quoteForShell(formatPath(path))}`;
-      note?.(`latchkey: ${formatPath(path)} is passed over: ${reason}; ${advice}`);
+      note?.(`latchkey: ${formatPath(path)} is skipped: ${reason}; ${advice}`);
     },
   };
 }

@@ -81,7 +81,7 @@ describe('an agent by options', () => {
     expect(away.err).toContain('fail  http://127.0.0.1:1 cannot be reached');
     const none = await init(directory.path, 'api.example.com', secret, '--unchecked');
     expect(none).toMatchObject({ code: 78, out: '' });
-    expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https address');
+    expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https URL');
     expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
   });
 });

@@ -36,7 +36,7 @@ sync:
     'log.level: must be one of trace, debug, info, warn, error, fatal, silent (from environment LATCHKEY_LOG__LEVEL)',
     'logs: unknown key; did you mean log? (from environment LATCHKEY_LOGS)',
     `upstream.api_key_file: cannot read /etc/api-key: no such file or directory (from ${here} line 5)`,
-    `products[0].secret_file: is given beside secret: take one of them out (from ${here} line 9)`,
+    `products[0].secret_file: is given as well as secret: remove one of them (from ${here} line 9)`,
   ]);
 });
 
@@ -99,11 +99,11 @@ test.each([
   ['listen: { dialect: other }', 'listen.dialect: must be one of specification, payhip'],
   ['listen: { allowed_hosts: ["https://x"] }', 'listen.allowed_hosts[0]: must be a host name'],
   ['listen: true', 'listen: must be a mapping'],
-  ['upstream: { base_url: "ftp://x" }', 'upstream.base_url: must be an http or https address'],
-  ['upstream: { base_url: "http://x?a" }', 'upstream.base_url: must be an http or https address'],
-  ['upstream: { base_url: "http://x/#" }', 'upstream.base_url: must be an http or https address'],
-  ['upstream: { base_url: "http://u:p@x" }', 'upstream.base_url: must be an http or https address'],
-  ['upstream: { base_url: "http://x/api/v2/" }', 'upstream.base_url: must be an http or https address'],
+  ['upstream: { base_url: "ftp://x" }', 'upstream.base_url: must be an http or https URL'],
+  ['upstream: { base_url: "http://x?a" }', 'upstream.base_url: must be an http or https URL'],
+  ['upstream: { base_url: "http://x/#" }', 'upstream.base_url: must be an http or https URL'],
+  ['upstream: { base_url: "http://u:p@x" }', 'upstream.base_url: must be an http or https URL'],
+  ['upstream: { base_url: "http://x/api/v2/" }', 'upstream.base_url: must be an http or https URL'],
   [
     'upstream: { base_url: "http://x", headers: { api_key: a, product_secret: A } }',
     'upstream.headers.product_secret: must not be the same',
@@ -123,10 +123,7 @@ test.each([
     'upstream.connect_to: cannot be given with a proxy',
   ],
   ['upstream: { base_url: "http://x", user_agent: "a\\nb" }', 'upstream.user_agent: must be one line'],
-  [
-    'upstream: { base_url: "http://x", proxy: "not a url" }',
-    'upstream.proxy: must be an http or https address',
-  ],
+  ['upstream: { base_url: "http://x", proxy: "not a url" }', 'upstream.proxy: must be an http or https URL'],
   [`${agent}products: [{ key: A }]`, 'products[0].secret: is missing'],
   [
     `${agent}products: [{ key: A, secret: a }, { key: A, secret: b }]`,

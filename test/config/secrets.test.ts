@@ -27,7 +27,7 @@ test('only the newline at its end is taken off a secret file', () => {
 test('a secret and its file may come from different sources, but not both', () => {
   const environment = { LATCHKEY_UPSTREAM__API_KEY: 'k' };
   expect(faultsOf({ text: withKeyFile, environment })).toEqual([
-    `upstream.api_key_file: is given beside api_key: take one of them out (from ${folder}/config.yaml line 1)`,
+    `upstream.api_key_file: is given as well as api_key: remove one of them (from ${folder}/config.yaml line 1)`,
   ]);
   const withoutFile = { ...environment, LATCHKEY_UPSTREAM__API_KEY_FILE: '' };
   expect(configurationOf({ text: withKeyFile, environment: withoutFile }).upstream?.apiKey?.reveal()).toBe(
@@ -37,7 +37,7 @@ test('a secret and its file may come from different sources, but not both', () =
 
 test.each([
   ['url_file: away', 'store.postgres.url_file: cannot read'],
-  ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given beside url'],
+  ['url_file: away, url: "postgres://me@localhost/shop"', 'store.postgres.url_file: is given as well as url'],
 ])('of the URL of a database nothing else is said where its file has a fault: %s', (keys, fault) => {
   const faults = faultsOf({ text: `store: { postgres: { ${keys} } }` });
   expect(faults).toHaveLength(1);

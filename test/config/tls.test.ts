@@ -20,11 +20,11 @@ test.each([
   [{ text }, `listen.tls.cert_file: cannot read ${cert}: no such file or directory (from ${file} line 3)`],
   [
     withFiles('no', privateKey),
-    `listen.tls.cert_file: ${cert} holds no certificate (PEM) (from ${file} line 3)`,
+    `listen.tls.cert_file: ${cert} does not contain a certificate (PEM) (from ${file} line 3)`,
   ],
   [
     withFiles(certificate, certificate),
-    `listen.tls.key_file: ${key} holds no private key (PEM) without a passphrase (from ${file} line 4)`,
+    `listen.tls.key_file: ${key} does not contain a private key (PEM) without a passphrase (from ${file} line 4)`,
   ],
   [
     withFiles(certificate, anotherPrivateKey),

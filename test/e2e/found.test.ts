@@ -85,7 +85,7 @@ test('a service unit names the configuration of the directory in which it was as
 
 describe('a latchkey.yaml that somebody else may have written is passed over, and one line says so', () => {
   const passedOver = (reason: string): string =>
-    `latchkey: ./latchkey.yaml is passed over: ${reason}; if you trust it: --config ./latchkey.yaml\n`;
+    `latchkey: ./latchkey.yaml is skipped: ${reason}; if you trust it: --config ./latchkey.yaml\n`;
 
   test('when everybody can write it', async () => {
     await using directory = temporaryDirectory();

@@ -217,7 +217,7 @@ test('SIGHUP puts a renewed certificate in force and names it as changed, and op
   daemon.signal('SIGHUP');
   const { faults } = await daemon.said('the configuration is not valid: nothing changed');
   expect(faults).toEqual([
-    expect.stringContaining(`listen.tls.key_file: ${secured.key} holds no private key`),
+    expect.stringContaining(`listen.tls.key_file: ${secured.key} does not contain a private key`),
   ]);
   expect(await shownBy(daemon)).toBe(inForce);
   expect([await shownUntil(), sockets.size]).toEqual([expect.not.stringMatching(first), 1]);

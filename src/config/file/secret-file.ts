@@ -53,7 +53,7 @@ export function readSecretFiles(
     { given, path, key }: { given: unknown; path: unknown; key: string },
     at: KeyPath,
   ): { secret: string } | { fault: string } {
-    if (given !== undefined) return { fault: `is given beside ${key}: take one of them out` };
+    if (given !== undefined) return { fault: `is given as well as ${key}: remove one of them` };
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
       const secret = readFile(path).replace(/[\r\n]+$/, '');

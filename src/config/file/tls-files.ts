@@ -24,9 +24,10 @@ export function readTlsFiles(
   const key = attempt(() => readFile(keyFile));
   if (!key.ok) return fault('key_file', `cannot read ${keyFile}: ${formatReason(key.error)}`);
   const leaf = attempt(() => new X509Certificate(chain.value));
-  if (!leaf.ok) return fault('cert_file', `${certFile} holds no certificate (PEM)`);
+  if (!leaf.ok) return fault('cert_file', `${certFile} does not contain a certificate (PEM)`);
   const privateKey = attempt(() => createPrivateKey(key.value));
-  if (!privateKey.ok) return fault('key_file', `${keyFile} holds no private key (PEM) without a passphrase`);
+  if (!privateKey.ok)
+    return fault('key_file', `${keyFile} does not contain a private key (PEM) without a passphrase`);
   if (!leaf.value.checkPrivateKey(privateKey.value)) {
     return fault('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
   }

@@ -96,10 +96,10 @@ export const kinds: { readonly [Name in keyof KindTypes]: Kind<KindTypes[Name]> 
     show: () => mask,
   },
   baseUrl: textual(
-    'an http or https address without user, query or fragment, and without /api/v2 (it is appended)',
+    'an http or https URL without user, query or fragment, and without /api/v2 (it is appended)',
     parseBaseUrl,
   ),
-  proxyUrl: { ...textual('an http or https address', parseProxyUrl), show: showProxyUrl },
+  proxyUrl: { ...textual('an http or https URL', parseProxyUrl), show: showProxyUrl },
   // How long something counts.
   duration: {
     ...textual('a duration, 0 or above, such as 500ms, 30s, 15m, 24h or 7d, at most 1000000d', (given) => {
