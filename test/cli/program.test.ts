@@ -134,5 +134,5 @@ test('a listener is switched off by the word false', async () => {
   const off = ['--listen', 'false', '--socket', 'false'];
   const { code, err } = await latchkey('serve', '--state-dir', directory.path, ...off);
   expect(code).toBe(78);
-  expect(err).toContain('nobody could call');
+  expect(err).toContain('nobody could connect');
 });
