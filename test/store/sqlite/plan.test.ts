@@ -92,12 +92,13 @@ test('the open operations are walked in their order', async () => {
   );
 });
 
-test('only what one key shows, what one buyer or key bought, what is sold of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
+test('only what one key shows, the coupons with one code, what one buyer or key bought, what is sold of few products, and what is in doubt elsewhere, is sorted after it was read', async () => {
   await using store = givenStore();
   const sorting = statementsOf(store).filter((sql) =>
     planOf(store, sql).some((step) => step.includes('TEMP B-TREE')),
   );
   expect(sorting.toSorted((one, other) => one.length - other.length)).toEqual([
+    expect.stringContaining('FROM mirrored_coupon WHERE folded_code = ?'),
     expect.stringContaining('upstream <> ?'),
     expect.stringContaining('WHERE lower(buyer_email) = lower(?2)'),
     expect.stringContaining('WHERE purchase.license_key = ?1'),
