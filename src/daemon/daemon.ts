@@ -184,16 +184,16 @@ export class Daemon {
   #lookForStore(): void {
     const { local } = this.#parts;
     if (local === null || !isGone(local.databasePath)) return;
-    this.learnDamage('it is not there any more: the state directory was moved or removed');
+    this.learnDamage('it is gone: its directory was moved or removed', `put it back, or ${restoreAdvice}`);
   }
 
   /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */
-  learnDamage(damage: string | null): void {
+  learnDamage(damage: string | null, remedy: string = restoreAdvice): void {
     if (damage === null || this.#readiness.state !== 'ready') return;
     this.#readiness = { state: 'store_damaged', reasons: ['store_damaged'] };
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
-    const hint = `${this.#parts.local?.databasePath} is damaged: stop this process, ${restoreAdvice}, and start again`;
+    const hint = `${this.#parts.local?.databasePath}: stop this process, ${remedy}, and start again`;
     logOf(this.#parts.log, 'store').error(
       { error: damage, hint },
       'the store is damaged: changes are refused',

@@ -93,7 +93,8 @@ test('a state directory that is moved away under the daemon takes no changes tha
   renameSync(state, join(directory.path, 'elsewhere'));
   expect(await told.promise).toMatchObject({
     part: 'store',
-    error: 'it is not there any more: the state directory was moved or removed',
+    error: 'it is gone: its directory was moved or removed',
+    hint: expect.stringContaining('put it back, or restore a backup') as string,
   });
   expect(await daemon.status()).toMatchObject({ storage: 'damaged' });
   await daemon.stop();
