@@ -111,7 +111,7 @@ const outsideAllowed: Readonly<Record<string, string>> = {
   'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
   'http/listen.ts node:process': 'a socket must never be there with a wider mode',
   'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
-  'http/entry/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
+  'http/short-way/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
   'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
 };
 

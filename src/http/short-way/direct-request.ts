@@ -9,12 +9,12 @@ import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 import type { AnswersOfTurn } from './answers-of-turn.ts';
-import { readParameters } from './body.ts';
-import { isTarget, queryOf } from './gate.ts';
-import { handleOnce, readIdempotencyKey, requestUnder } from './idempotent-request.ts';
+import { readParameters } from '../entry/body.ts';
+import { isTarget, queryOf } from '../entry/gate.ts';
+import { handleOnce, readIdempotencyKey, requestUnder } from '../entry/idempotent-request.ts';
 import { jsonType, writeAnswer, type KnownRequest, type KnownRequests } from './known-request.ts';
 import type { RememberedAnswers } from './remembered-answer.ts';
-import { requestIdFrom } from './request-id.ts';
+import { requestIdFrom } from '../entry/request-id.ts';
 
 /** In bytes: a change names a license key and little else. All of it fits into what the system reads at once. */
 const longestBody = 16 * 1024;

@@ -12,7 +12,7 @@ import {
   type KnownRequest,
   type KnownRequests,
 } from './known-request.ts';
-import { requestIdFrom } from './request-id.ts';
+import { requestIdFrom } from '../entry/request-id.ts';
 
 /**
  * Answers a verify that is known without waiting for anything: what was asked before from memory, another license key

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Connections } from './connections.ts';
+import type { Connections } from '../entry/connections.ts';
 
 /** The body of an answer whose head is written. */
 type Waiting = { response: ServerResponse; body: string };

@@ -9,8 +9,8 @@ import type { App, Readiness, ServerSettings } from '../app.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
 import { hangUpFor, refusalFormFor } from '../problem-answer.ts';
 import type { Route } from '../route.ts';
-import { readWait } from './prefer.ts';
-import { stateOf } from './request-state.ts';
+import { readWait } from '../entry/prefer.ts';
+import { stateOf } from '../entry/request-state.ts';
 
 export const jsonType = 'application/json; charset=utf-8';
 const contentLengthName = 'content-length';
