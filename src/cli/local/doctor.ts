@@ -35,8 +35,7 @@ async function examineAll(options: GlobalOptions): Promise<readonly Finding[]> {
     configuration,
     secretFiles: loaded.secretFiles,
     fileWithSecrets: loaded.fileWithSecrets,
-    isRunning: daemon.isRunning,
-    isAbsent: daemon.isAbsent,
+    presence: daemon.presence,
     instance: instanceOf(configuration.stateDir),
     shownUntil: daemon.shownUntil,
     hint: hintFor(options),
@@ -58,13 +57,13 @@ interface DaemonFindings {
 async function examineDaemon(
   options: GlobalOptions,
   start: string,
-): Promise<DaemonFindings & { isRunning: boolean; isAbsent: boolean }> {
+): Promise<DaemonFindings & { presence: 'running' | 'absent' | 'unknown' }> {
   const ready = await reachDaemon(options, { path: '/readyz' }, false);
   if (!ready.ok) {
-    const isAbsent = ready.code === exitCode.unreachable && !ready.isSilent;
-    return { isRunning: false, isAbsent, findings: [explainAbsence(ready, start)], shownUntil: null };
+    const presence = ready.code === exitCode.unreachable && !ready.isSilent ? 'absent' : 'unknown';
+    return { presence, findings: [explainAbsence(ready, start)], shownUntil: null };
   }
-  const running = { isRunning: true, isAbsent: false };
+  const running = { presence: 'running' } as const;
   const { status: word, reasons } = readiness.parse(ready.answer.body);
   const how =
     word === 'ok'

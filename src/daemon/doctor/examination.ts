@@ -11,10 +11,8 @@ export type DoctorInput = {
   secretFiles: readonly string[];
   /** The configuration file, if secrets stand in it. */
   fileWithSecrets: string | null;
-  /** A running daemon looks through its store itself. */
-  isRunning: boolean;
-  /** Whether a start could come next: it is certain that no daemon runs on this state. */
-  isAbsent: boolean;
+  /** A daemon that runs looks through its store itself; where none does, a start could come next. */
+  presence: 'running' | 'absent' | 'unknown';
   /** The instance id of the daemon; null: it is not known, because none has run. */
   instance: string | null;
   /** When the certificate ends that the running daemon shows; null: none is shown. */
@@ -28,8 +26,7 @@ export type DoctorInput = {
 /** Looks at files, store or database, and upstream; changes nothing. */
 export async function examine({
   configuration,
-  isRunning,
-  isAbsent,
+  presence,
   instance,
   shownUntil,
   hint,
@@ -40,9 +37,9 @@ export async function examine({
   return [
     ...examineFiles({ stateDir, ...files }, start),
     ...examineCertificate(configuration, shownUntil),
-    ...(isAbsent ? await examineListeners(configuration) : []),
+    ...(presence === 'absent' ? await examineListeners(configuration) : []),
     ...(configuration.store.postgres === null
-      ? examineLocalStore(configuration, { isRunning, hint, start })
+      ? examineLocalStore(configuration, { presence, hint, start })
       : await examineSharedStore(configuration)),
     ...(configuration.role === 'agent' ? await examineWayUp(configuration, instance) : []),
   ];
@@ -50,9 +47,9 @@ export async function examine({
 
 function examineLocalStore(
   { stateDir, role }: Configuration,
-  { isRunning, ...advice }: Pick<DoctorInput, 'isRunning' | 'hint' | 'start'>,
+  { presence, ...advice }: Pick<DoctorInput, 'presence' | 'hint' | 'start'>,
 ): Finding[] {
-  return [...(isRunning ? [] : examineStore(stateDir, advice)), ...examineRole(stateDir, role)];
+  return [...(presence === 'running' ? [] : examineStore(stateDir, advice)), ...examineRole(stateDir, role)];
 }
 
 /** Loaded where there is one alone: the driver takes time, too. */
