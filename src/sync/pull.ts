@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { License } from '../domain/license.ts';
 import { isMissing, notApplied, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Clock, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
+import type { Clock, Log, LookupResult, Lookups, Pull, Upstream } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { UpstreamMeter } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
+import { tellOfOtherWriter } from './other-writer.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './upstream-rate.ts';
 import type { Uplink } from './uplink.ts';
@@ -22,6 +24,8 @@ export type LicensePullParts = {
   writer: Writer;
   upstream: Upstream;
   clock: Clock;
+  log: Log;
+  meter: UpstreamMeter;
   lanes: KeyLanes;
   uplink: Uplink;
   policy: () => SyncPolicy;
@@ -175,11 +179,11 @@ export class LicensePull implements Pull {
   }
 
   async #record(read: Read): Promise<void> {
-    const { writer, uplink, policy, onRead } = this.#parts;
+    const { writer, policy, onRead } = this.#parts;
     const recorded = await writer.write('recordRead', { ...read, policy: policy() });
     onRead();
     const unexpected = recorded.ok ? recorded.value.unexpected : null;
-    if (unexpected !== null) uplink.observeUnexpected({ licenseKey: read.licenseKey, ...unexpected });
+    if (unexpected !== null) tellOfOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected });
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {

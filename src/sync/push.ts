@@ -5,9 +5,11 @@ import type { Outcome } from '../domain/outbox/outcome.ts';
 import type { Clock, Deliveries, Log, Upstream } from '../service/ports.ts';
 import type { CommandOf, Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
+import type { UpstreamMeter } from '../service/status.ts';
 import type { LaneKey, Reader } from '../service/tables.ts';
 import type { CouponSync } from './coupon-sync.ts';
 import type { KeyLanes, LaneGuard } from './key-lanes.ts';
+import { tellOfOtherWriter } from './other-writer.ts';
 import { persist } from './persist.ts';
 import type { LicensePull } from './pull.ts';
 import type { Uplink } from './uplink.ts';
@@ -24,6 +26,7 @@ export type PushParts = {
   upstream: Upstream;
   clock: Clock;
   log: Log;
+  meter: UpstreamMeter;
   lanes: KeyLanes;
   uplink: Uplink;
   reads: LicensePull;
@@ -249,7 +252,7 @@ export class Push implements Deliveries {
     if (!recorded.ok) return;
     const { unexpected, state, lastError: error } = recorded.value;
     const { id, subject: licenseKey, requestId } = operation;
-    if (unexpected !== null) uplink.observeUnexpected({ operation: id, licenseKey, ...unexpected });
+    if (unexpected !== null) tellOfOtherWriter(this.#parts, { operation: id, licenseKey, ...unexpected });
     if (state !== 'delivered' && state !== 'inferred') {
       const about = { operation: id, licenseKey, state, error, requestId };
       log.warn(about, 'an operation was not delivered');

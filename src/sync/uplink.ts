@@ -17,6 +17,7 @@ import {
 import type { Clock, Log } from '../service/ports.ts';
 import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
 import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
+import { UpstreamHealth } from './upstream-health.ts';
 import { Rate, type Priority } from './upstream-rate.ts';
 
 export type UplinkSettings = CredentialSettings & {
@@ -48,7 +49,7 @@ export type Asked = { owner: CredentialOwner; subject: string };
 /** A read that shows whether the upstream is there, or accepts a credential again, and when (`Clock.steady`). */
 export type Probe = { at: number; of: 'upstream' } | { at: number; of: 'credential'; owner: CredentialOwner };
 
-/** The one way to the upstream: its rate, its breaker, the waits it asked for, and what is known of its state. */
+/** The one way to the upstream: decides by its rate, its breaker and the waits it asked for what goes up, and when. */
 export class Uplink {
   readonly #parts: UplinkParts;
   readonly #rate: Rate;
@@ -58,18 +59,14 @@ export class Uplink {
   /** `Retry-After` is a floor for everything that is sent to this upstream. */
   #notBefore = 0;
   readonly #credentials: CredentialStates;
-  #state: 'up' | 'down' | 'unknown' = 'unknown';
-  #since: number;
-  #lastSuccessAt: number | null = null;
-  /** What went wrong last, when, and since when all is well again (epoch ms; null: it is not). */
-  #trouble: { detail: string; at: number; overAt: number | null } | null = null;
+  readonly #health: UpstreamHealth;
   #lastRequestAt: number;
 
   constructor(parts: UplinkParts) {
     this.#parts = parts;
     this.#rate = new Rate(parts.clock, () => parts.settings().rate, parts.lifetime);
     this.#credentials = new CredentialStates(parts);
-    this.#since = parts.clock.now();
+    this.#health = new UpstreamHealth(parts.clock);
     this.#lastRequestAt = parts.clock.steady();
   }
 
@@ -77,7 +74,7 @@ export class Uplink {
   admission(): Admission {
     const permission = this.#permission();
     if (!permission.admitted || this.#breaker.state === 'closed') return permission;
-    const detail = `the upstream is away (${this.#trouble?.detail ?? 'no answer'})`;
+    const detail = `the upstream is away (${this.#health.lastError ?? 'no answer'})`;
     return { admitted: false, detail, againAt: null };
   }
 
@@ -121,14 +118,10 @@ export class Uplink {
     if (isOutage(outcome)) this.#observeOutage(outcome, subject);
     else if (isAnswer(outcome)) this.#observeAnswer();
     this.#observeCredential(outcome, owner);
-    if (isSuccess(outcome)) this.#observeSuccess();
-  }
-
-  /** Takes note of a count that this agent's own operations do not explain. */
-  observeUnexpected(count: { licenseKey: string; expected: number; got: number; operation?: string }): void {
-    const { log, meter } = this.#parts;
-    meter.unexpected();
-    log.warn(count, 'another writer changed the count of a key');
+    if (isSuccess(outcome)) {
+      const isUnhindered = this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
+      this.#health.succeeded(isUnhindered);
+    }
   }
 
   /** Those whose operations wait for their credential to be accepted. */
@@ -199,15 +192,12 @@ export class Uplink {
   }
 
   status(): UpstreamStatus {
+    const paused = this.#pausedAt === null ? {} : { state: 'paused' as const, since: this.#pausedAt };
     return {
-      state: this.#pausedAt === null ? this.#state : 'paused',
-      since: this.#pausedAt ?? this.#since,
+      ...this.#health.status(),
+      ...paused,
       protocol: 'plain',
       breaker: this.#breaker.state,
-      lastSuccessAt: this.#lastSuccessAt,
-      lastError: this.#trouble?.detail ?? null,
-      lastErrorAt: this.#trouble?.at ?? null,
-      recoveredAt: this.#trouble?.overAt ?? null,
       retryAfterUntil: this.#retryAfterUntil(),
       pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
       couponsPaused: this.#credentials.refused().has(null),
@@ -252,11 +242,11 @@ export class Uplink {
     const { clock, log, onChange } = this.#parts;
     const isAnswered = outcome.status !== null;
     const wasProbe = this.#breaker.state === 'half_open';
-    this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
+    this.#health.failed(outcome.detail);
     this.#move({ type: 'failure', at: clock.steady(), subject: isAnswered ? subject : null });
     // What fails about one key alone says nothing about the upstream; a probe that fails does.
-    if (this.#state !== 'down' && (!isAnswered || wasProbe)) {
-      this.#become('down');
+    if (this.#health.state !== 'down' && (!isAnswered || wasProbe)) {
+      this.#health.become('down');
       log.warn({ error: outcome.detail }, 'the upstream is away: answering from local state');
     }
     onChange();
@@ -264,11 +254,11 @@ export class Uplink {
 
   #observeAnswer(): void {
     const { log, onRecovery, onChange } = this.#parts;
-    const before = this.#state;
+    const before = this.#health.state;
     const wasClosed = this.#breaker.state === 'closed';
     this.#move({ type: 'success' });
     if (before !== 'up') {
-      this.#become('up');
+      this.#health.become('up');
       if (before === 'down') log.info({}, 'the upstream answers again');
       // Also the first answer after a start: what the process before it found away left its waits in the store.
       onRecovery();
@@ -277,24 +267,12 @@ export class Uplink {
     }
   }
 
-  #observeSuccess(): void {
-    this.#lastSuccessAt = this.#parts.clock.now();
-    const isWell =
-      this.#state === 'up' && this.#breaker.state === 'closed' && this.#credentials.refused().size === 0;
-    if (this.#trouble !== null && isWell) this.#trouble.overAt ??= this.#lastSuccessAt;
-  }
-
   #observeCredential(outcome: Outcome<unknown>, owner: CredentialOwner): void {
-    const { clock, onRecovery, onChange } = this.#parts;
+    const { onRecovery, onChange } = this.#parts;
     const news = this.#credentials.observe(outcome, owner);
     if (news === 'accepted') onRecovery();
     if (news !== 'refused' || outcome.outcome === 'applied') return;
-    this.#trouble = { detail: outcome.detail, at: clock.now(), overAt: null };
+    this.#health.failed(outcome.detail);
     onChange();
-  }
-
-  #become(state: 'up' | 'down'): void {
-    this.#state = state;
-    this.#since = this.#parts.clock.now();
   }
 }
