@@ -26,8 +26,8 @@ import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
 import { nameOfUnreadable, readCouponList } from './coupon-list.ts';
 import { persist } from './persist.ts';
-import type { Priority } from './upstream-rate.ts';
-import type { Uplink } from './uplink.ts';
+import type { Priority } from './uplink/rate.ts';
+import type { Uplink } from './uplink/uplink.ts';
 
 /** So many of the mirror are looked through at once. */
 const pageSize = 100;

@@ -1,6 +1,6 @@
 import type { Clock, Deliveries } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { Uplink } from './uplink.ts';
+import type { Uplink } from './uplink/uplink.ts';
 import { Wake } from './wake.ts';
 
 export type DeliveryWaitsParts = {

@@ -12,7 +12,7 @@ import type { KeyLanes, LaneGuard } from './key-lanes.ts';
 import { tellOfOtherWriter } from './other-writer.ts';
 import { persist } from './persist.ts';
 import type { LicensePull } from './pull.ts';
-import type { Uplink } from './uplink.ts';
+import type { Uplink } from './uplink/uplink.ts';
 
 export type StepParts = {
   reader: Reader;

@@ -5,7 +5,7 @@ import type { Reader } from '../service/tables.ts';
 import type { Writer } from '../service/writer.ts';
 import { persist } from './persist.ts';
 import type { LicensePull } from './pull.ts';
-import type { Uplink } from './uplink.ts';
+import type { Uplink } from './uplink/uplink.ts';
 import type { Wake } from './wake.ts';
 
 /** How many keys are fetched at a time. */

@@ -9,8 +9,8 @@ import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import { tellOfOtherWriter } from './other-writer.ts';
 import { persist } from './persist.ts';
-import type { Priority } from './upstream-rate.ts';
-import type { Uplink } from './uplink.ts';
+import type { Priority } from './uplink/rate.ts';
+import type { Uplink } from './uplink/uplink.ts';
 
 /** For how long a 404 about a known key is not believed after another known key was answered 404 as well, in ms. */
 const disbeliefMs = 60_000;

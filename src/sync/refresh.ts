@@ -1,7 +1,7 @@
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { LicensePull } from './pull.ts';
-import type { Uplink } from './uplink.ts';
+import type { Uplink } from './uplink/uplink.ts';
 
 /** How many keys are looked up in the store at a time. */
 const batch = 50;

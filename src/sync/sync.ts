@@ -12,7 +12,7 @@ import { preload } from './preload.ts';
 import { LicensePull } from './pull.ts';
 import { Push } from './push.ts';
 import { refresh } from './refresh.ts';
-import { Uplink } from './uplink.ts';
+import { Uplink } from './uplink/uplink.ts';
 import { Wake } from './wake.ts';
 
 /** What is configured now. */

@@ -2,7 +2,7 @@ import type { Clock, Upstream } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeyLanes } from './key-lanes.ts';
 import type { LicensePull } from './pull.ts';
-import type { Probe, Uplink } from './uplink.ts';
+import type { Probe, Uplink } from './uplink/uplink.ts';
 import type { Wake } from './wake.ts';
 
 /** Asked for when few license keys are known here: any answer of the upstream shows that it is there. */

@@ -9,7 +9,7 @@ import {
 } from '../../src/service/ports.ts';
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
-import { Uplink } from '../../src/sync/uplink.ts';
+import { Uplink } from '../../src/sync/uplink/uplink.ts';
 import { AgentStage, lost, minute, valueOf } from '../support/service-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';

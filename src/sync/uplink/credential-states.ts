@@ -1,5 +1,5 @@
-import { isAnswer, type Outcome } from '../domain/outbox/outcome.ts';
-import type { Clock, Log } from '../service/ports.ts';
+import { isAnswer, type Outcome } from '../../domain/outbox/outcome.ts';
+import type { Clock, Log } from '../../service/ports.ts';
 
 /** How soon after the first refusal of a credential a read asks whether it is really refused, in ms. */
 const firstPauseMs = 1_000;

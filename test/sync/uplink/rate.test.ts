@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Rate, type Priority } from '../../src/sync/upstream-rate.ts';
-import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
+import { Rate, type Priority } from '../../../src/sync/uplink/rate.ts';
+import { VirtualTime, type VirtualClock } from '../../support/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 const second = 1000;

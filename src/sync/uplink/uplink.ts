@@ -4,8 +4,8 @@ import {
   type Breaker,
   type BreakerEvent,
   type BreakerPolicy,
-} from '../domain/outbox/circuit-breaker.ts';
-import type { Obstacle } from '../domain/outbox/standing.ts';
+} from '../../domain/outbox/circuit-breaker.ts';
+import type { Obstacle } from '../../domain/outbox/standing.ts';
 import {
   isAnswer,
   isOutage,
@@ -13,12 +13,12 @@ import {
   type Ambiguous,
   type NotApplied,
   type Outcome,
-} from '../domain/outbox/outcome.ts';
-import type { Clock, Log } from '../service/ports.ts';
-import type { UpstreamMeter, UpstreamStatus } from '../service/status.ts';
+} from '../../domain/outbox/outcome.ts';
+import type { Clock, Log } from '../../service/ports.ts';
+import type { UpstreamMeter, UpstreamStatus } from '../../service/status.ts';
 import { CredentialStates, type CredentialOwner, type CredentialSettings } from './credential-states.ts';
-import { UpstreamHealth } from './upstream-health.ts';
-import { Rate, type Priority } from './upstream-rate.ts';
+import { UpstreamHealth } from './health.ts';
+import { Rate, type Priority } from './rate.ts';
 
 export type UplinkSettings = CredentialSettings & {
   /** Requests a second. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../service/ports.ts';
-import type { UpstreamStatus } from '../service/status.ts';
+import type { Clock } from '../../service/ports.ts';
+import type { UpstreamStatus } from '../../service/status.ts';
 
 type Health = Pick<
   UpstreamStatus,
