@@ -2,20 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
 import { changedKeys } from '../config/difference.ts';
 import { version } from '../config/version.ts';
-import type { App, Readiness } from '../http/app.ts';
+import type { App } from '../http/app.ts';
 import { TokenUses } from '../service/access/token-use.ts';
-import { refuse } from '../domain/problem/problem.ts';
 import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
-import { restoreAdvice } from '../store/sqlite/faults.ts';
-import { isGone } from '../store/sqlite/files/database-file.ts';
 import { persist } from '../sync/persist.ts';
-import { backUpInThread } from './threads/backup-thread.ts';
 import { appOf } from './app.ts';
-import { Backups } from './store/backups.ts';
 import type { DatabaseStanding } from './gauges.ts';
+import { Health } from './health.ts';
 import { runHousekeeping } from './housekeeping.ts';
-import { IntegrityCheck } from './threads/integrity-thread.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
@@ -23,6 +18,8 @@ import { systemRandom } from './system/random.ts';
 import { takenOver } from './reload.ts';
 import type { Role, RoleParts } from './role/role.ts';
 import { statusOf, type StatusParts } from './status.ts';
+import { backupsOf } from './store/backups.ts';
+import { DamageWatch } from './store/damage-watch.ts';
 import type { LocalStore, StoreWriter } from './store/store-writer.ts';
 
 /** How long a stop waits for what is in flight, in ms. */
@@ -62,12 +59,14 @@ export class Daemon {
   /** Ends the wait for proxies to notice that this process stops. */
   readonly #hurry = new AbortController();
   #stopping: Promise<void> | null = null;
-  #readiness: Readiness = { state: 'starting', reasons: ['starting'] };
+  readonly #health: Health;
   #listeners: Listeners | null = null;
   #owned: AsyncDisposable | null = null;
   #running: Promise<unknown> = Promise.resolve();
   #failed = Promise.withResolvers<never>();
-  readonly #backups: Backups | null;
+  readonly #backup: App['backup'];
+  /** Null: the store is a database on another machine. */
+  readonly #damageWatch: DamageWatch | null;
 
   /** Use `startDaemon` (start.ts). */
   constructor(parts: DaemonParts) {
@@ -80,15 +79,15 @@ export class Daemon {
       lifetime: this.#lifetime.signal,
     };
     this.#role = parts.makeRole(roleParts);
+    const { local, clock, writer } = parts;
     const { stateDir } = parts.current.configuration;
-    const { local, clock } = parts;
-    const copyTo = ({ databasePath }: LocalStore): Backups => {
-      const copy = (path: string, signal: AbortSignal): Promise<void> =>
-        backUpInThread({ databasePath, path }, signal);
-      return new Backups(stateDir, copy, clock, this.#lifetime.signal);
-    };
-    this.#backups = local === null ? null : copyTo(local);
-    this.#startedAt = parts.clock.steady();
+    this.#health = new Health(writer, local);
+    this.#backup = backupsOf(local, stateDir, clock, this.#lifetime.signal);
+    this.#damageWatch =
+      local === null
+        ? null
+        : new DamageWatch(local.databasePath, logOf(parts.log, 'store'), (damage) => this.#endWrites(damage));
+    this.#startedAt = clock.steady();
     this.#failed.promise.catch(() => undefined);
   }
 
@@ -116,26 +115,17 @@ export class Daemon {
           historyKeepMs: () => current.configuration.history.keepMs,
           lastSuccessAt: () => this.#role.upstream?.status().lastSuccessAt ?? null,
           onSleep: () => this.#role.upstream?.probeNow(),
-          lookForStore: () => this.#lookForStore(),
+          lookForStore: () => this.#damageWatch?.lookForFile(),
         },
         signal,
       ),
     ]);
     for (const end of [this.#running, writer.lost]) end.catch((error: unknown) => this.#fail(error));
-    this.#readiness = { state: 'ready', reasons: [] };
+    this.#health.become('ready');
     const role = { role: current.configuration.role, version };
     logOf(log, 'daemon').info({ ...role, ...this.addresses }, 'ready');
     // Not before: it takes a processor, and the longer the more the store holds.
-    const { local } = this.#parts;
-    if (local === null) return;
-    const { damage } = opened.use(new IntegrityCheck(local.databasePath));
-    void damage.then(
-      (found) => this.learnDamage(found),
-      (error: unknown) => {
-        const text = 'the store could not be looked through for damage: the next start looks again';
-        logOf(log, 'store').warn({ error: String(error) }, text);
-      },
-    );
+    if (this.#damageWatch !== null) opened.use(this.#damageWatch.lookThrough());
   }
 
   get addresses(): Addresses {
@@ -180,24 +170,13 @@ export class Daemon {
     });
   }
 
-  /** What is written to a database that was moved or removed is lost to the next start. */
-  #lookForStore(): void {
-    const { local } = this.#parts;
-    if (local === null || !isGone(local.databasePath)) return;
-    this.learnDamage('it is gone: its directory was moved or removed', `put it back, or ${restoreAdvice}`);
-  }
-
-  /** Takes note of what is wrong with the store: it is not written to any more, and nothing goes up. */
-  learnDamage(damage: string | null, remedy: string = restoreAdvice): void {
-    if (damage === null || this.#readiness.state !== 'ready') return;
-    this.#readiness = { state: 'store_damaged', reasons: ['store_damaged'] };
+  /** Of a damaged store: it is not written to any more, and nothing goes up. False: it is out of use already. */
+  #endWrites(damage: string): boolean {
+    if (this.#health.phase !== 'ready') return false;
+    this.#health.become('store_damaged');
     this.#parts.writer.refuse(new Error(damage));
     this.#loops.abort();
-    const hint = `${this.#parts.local?.databasePath}: stop this process, ${remedy}, and start again`;
-    logOf(this.#parts.log, 'store').error(
-      { error: damage, hint },
-      'the store is damaged: changes are refused',
-    );
+    return true;
   }
 
   /**
@@ -211,7 +190,7 @@ export class Daemon {
 
   /** Ends the wait of `listen.drain_delay`; false: there is none to end. */
   hurry(): boolean {
-    if (this.#readiness.state !== 'leaving') return false;
+    if (this.#health.phase !== 'leaving') return false;
     this.#hurry.abort();
     return true;
   }
@@ -219,13 +198,13 @@ export class Daemon {
   async #leave(): Promise<void> {
     const { current, clock } = this.#parts;
     const { drainDelayMs } = current.configuration.listen;
-    if (this.#readiness.state !== 'ready' || drainDelayMs === 0) return;
-    this.#readiness = { state: 'leaving', reasons: ['draining'] };
+    if (this.#health.phase !== 'ready' || drainDelayMs === 0) return;
+    this.#health.become('leaving');
     await clock.sleep(drainDelayMs, this.#hurry.signal).catch(() => undefined);
   }
 
   async #drain(): Promise<void> {
-    this.#readiness = { state: 'draining', reasons: ['draining'] };
+    this.#health.become('draining');
     const cut = setTimeout(() => {
       this.#lifetime.abort();
     }, drainMs);
@@ -240,9 +219,9 @@ export class Daemon {
 
   #fail(error: unknown): void {
     // Once the store is known to be damaged, that it takes no writes is no news.
-    if (this.#readiness.state === 'store_damaged') return;
+    if (this.#health.phase === 'store_damaged') return;
     this.#hurry.abort();
-    this.#readiness = { state: 'storage_failed', reasons: ['storage_failed'] };
+    this.#health.become('storage_failed');
     this.#failed.reject(error);
   }
 
@@ -250,51 +229,17 @@ export class Daemon {
     return appOf({
       ...this.#parts,
       role: this.#role,
-      backup: async (signal) =>
-        (await this.#backups?.make(signal)) ??
-        refuse('backed_up_by_the_database', 'The records are in PostgreSQL: use pg_dump.'),
+      backup: this.#backup,
       status: () => this.status(),
-      readiness: () => this.#readinessNow(),
-      liveness: () => this.#liveness(),
+      readiness: () => this.#health.readiness(),
+      liveness: () => this.#health.liveness(),
     });
   }
 
   #statusParts(): StatusParts {
     const notAfter = this.#listeners?.certificateEnd() ?? null;
     const listeners = { ...this.addresses, tls: notAfter === null ? null : { notAfter } };
-    const isDamaged = this.#readiness.state === 'store_damaged';
-    return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, isDamaged };
-  }
-
-  /** Where verify goes on, callers are sent here: every other copy has the same database. */
-  #readinessNow(): Readiness {
-    if (this.#readiness.state !== 'ready') return this.#readiness;
-    const { storage } = this.#parts.writer;
-    switch (storage) {
-      case 'ok':
-        return this.#readiness;
-      case 'full':
-      case 'read_only':
-        return { state: 'ready', reasons: [`storage_${storage}`] };
-      case 'unavailable':
-      case 'slow':
-      case 'refused':
-        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
-      default:
-        return storage satisfies never;
-    }
-  }
-
-  #liveness(): readonly string[] {
-    if (this.#readiness.state === 'storage_failed') return ['storage_failed'];
-    const { writer, local } = this.#parts;
-    if (writer.isStuck) return ['store_stuck'];
-    if (local === null) return [];
-    try {
-      local.reader.settings.get('instance');
-      return [];
-    } catch {
-      return ['store_unreadable'];
-    }
+    const { storage } = this.#health;
+    return { ...this.#parts, listeners, role: this.#role, startedAt: this.#startedAt, storage };
   }
 }

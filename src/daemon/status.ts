@@ -1,12 +1,12 @@
 import { version } from '../config/version.ts';
 import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
-import type { RecordCounts, Status, UpstreamStatus } from '../service/status.ts';
+import type { RecordCounts, Status, StorageState, UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
-import type { LocalStore, StoreWriter } from './store/store-writer.ts';
+import type { LocalStore } from './store/store-writer.ts';
 
 export type StatusParts = {
   instance: string;
@@ -19,8 +19,7 @@ export type StatusParts = {
   clock: KeptClock;
   role: Role;
   metrics: Pick<Metrics, 'totals'>;
-  writer: Pick<StoreWriter, 'storage'>;
-  isDamaged: boolean;
+  storage: StorageState;
 };
 
 /** How this process stands at this moment. */
@@ -36,7 +35,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
     upstream: agent === null ? null : upstreamStatus(agent),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
-    storage: parts.isDamaged ? 'damaged' : parts.writer.storage,
+    storage: parts.storage,
     records: agent === null ? await parts.licenses() : recordCounts(agent, parts),
     clock: { now: clock.now(), ...clock.status() },
     totals: metrics.totals(),

@@ -2,13 +2,33 @@ import { constants, promises as files, rmSync, type ReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { stateFiles } from '../../store/sqlite/files/state-directory.ts';
-import type { Backup } from '../../http/app.ts';
+import type { App, Backup } from '../../http/app.ts';
 import type { Clock } from '../../service/ports.ts';
+import { backUpInThread } from '../threads/backup-thread.ts';
+import type { LocalStore } from './store-writer.ts';
 
 /** A reader who takes nothing for this long is given up: the next one waits for it, in ms. */
 const stalledMs = 60_000;
 /** How often that is looked at, in ms. */
 const lookMs = 5_000;
+
+/** How copies of a store are made on request: of one on this machine, in a thread; a database has means of its own. */
+export function backupsOf(
+  local: LocalStore | null,
+  stateDir: string,
+  clock: Clock,
+  lifetime: AbortSignal,
+): App['backup'] {
+  if (local === null) {
+    const advice = 'The records are in PostgreSQL: use pg_dump.';
+    return () => Promise.resolve(refuse('backed_up_by_the_database', advice));
+  }
+  const { databasePath } = local;
+  const copyTo = (path: string, signal: AbortSignal): Promise<void> =>
+    backUpInThread({ databasePath, path }, signal);
+  const backups = new Backups(stateDir, copyTo, clock, lifetime);
+  return (signal) => backups.make(signal);
+}
 
 /** Makes consistent copies of the store, one at a time, and leaves nothing of them behind. */
 export class Backups {

@@ -34,7 +34,7 @@ export function findDatabase(path: string): boolean {
   return true;
 }
 
-/** Whether a database that is open is not at its path any more; where that cannot be looked at, it is taken to be. */
+/** Whether a database that is open is not at its path any more; where that cannot be looked at, it is taken to be there. */
 export function isGone(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined;

@@ -1,0 +1,71 @@
+import type { Readiness } from '../http/app.ts';
+import type { StorageState } from '../service/status.ts';
+import type { LocalStore, StoreWriter } from './store/store-writer.ts';
+
+/** How far a process has come, and what it has learned of itself. */
+type Phase = Exclude<Readiness['state'], 'storage_unavailable'>;
+
+const standings: Readonly<Record<Phase, Readiness>> = {
+  starting: { state: 'starting', reasons: ['starting'] },
+  ready: { state: 'ready', reasons: [] },
+  leaving: { state: 'leaving', reasons: ['draining'] },
+  draining: { state: 'draining', reasons: ['draining'] },
+  store_damaged: { state: 'store_damaged', reasons: ['store_damaged'] },
+  storage_failed: { state: 'storage_failed', reasons: ['storage_failed'] },
+};
+
+/** Whether this process takes requests, and whether it works: what probes are told of it. */
+export class Health {
+  readonly #writer: Pick<StoreWriter, 'storage' | 'isStuck'>;
+  readonly #local: LocalStore | null;
+  #phase: Phase = 'starting';
+
+  constructor(writer: Pick<StoreWriter, 'storage' | 'isStuck'>, local: LocalStore | null) {
+    this.#writer = writer;
+    this.#local = local;
+  }
+
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  become(phase: Phase): void {
+    this.#phase = phase;
+  }
+
+  get storage(): StorageState {
+    return this.#phase === 'store_damaged' ? 'damaged' : this.#writer.storage;
+  }
+
+  /** Where verify goes on, callers are sent here: every other copy has the same database. */
+  readiness(): Readiness {
+    if (this.#phase !== 'ready') return standings[this.#phase];
+    const { storage } = this.#writer;
+    switch (storage) {
+      case 'ok':
+        return standings.ready;
+      case 'full':
+      case 'read_only':
+        return { state: 'ready', reasons: [`storage_${storage}`] };
+      case 'unavailable':
+      case 'slow':
+      case 'refused':
+        return { state: 'storage_unavailable', reasons: [`storage_${storage}`] };
+      default:
+        return storage satisfies never;
+    }
+  }
+
+  /** Why this process is broken and must be restarted; empty: it works. */
+  liveness(): readonly string[] {
+    if (this.#phase === 'storage_failed') return ['storage_failed'];
+    if (this.#writer.isStuck) return ['store_stuck'];
+    if (this.#local === null) return [];
+    try {
+      this.#local.reader.settings.get('instance');
+      return [];
+    } catch {
+      return ['store_unreadable'];
+    }
+  }
+}

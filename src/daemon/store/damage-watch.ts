@@ -1,0 +1,47 @@
+import type { Log } from '../../service/ports.ts';
+import { restoreAdvice } from '../../store/sqlite/faults.ts';
+import { isGone } from '../../store/sqlite/files/database-file.ts';
+import { IntegrityCheck } from '../threads/integrity-thread.ts';
+
+/** Looks whether the store on this machine is whole, and where it was opened. */
+export class DamageWatch {
+  readonly #databasePath: string;
+  readonly #log: Log;
+  readonly #onDamage: (damage: string) => boolean;
+
+  /** `onDamage`: puts the store out of use; false where that is no news. */
+  constructor(databasePath: string, log: Log, onDamage: (damage: string) => boolean) {
+    this.#databasePath = databasePath;
+    this.#log = log;
+    this.#onDamage = onDamage;
+  }
+
+  /** Begins to look through the whole store; disposing of it ends that. */
+  lookThrough(): AsyncDisposable {
+    const check = new IntegrityCheck(this.#databasePath);
+    void this.#hear(check);
+    return check;
+  }
+
+  async #hear(check: IntegrityCheck): Promise<void> {
+    try {
+      const damage = await check.damage;
+      if (damage !== null) this.#tell(damage, restoreAdvice);
+    } catch (error) {
+      const text = 'the store could not be looked through for damage: the next start looks again';
+      this.#log.warn({ error: String(error) }, text);
+    }
+  }
+
+  /** What is written to a database that was moved or removed is lost to the next start. */
+  lookForFile(): void {
+    if (!isGone(this.#databasePath)) return;
+    this.#tell('it is gone: its directory was moved or removed', `put it back, or ${restoreAdvice}`);
+  }
+
+  #tell(damage: string, remedy: string): void {
+    if (!this.#onDamage(damage)) return;
+    const hint = `${this.#databasePath}: stop this process, ${remedy}, and start again`;
+    this.#log.error({ error: damage, hint }, 'the store is damaged: changes are refused');
+  }
+}
