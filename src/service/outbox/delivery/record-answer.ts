@@ -4,24 +4,17 @@ import {
   refreshAtAfterChange,
   type Observation,
 } from '../../../domain/agent/observation.ts';
-import { isHeld, type Operation, type OperationState } from '../../../domain/outbox/operation.ts';
-import { isOutage, type Outcome } from '../../../domain/outbox/outcome.ts';
-import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
+import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
+import type { Outcome } from '../../../domain/outbox/outcome.ts';
+import { done, type Result } from '../../../domain/problem/problem.ts';
 import { currentBoot, isOfEarlierBoot } from '../../lifecycle/boot.ts';
 import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
-import { holdIfElsewhere, isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
-import { loseAnswer } from '../settlement/fence.ts';
-import {
-  fencedUntil,
-  laneOfOperation,
-  move,
-  putObservation,
-  scheduleHead,
-  waitAfterFailure,
-} from '../lane.ts';
+import { isOfOtherUpstream, observeInstance } from '../control/upstream-binding.ts';
+import { fencedUntil, laneOfOperation, move, putObservation, scheduleHead } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
+import { awaitNextAttempt, operationInFlight, recordAmbiguous } from './failed-attempt.ts';
 import { endRefusedDisables, refuseOperation, reviveOperations } from './refusal.ts';
 
 export type RecordAnswer = {
@@ -47,10 +40,9 @@ export function recordAnswer(
   command: RecordAnswer,
   context: Context,
 ): Result<RecordedAnswer> {
-  const operation = transaction.operations.get(command.operationId);
-  if (operation === null || operation.progress.state !== 'in_flight') {
-    return refuse('operation_not_open', 'The operation is not in flight.');
-  }
+  const found = operationInFlight(transaction, command.operationId);
+  if (!found.ok) return found;
+  const operation = found.value;
   const { outcome } = command;
   switch (outcome.outcome) {
     case 'applied':
@@ -160,34 +152,16 @@ function recordNotApplied(
   { outcome, policy }: Answered<'not_applied'>,
   context: Context,
 ): void {
-  const lane = laneOfOperation(operation);
   if (outcome.reason === 'refused') {
     refuseOperation(transaction, operation, { cause: 'refused', detail: outcome.detail });
-    scheduleHead(transaction, operation.subject, lane, { at: context.steady });
+    scheduleHead(transaction, operation.subject, laneOfOperation(operation), { at: context.steady });
     updateObservation(transaction, operation.subject, {});
     return;
   }
   const waiting = move(transaction, operation, { type: 'not_applied' });
   // A 404 to a write proves nothing about the key: only reads do, so the next step is one.
   if (outcome.reason === 'missing') updateObservation(transaction, operation.subject, { readFirst: true });
-  // An earlier attempt of it may have been applied where the upstream was another one.
-  if (isHeld(holdIfElsewhere(transaction, waiting, context))) return;
-  const failure = { ...outcome, outage: isOutage(outcome) };
-  scheduleHead(transaction, operation.subject, lane, waitAfterFailure(operation, failure, policy, context));
-}
-
-function recordAmbiguous(
-  transaction: Transaction,
-  operation: Operation,
-  { outcome, policy }: Answered<'ambiguous'>,
-  context: Context,
-): void {
-  const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
-  const lost = loseAnswer(transaction, operation, policy, context);
-  if (isHeld(lost)) return;
-  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
-  const at = lost.progress.state === 'pending' ? wait.at : context.steady + (outcome.retryAfterMs ?? 0);
-  scheduleHead(transaction, operation.subject, laneOfOperation(operation), { ...wait, at });
+  awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
 }
 
 function updateObservation(
@@ -197,14 +171,4 @@ function updateObservation(
 ): void {
   const observation = transaction.observations.get(licenseKey);
   if (observation !== null) putObservation(transaction, { ...observation, ...change });
-}
-
-/** Lets every lane that an outage had made wait go on: the upstream answers again. */
-export function endOutage(
-  transaction: Transaction,
-  _: Record<string, never>,
-  { steady }: Context,
-): Result<null> {
-  transaction.operations.endOutage(steady);
-  return done(null);
 }

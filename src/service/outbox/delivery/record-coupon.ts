@@ -1,16 +1,15 @@
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
-import { isHeld, type Operation } from '../../../domain/outbox/operation.ts';
-import { isOutage, isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
+import type { Operation } from '../../../domain/outbox/operation.ts';
+import { isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
 import type { QueuedCoupon } from '../queue/coupon.ts';
-import { holdIfElsewhere } from '../control/upstream-binding.ts';
 import { adoptCoupon } from '../settlement/created-coupon.ts';
-import { loseAnswer } from '../settlement/fence.ts';
-import { move, scheduleHead, waitAfterFailure } from '../lane.ts';
+import { move, scheduleHead } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
+import { awaitNextAttempt, operationInFlight, recordAmbiguous } from './failed-attempt.ts';
 import { refuseOperation } from './refusal.ts';
 
 export type RecordCouponAnswer = {
@@ -28,10 +27,9 @@ export function recordCouponAnswer(
   context: Context,
 ): Result<Operation> {
   const { operationId, outcome } = command;
-  const operation = transaction.operations.get(operationId);
-  if (operation === null || operation.progress.state !== 'in_flight') {
-    return refuse('operation_not_open', 'The operation is not in flight.');
-  }
+  const found = operationInFlight(transaction, operationId);
+  if (!found.ok) return found;
+  const operation = found.value;
   switch (outcome.outcome) {
     case 'applied':
       recordCreated(transaction, operation, { ...command, outcome }, context);
@@ -78,24 +76,8 @@ function recordNotCreated(
     if (refused.progress.state === 'dead') transaction.mirror.remove(provisionalCoupon(operation).id);
   } else {
     const waiting = move(transaction, operation, { type: 'not_applied' });
-    if (isHeld(holdIfElsewhere(transaction, waiting, context))) return;
-    const failure = { ...outcome, outage: isOutage(outcome) };
-    const wait = waitAfterFailure(operation, failure, policy, context);
-    scheduleHead(transaction, operation.subject, 'coupon', wait);
+    awaitNextAttempt(transaction, waiting, { outcome, policy }, context);
   }
-}
-
-function recordAmbiguous(
-  transaction: Transaction,
-  operation: Operation,
-  { outcome, policy }: Answered<'ambiguous'>,
-  context: Context,
-): void {
-  const wait = waitAfterFailure(operation, { ...outcome, outage: true }, policy, context);
-  if (isHeld(loseAnswer(transaction, operation, policy, context))) return;
-  // What is read back waits for its fence and for what the upstream asked for, not for a backoff.
-  const at = context.steady + (outcome.retryAfterMs ?? 0);
-  scheduleHead(transaction, operation.subject, 'coupon', { ...wait, at });
 }
 
 /**
