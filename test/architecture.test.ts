@@ -25,19 +25,22 @@ const floors: Readonly<Record<string, Allowance>> = {
     files: [
       ...writing,
       'service/access/tables.ts',
+      'service/agent/tables.ts',
       'service/authority/tables.ts',
       'service/checkout/tables.ts',
+      'service/outbox/tables.ts',
     ],
     modules: true,
   },
   upstream: { folders: ['domain'], files: ['service/ports.ts'], modules: true },
   sync: {
     folders: ['domain'],
-    // What it hands to the use cases (policy, payload of a coupon) and what it tells of itself.
+    // The lanes of the outbox, what it hands to the use cases (policy, payload of a coupon), what it tells of itself.
     files: [
       ...writing,
       'service/outbox/policy.ts',
       'service/outbox/queue/coupon-payload.ts',
+      'service/outbox/tables.ts',
       'service/status.ts',
     ],
     modules: true,

@@ -1,6 +1,6 @@
 import type { Deliveries } from '../service/ports.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
-import type { LaneKey } from '../service/tables.ts';
+import type { LaneKey } from '../service/outbox/tables.ts';
 import { DeliveryWaits } from './delivery-waits.ts';
 import { takeStep, type StepParts } from './lane-step.ts';
 import { Wake } from './wake.ts';

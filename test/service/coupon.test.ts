@@ -3,7 +3,7 @@ import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
-import type { MirroredCoupon } from '../../src/service/tables.ts';
+import type { MirroredCoupon } from '../../src/service/agent/tables.ts';
 import { givenCart } from '../support/coupon-given.ts';
 import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 

@@ -11,7 +11,8 @@ import { provenanceOf } from './provenance.ts';
 import type { Clock, CouponPull, LookupResult, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
-import type { MirroredCoupon, Reader } from '../tables.ts';
+import type { Reader } from '../tables.ts';
+import type { MirroredCoupon } from './tables.ts';
 
 /** What the agent's coupon answers depend on; the functions return the configuration in force. */
 export type AgentCouponingParts = {

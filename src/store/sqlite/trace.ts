@@ -1,5 +1,5 @@
 import type { Traced } from '../../domain/outbox/operation-trace.ts';
-import type { Trace } from '../../service/tables.ts';
+import type { Trace } from '../../service/outbox/tables.ts';
 
 /** Collects what happens to operations, until the committer takes it. */
 export function collectTrace(): Trace {

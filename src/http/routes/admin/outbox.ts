@@ -1,7 +1,7 @@
 import type { Decision } from '../../../domain/outbox/decision.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
-import type { OperationReads } from '../../../service/tables.ts';
+import type { OperationReads } from '../../../service/outbox/tables.ts';
 import { found, listHeaders } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';

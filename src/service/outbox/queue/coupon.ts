@@ -1,7 +1,8 @@
 import { foldCouponCode, type CouponTerms } from '../../../domain/checkout/coupon.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
 import type { Context } from '../../ports.ts';
-import type { MirroredCoupon, Transaction } from '../../tables.ts';
+import type { Transaction } from '../../tables.ts';
+import type { MirroredCoupon } from '../../agent/tables.ts';
 import { couponPayload } from './coupon-payload.ts';
 import { enqueue, refuseWhenFull } from './enqueue.ts';
 import { send } from '../delivery/send.ts';

@@ -1,6 +1,7 @@
 import { defaultAccountId } from '../../../domain/access/principal.ts';
 import { foldCouponCode, type Coupon } from '../../../domain/checkout/coupon.ts';
-import type { MirroredCoupon, Reader, Transaction } from '../../tables.ts';
+import type { Reader, Transaction } from '../../tables.ts';
+import type { MirroredCoupon } from '../../agent/tables.ts';
 
 /** So many of the mirror are looked through at once. */
 const pageSize = 100;

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../../domain/access/principal.ts';
-import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/tables.ts';
+import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/agent/tables.ts';
 import {
   couponColumns,
   couponFrom,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Backlog } from '../../../domain/agent/observation.ts';
-import type { LaneReads } from '../../../service/tables.ts';
+import type { LaneReads } from '../../../service/outbox/tables.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from './statements.ts';
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
-import type { LaneKey, OperationReads, OperationTable } from '../../../service/tables.ts';
+import type { LaneKey, OperationReads, OperationTable } from '../../../service/outbox/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads } from './operation-lane.ts';
 import { bit, prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';

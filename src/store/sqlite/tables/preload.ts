@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
-import type { PreloadReads, PreloadTable } from '../../../service/tables.ts';
+import type { PreloadReads, PreloadTable } from '../../../service/agent/tables.ts';
 import { bit, prepareChange, prepareQuery } from './statements.ts';
 
 /** Prepares the reads of the license keys to be fetched. */

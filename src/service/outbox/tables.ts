@@ -1,0 +1,85 @@
+import type { Backlog } from '../../domain/agent/observation.ts';
+import type { Traced } from '../../domain/outbox/operation-trace.ts';
+import type { LaneName, Operation, OperationState } from '../../domain/outbox/operation.ts';
+import type { Page } from '../../domain/page.ts';
+
+/** A lane that has something to do: the subject, and which of its lanes. */
+export type LaneKey = { subject: string; lane: LaneName; productKey: string | null };
+
+/** The reads of one lane; each costs the same however long the lane is, where nothing else is said. */
+export interface LaneReads {
+  /** The first operation that is unfinished and not held. */
+  head(subject: string, lane: LaneName): Operation | null;
+  /** Whether there is no operation that is unfinished and not held. */
+  isIdle(subject: string, lane: LaneName): boolean;
+  /** The last operation that is unfinished, held ones included. */
+  tail(subject: string, lane: LaneName): Operation | null;
+  /** Those that wait to be read back, in order. */
+  uncertain(subject: string, lane: LaneName): Operation[];
+  /**
+   * Until when a request of the lane, also one whose operation was dropped since, may still be on its way;
+   * null when that is before `now`. `asDisable`: without disables, which set a value and may be repeated.
+   */
+  fencedUntil(subject: string, lane: LaneName, now: number, asDisable: boolean): number | null;
+  /** What the unfinished operations of a license key add up to. */
+  backlog(licenseKey: string): Backlog;
+  /** Of a license key, in order and as many as there are: unfinished, and disables that are conflicted or dead. */
+  shown(licenseKey: string): Operation[];
+  /** Those of a lane that a person must decide, in order. */
+  held(subject: string, lane: LaneName): Operation[];
+  /** Of a subject: conflicted and dead ones, in order. */
+  dead(subject: string): Operation[];
+}
+
+export interface OperationReads extends LaneReads {
+  get(id: string): Operation | null;
+  /** In order; all that is not finished when no state is given. */
+  list(state: OperationState | null, page: Page): Operation[];
+  /** How many are in each state. */
+  depth(): Record<OperationState, number>;
+  /** How many are still to be delivered, or wait for a person in doubt. */
+  unfinished(): number;
+  /** How many are held for a person to decide. */
+  heldCount(): number;
+  /** How many of a product are unfinished. */
+  unfinishedOf(productKey: string): number;
+  /** The highest `seq` so far; 0 when there is none. */
+  lastSeq(): number;
+  /** Epoch ms of the oldest that is unfinished. */
+  oldestAt(): number | null;
+  /** Lanes whose head may take its next step, longest due first, of the products (null: of none) that are asked for. */
+  due(now: number, limit: number, isAsked: (productKey: string | null) => boolean): LaneKey[];
+  /** When the next lane is due after `now`; null when none is. */
+  nextDueAt(now: number): number | null;
+}
+export interface OperationTable extends OperationReads {
+  add(operation: Omit<Operation, 'seq'>): Operation;
+  put(operation: Operation): void;
+  /** Writes when an operation may take its next step, and why it waits: nothing else of it. */
+  schedule(operation: Operation): void;
+  /** Unfinished operations of a lane in order, held ones left out; as many as there are. */
+  lane(subject: string, lane: LaneName): Operation[];
+  withState(state: OperationState): Operation[];
+  /** Those in doubt that were last sent to another upstream: neither held yet nor on their way. */
+  inDoubtElsewhere(upstream: string): Operation[];
+  /** Extends every fence that had not passed at `reached` to `until`: after a start its remainder is unknown. */
+  extendFences(reached: number, until: number): void;
+  /** Puts the operations of one spelling of a license key into the lanes of another; their heads are to be scheduled. */
+  moveToSubject(from: string, to: string): void;
+  renameProduct(from: string, to: string): void;
+  /** Lets every lane that waits because of an outage go on at `now`. */
+  endOutage(now: number): void;
+  /** Ends the wait of every lane at `now`, fences excepted. */
+  endBackoff(now: number): void;
+  /** Moves the time of every waiting lane, when `Clock.steady` has begun anew. */
+  shiftWaits(byMs: number): void;
+  /** Removes at most so many that were finished before an instant; gives how many there were. */
+  prune(finishedBefore: number, limit: number): number;
+}
+
+/** What happens to operations in a transaction; told once it is committed. */
+export interface Trace {
+  add(traced: Traced): void;
+  /** What was added since it was last taken, in order. */
+  take(): readonly Traced[];
+}
