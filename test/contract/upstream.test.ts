@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import {
@@ -259,6 +260,8 @@ describe('an upstream that fails', () => {
 });
 
 describe('a caller', () => {
+  const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
+
   test('who gives up on a request under way cannot know, and its connection ends', async () => {
     await using scene = await stage();
     const { client, server, network } = scene;
@@ -278,22 +281,29 @@ describe('a caller', () => {
   });
 
   test('who gave up before anything left knows that nothing did', async () => {
+    await using scene = await stage();
+    const outcome = await scene.client.change(changeOf('p1', key, 'usage'), AbortSignal.abort());
+    expect(outcome).toMatchObject(nothing);
+    expect(scene.server.ledger).toEqual([]);
+  });
+
+  test('who gave up while it waited for a connection has nothing sent when one is free', async () => {
+    const time = stopTimers();
     await using scene = await stage({ maxConnections: () => 1 });
     const { client, server } = scene;
-    const nothing = { outcome: 'not_applied', reason: 'unreachable', status: null, detail: 'aborted' };
-    expect(await client.change(changeOf('p1', key, 'usage'), AbortSignal.abort())).toMatchObject(nothing);
-
-    server.fault = firstFew(1, hang());
-    const first = new AbortController();
-    const running = client.verify('p1', key, first.signal);
+    server.fault = firstFew(1, delayAnswer(100));
+    const running = client.verify('p1', key, never());
     await server.until(() => server.ledger.length === 1);
-    const second = new AbortController();
-    const waiting = client.change(changeOf('p1', key, 'usage'), second.signal);
-    second.abort();
+    const caller = new AbortController();
+    const waiting = client.change(changeOf('p1', key, 'usage'), caller.signal);
+    await setImmediate();
+    caller.abort();
     expect(await waiting).toMatchObject(nothing);
-    first.abort();
-    await running;
-    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+    // It stands before this one in the queue for the only connection.
+    const behind = client.verify('p1', key, never());
+    time.pass(100);
+    expect(await running).toMatchObject({ outcome: 'applied' });
+    expect(await behind).toMatchObject({ outcome: 'applied' });
     expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'verify']);
   });
 
