@@ -12,16 +12,26 @@ const pageSize = 100;
 /** The most pages of a list that are read. */
 const mostPages = 1000;
 
+/** What an upstream's list shows. */
+export type CouponList = CouponPage & {
+  /** Why the upstream may have more than it shows; null: this is all. */
+  gap: NotApplied | null;
+};
+
 /** Asks the upstream for one page of its coupons. */
 type AskPage = (page: Page) => Promise<Outcome<CouponPage>>;
 
+/** What was read from the start of a list: so many coupons; `gap`: why what is behind them could not be. */
+type Reading = { pages: readonly Applied<CouponPage>[]; count: number; gap: NotApplied | null };
+
 /** Reads the upstream's whole list of coupons; `begunAt`: when, in epoch ms. */
-export async function readCouponList(ask: AskPage, begunAt: number): Promise<Outcome<CouponPage>> {
-  const first = await readPages(ask);
+export async function readCouponList(ask: AskPage, begunAt: number): Promise<Outcome<CouponList>> {
+  const first = await readPages(ask, Infinity);
   if ('outcome' in first) return first;
-  // Offsets shift when a coupon is deleted between two pages: a list of several pages is read twice.
-  const second = first.length > 1 ? await readPages(ask) : [];
-  return 'outcome' in second ? second : join([...first, ...second], begunAt);
+  // Offsets shift when a coupon is deleted between two pages, so what was read is read again.
+  const second = await readPages(ask, first.gap === null ? first.count : 0);
+  if ('outcome' in second) return second;
+  return join([...first.pages, ...second.pages], first.gap ?? second.gap, begunAt);
 }
 
 /** What tells an unreadable coupon from the others of the list. */
@@ -29,20 +39,35 @@ export function nameOfUnreadable({ id, code }: UnreadableCoupon): string {
   return `${id} ${code}`;
 }
 
-/** Reads page by page until one is not full. */
-async function readPages(ask: AskPage): Promise<readonly Applied<CouponPage>[] | NotApplied | Ambiguous> {
+/**
+ * Reads page by page until an empty one, or so many coupons: a page that is not full may be all that an upstream gives
+ * at once.
+ */
+async function readPages(ask: AskPage, most: number): Promise<Reading | NotApplied | Ambiguous> {
   const pages: Applied<CouponPage>[] = [];
   const shown = new Set<number | null>();
-  while (pages.length < mostPages) {
-    const page = await ask({ limit: pageSize, offset: pages.length * pageSize });
-    if (page.outcome !== 'applied') return page;
-    pages.push(page);
+  let count = 0;
+  while (count < most) {
+    if (pages.length === mostPages) return tooLong(count);
+    const page = await ask({ limit: pageSize, offset: count });
+    const isBehindFull = count === pages.length * pageSize;
+    if (page.outcome !== 'applied') {
+      return isBehindFull || !isNo(page) ? page : { pages, count, gap: page };
+    }
     const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
-    if (ids.length !== pageSize) return pages;
-    if (ids.every((id) => shown.has(id))) return samePage;
+    pages.push(page);
+    if (ids.length === 0) break;
+    if (ids.every((id) => shown.has(id))) return isBehindFull ? samePage : { pages, count, gap: samePage };
     for (const id of ids) shown.add(id);
+    count += ids.length;
   }
-  return tooLong;
+  return { pages, count, gap: null };
+}
+
+/** Whether the upstream refuses this very page, as some do behind the end of their list. */
+function isNo(outcome: NotApplied | Ambiguous): outcome is NotApplied {
+  if (outcome.outcome === 'ambiguous') return false;
+  return outcome.reason === 'refused' || outcome.reason === 'missing' || outcome.reason === 'rejected';
 }
 
 /** The upstream does not heed the offset: nobody can tell what else its list has. */
@@ -52,13 +77,19 @@ const samePage = notApplied(
 );
 
 /** What is not on the pages that were read may be there all the same. */
-const tooLong = notApplied(
-  'rejected',
-  `the upstream has more than ${mostPages * pageSize} coupons, so that its list cannot be read whole`,
-);
+function tooLong(count: number): NotApplied {
+  return notApplied(
+    'rejected',
+    `the upstream has more than ${count} coupons, so that its list cannot be read whole`,
+  );
+}
 
 /** One list of all pages; of a coupon on several of them, what the last one says. */
-function join(pages: readonly Applied<CouponPage>[], begunAt: number): Applied<CouponPage> {
+function join(
+  pages: readonly Applied<CouponPage>[],
+  gap: NotApplied | null,
+  begunAt: number,
+): Applied<CouponList> {
   const coupons = pages.flatMap(({ value }) => value.coupons);
   const unreadable = pages.flatMap(({ value }) => value.unreadable);
   return {
@@ -66,6 +97,7 @@ function join(pages: readonly Applied<CouponPage>[], begunAt: number): Applied<C
     value: {
       coupons: [...new Map(coupons.map((coupon) => [coupon.id, coupon])).values()],
       unreadable: [...new Map(unreadable.map((coupon) => [nameOfUnreadable(coupon), coupon])).values()],
+      gap,
     },
     confirmedAt: Math.min(begunAt, ...pages.map(({ confirmedAt }) => confirmedAt)),
     isCached: pages.some(({ isCached }) => isCached),

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
+import { notApplied, type Applied } from '../../src/domain/outbox/outcome.ts';
 import type { Page } from '../../src/domain/page.ts';
+import type { CouponPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
 
 const terms: Omit<Coupon, 'id'> = {
@@ -14,27 +16,94 @@ const terms: Omit<Coupon, 'id'> = {
   notes: null,
 };
 
+type ListOptions = {
+  /** The most coupons that it gives at once, whatever is asked for. */
+  cap?: number;
+  /** Whether it heeds the offset. */
+  pages?: boolean;
+  /** Called before each answer, to change the list. */
+  before?: (ids: number[]) => void;
+};
+
 /** An upstream with so many coupons. */
-function withCoupons(total: number) {
-  return async ({ limit, offset }: Page) => {
-    const count = Math.min(limit, Math.max(0, total - offset));
-    const coupons = Array.from({ length: count }, (_, index) => ({ ...terms, id: offset + index + 1 }));
+function withCoupons(total: number, { cap = 100, pages = true, before }: ListOptions = {}) {
+  const ids = total === Infinity ? null : Array.from({ length: total }, (_, index) => index + 1);
+  const asked: number[] = [];
+  const ask = async ({ limit, offset }: Page): Promise<Applied<CouponPage>> => {
+    asked.push(offset);
+    if (ids !== null) before?.(ids);
+    const from = pages ? offset : 0;
+    const count = Math.min(limit, cap);
+    const listed =
+      ids?.slice(from, from + count) ?? Array.from({ length: count }, (_, index) => from + index + 1);
     return {
       outcome: 'applied',
-      value: { coupons, unreadable: [] },
+      value: { coupons: listed.map((id) => ({ ...terms, id })), unreadable: [] },
       confirmedAt: 1,
       isCached: false,
-    } as const;
+    };
   };
+  return { ask, asked };
 }
 
 it.each([0, 1, 99, 100, 101, 250])('a list of %i coupons is read whole', async (total) => {
-  const list = await readCouponList(withCoupons(total), 1);
-  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total } } });
+  const list = await readCouponList(withCoupons(total).ask, 1);
+  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total }, gap: null } });
+});
+
+it.each([
+  [1, 3],
+  [10, 10],
+  [10, 95],
+  [50, 120],
+])('a list of which the upstream gives %i at once, and has %i, is read whole', async (cap, total) => {
+  const list = await readCouponList(withCoupons(total, { cap }).ask, 1);
+  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total }, gap: null } });
+});
+
+it.each([1, 10, 100])(
+  'a list that loses a coupon between two pages of %i misses none of the others',
+  async (cap) => {
+    const upstream = withCoupons(cap + 1, {
+      cap,
+      before: (ids) => {
+        if (upstream.asked.length === 2) ids.shift();
+      },
+    });
+    const list = await readCouponList(upstream.ask, 1);
+    if (list.outcome !== 'applied') throw new Error('it was not read');
+    expect(list.value.coupons.map(({ id }) => id)).toContain(cap + 1);
+  },
+);
+
+it('a page that is not full and shown at another offset too is told, but not taken for all', async () => {
+  const { ask, asked } = withCoupons(7, { pages: false });
+  expect(await readCouponList(ask, 1)).toMatchObject({
+    outcome: 'applied',
+    value: {
+      coupons: { length: 7 },
+      gap: { detail: expect.stringContaining('the same coupons at another offset') as string },
+    },
+  });
+  expect(asked).toHaveLength(2);
+});
+
+it('a list behind whose end the upstream refuses to read is told, but not taken for all', async () => {
+  const { ask } = withCoupons(7);
+  const refused = { ...notApplied('missing', 'no such page'), status: 404 };
+  const list = await readCouponList(async (page) => (page.offset > 0 ? refused : await ask(page)), 1);
+  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: 7 }, gap: refused } });
+});
+
+it('a list of which a page does not come is not told: it is asked for again', async () => {
+  const { ask } = withCoupons(7);
+  const throttled = notApplied('throttled', 'later');
+  const list = await readCouponList(async (page) => (page.offset > 0 ? throttled : await ask(page)), 1);
+  expect(list).toBe(throttled);
 });
 
 it('a list without an end is not taken for whole, since the coupon that is looked for may be beyond', async () => {
-  expect(await readCouponList(withCoupons(Infinity), 1)).toMatchObject({
+  expect(await readCouponList(withCoupons(Infinity).ask, 1)).toMatchObject({
     outcome: 'not_applied',
     detail: expect.stringContaining('more than 100000 coupons') as string,
   });

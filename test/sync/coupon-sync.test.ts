@@ -29,7 +29,11 @@ const terms: CouponTerms = {
 /** An agent's coupons over an upstream that answers a listing when the test lets it. */
 class Office extends AgentStage {
   readonly time: VirtualTime = new VirtualTime();
+  /** Answers each listing; where the test answers `byPage`, each request of one. */
   readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];
+  byPage = false;
+  /** What the listing under way has shown, until it is read again. */
+  #shown: CouponPage | null = null;
   /** Those of each page that cannot be read. */
   unreadable: readonly UnreadableCoupon[] = [];
   readonly warnings: unknown[] = [];
@@ -85,17 +89,26 @@ class Office extends AgentStage {
       change: none,
       createCoupon: none,
       getCoupon: none,
-      listCoupons: () => {
-        const { promise, resolve } = Promise.withResolvers<Outcome<CouponPage>>();
-        this.listings.push(async (coupons, ageMs = 0) => {
-          const confirmedAt = this.now - ageMs;
-          const value = { coupons, unreadable: this.unreadable };
-          resolve({ outcome: 'applied', value, confirmedAt, isCached: ageMs > 0 });
-          await this.time.settle();
-        });
-        return promise;
-      },
+      listCoupons: ({ offset }) => this.#list(offset),
     };
+  }
+
+  async #list(offset: number): Promise<Outcome<CouponPage>> {
+    const shown = this.#shown;
+    if (shown !== null) {
+      if (offset === 0) this.#shown = null;
+      const value = offset === 0 ? shown : { coupons: [], unreadable: [] };
+      return { outcome: 'applied', value, confirmedAt: this.now, isCached: false };
+    }
+    const { promise, resolve } = Promise.withResolvers<Outcome<CouponPage>>();
+    this.listings.push(async (coupons, ageMs = 0) => {
+      const value = { coupons, unreadable: this.unreadable };
+      const isEmpty = coupons.length + this.unreadable.length === 0;
+      if (!this.byPage && !isEmpty) this.#shown = value;
+      resolve({ outcome: 'applied', value, confirmedAt: this.now - ageMs, isCached: ageMs > 0 });
+      await this.time.settle();
+    });
+    return promise;
   }
 }
 
@@ -136,6 +149,7 @@ describe('a creation whose answer was lost', () => {
 
   it('stays in doubt where the upstream shows the same coupons at each offset, which is found out at once', async () => {
     await using office = new Office();
+    office.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
     void coupons.settle(office.operation(id));
@@ -146,6 +160,21 @@ describe('a creation whose answer was lost', () => {
     expect(office.stateOf(id)).toBe('uncertain');
     expect(office.operation(id).lastError).toContain('the same coupons at another offset');
     expect(mirroredSince(office.store)).toBeNull();
+  });
+
+  it('stays in doubt where a list that is not full may go on all the same', async () => {
+    await using office = new Office();
+    office.byPage = true;
+    const coupons = await office.open();
+    const id = await office.lose();
+    void coupons.settle(office.operation(id));
+    await office.time.settle();
+    const others = [{ ...terms, code: 'OTHER', id: 1 }];
+    for (const answer of [0, 1]) await office.listings[answer]?.(others);
+    expect(office.stateOf(id)).toBe('uncertain');
+    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.steady);
+    expect(office.operation(id).lastError).toContain('the same coupons at another offset');
+    expect(office.store.mirror.get(1)?.coupon.code).toBe('OTHER');
   });
 
   it('shares a listing with another that waits for the same', async () => {
@@ -203,6 +232,7 @@ describe('a creation whose answer was lost', () => {
 
   it('is found although another coupon leaves the list between two of its pages', async () => {
     await using office = new Office();
+    office.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
     void coupons.settle(office.operation(id));
@@ -279,6 +309,7 @@ describe('a coupon that cannot be read', () => {
 
   it('counts towards the length of its page: the next one is read', async () => {
     await using office = new Office();
+    office.byPage = true;
     office.unreadable = [odd];
     const coupons = await office.open();
     void coupons.list(forEver);
