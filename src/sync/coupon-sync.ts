@@ -196,16 +196,22 @@ export class CouponSync implements CouponPull {
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
   async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
-    const { reader, writer, upstream, lifetime } = this.#parts;
+    const { writer, upstream, lifetime } = this.#parts;
     const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
-    for (let offset = 0; ; offset += pageSize) {
-      const page = reader.mirror.list({ limit: pageSize, offset });
-      const gone = page.filter(({ coupon }) => coupon.id > 0 && !there.has(coupon.id));
-      for (const { coupon } of gone) {
-        const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(coupon.id, lifetime));
-        if (isMissing(outcome)) await writer.write('forgetCoupon', { id: coupon.id });
-      }
-      if (page.length < pageSize) return;
+    for (const id of this.#mirroredIds().filter((each) => !there.has(each))) {
+      const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(id, lifetime));
+      if (isMissing(outcome)) await writer.write('forgetCoupon', { id });
+    }
+  }
+
+  /** Those of the upstream's own, all at once: what is dropped from the mirror meanwhile would shift its pages. */
+  #mirroredIds(): number[] {
+    const { mirror } = this.#parts.reader;
+    const ids: number[] = [];
+    for (;;) {
+      const page = mirror.list({ limit: pageSize, offset: ids.length });
+      ids.push(...page.map(({ coupon }) => coupon.id));
+      if (page.length < pageSize) return ids.filter((id) => id > 0);
     }
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
-import type { Outcome } from '../../src/domain/outbox/outcome.ts';
+import { notApplied, type Outcome } from '../../src/domain/outbox/outcome.ts';
 import {
   StorageError,
   type CouponPage,
@@ -88,7 +88,7 @@ class Office extends AgentStage {
       verify: none,
       change: none,
       createCoupon: none,
-      getCoupon: none,
+      getCoupon: async () => notApplied('missing', 'HTTP 404'),
       listCoupons: ({ offset }) => this.#list(offset),
     };
   }
@@ -250,6 +250,21 @@ describe('a creation whose answer was lost', () => {
     await office.listings[3]?.([]);
     expect(office.stateOf(id)).toBe('delivered');
   });
+});
+
+it('coupons that the upstream has deleted are gone with its next list, whichever page of the mirror has them', async () => {
+  await using office = new Office();
+  const coupons = await office.open();
+  const all = Array.from({ length: 101 }, (_, index) => ({ ...terms, code: `C${index}`, id: index + 1 }));
+  const [page, rest] = [all.slice(0, 100), all.slice(100)];
+  void coupons.list(forEver);
+  await office.time.settle();
+  for (const listed of [page, rest, page, rest]) await office.listings.at(-1)?.(listed);
+  expect(office.store.mirror.count({})).toBe(101);
+  void coupons.list(forEver);
+  await office.time.settle();
+  await office.listings.at(-1)?.(all.slice(50, 100));
+  expect(office.store.mirror.count({})).toBe(50);
 });
 
 describe('a coupon that cannot be read', () => {
