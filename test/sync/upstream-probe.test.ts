@@ -129,6 +129,18 @@ describe('a secret that the upstream refuses', () => {
     expect(uplink.refusedCredentials()).toEqual([productKey]);
   });
 
+  it('is tried again after a quarter of an hour also where there is no other product to ask about', async () => {
+    await using stage = await givenRunning();
+    stage.sync.uplink.observe(refused, { owner: productKey, subject: key });
+    await stage.passes(second);
+    await (await stage.request()).answer(refused);
+    await stage.passes(15 * minute - 1);
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(1);
+    await (await stage.request()).answer(notFound);
+    expect(stage.sync.uplink.refusedCredentials()).toEqual([]);
+  });
+
   it('is used all the same to see whether an upstream that is away is back', async () => {
     await using stage = await givenRunning();
     const { uplink } = stage.sync;

@@ -38,6 +38,13 @@ export class CredentialStates {
     return this.#refused;
   }
 
+  /** Whether the upstream refuses whatever it could be asked under: the secret of each product, else the API key. */
+  areAllRefused(): boolean {
+    const { productKeys } = this.#parts.settings();
+    const owners: readonly CredentialOwner[] = productKeys.length > 0 ? productKeys : [null];
+    return owners.every((owner) => this.#refused.has(owner));
+  }
+
   /** Takes note of what an outcome says of a credential; null: nothing new. */
   observe(outcome: Outcome<unknown>, owner: CredentialOwner): 'refused' | 'accepted' | null {
     // Nothing was sent, or it was just taken out of the configuration: no refusal that anybody could mend.
@@ -45,12 +52,15 @@ export class CredentialStates {
     const { clock, log } = this.#parts;
     const whose = owner === null ? { coupons: true } : { product: owner };
     if (outcome.outcome === 'not_applied' && outcome.reason === 'unauthorized') {
-      if (!this.#refused.has(owner)) {
+      const before = this.#refused.get(owner);
+      // It was on its way when another one was refused.
+      if (before !== undefined && clock.steady() < before.retryAt) return null;
+      if (before === undefined) {
         const hint = 'put the right one into the configuration and reload, or run: latchkey sync resume';
         log.error({ ...whose, error: outcome.detail, hint }, 'the upstream refuses our credential');
       }
       // What refuses one key may accept the credential all the same: another key is asked for soon.
-      const pauseMs = this.#refused.has(owner) ? refusedPauseMs : firstPauseMs;
+      const pauseMs = before === undefined ? firstPauseMs : refusedPauseMs;
       this.#refused.set(owner, { retryAt: clock.steady() + pauseMs });
       return 'refused';
     }

@@ -177,7 +177,7 @@ export class Uplink {
     this.#parts.onRecovery();
   }
 
-  /** Makes the next probe due at once: the machine slept, and what was known of the upstream is old. */
+  /** Makes the next probe due at once, since what was known of the upstream is old: the machine slept, for example. */
   probeNow(): void {
     const { clock, onChange } = this.#parts;
     this.#lastRequestAt = -Infinity;
@@ -227,10 +227,10 @@ export class Uplink {
 
   #nextProbe(probeMs: number): Probe {
     if (this.#breaker.state !== 'closed') return { at: this.#breaker.probeAt, of: 'upstream' };
-    const idle: Probe = { at: this.#lastRequestAt + probeMs, of: 'upstream' };
+    const idleAt = this.#credentials.areAllRefused() ? Infinity : this.#lastRequestAt + probeMs;
     return [...this.#credentials.refused()].reduce<Probe>(
       (next, [owner, { retryAt }]) => (retryAt < next.at ? { at: retryAt, of: 'credential', owner } : next),
-      idle,
+      { at: idleAt, of: 'upstream' },
     );
   }
 

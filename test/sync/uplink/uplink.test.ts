@@ -386,6 +386,12 @@ describe('a credential that the upstream refuses', () => {
     expect(line.recoveries).toBe(recoveries + 1);
   });
 
+  it('is asked again as soon where several requests were on their way when it was refused', () => {
+    const line = new Line();
+    line.observe(no('unauthorized'), no('unauthorized'), no('unauthorized'));
+    expect(line.uplink.nextProbe(24 * 60 * minute)).toMatchObject({ at: second, owner: 'press' });
+  });
+
   it('is told of in the log when it is refused, and when it is accepted again, once each', () => {
     const line = new Line();
     line.observe(no('unauthorized'), no('unauthorized'), applied, applied);
