@@ -152,6 +152,7 @@ export class Daemon {
     const isRenewed = this.#listeners?.renewCertificate(configuration.listen.tls) ?? false;
     const renewed = isRenewed ? ['listen.tls.cert_file'] : [];
     this.#role.upstream?.retryCredentials();
+    this.#role.upstream?.probeNow();
     this.#bindAnew();
     return {
       changed: [...new Set([...changedKeys(before, configuration), ...renewed])],
@@ -162,10 +163,7 @@ export class Daemon {
   /** Records the upstream and the products that are configured now; on a full disk, once there is room. */
   #bindAnew(): void {
     const { signal } = this.#loops;
-    const bound = persist(this.#parts.clock, signal, () => this.#role.bind());
-    // Changes whose product has another key now may go up only when the store knows of it.
-    const woken = bound.then(() => this.#role.sync?.wake());
-    woken.catch((error: unknown) => {
+    persist(this.#parts.clock, signal, () => this.#role.bind()).catch((error: unknown) => {
       if (!signal.aborted) this.#fail(error);
     });
   }

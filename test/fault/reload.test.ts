@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { codeOf, productKey, secret, setStage } from '../support/agent-stage.ts';
+import { codeOf, eventually, productKey, secret, setStage } from '../support/agent-stage.ts';
+import { every, movesCounter, refusal } from '../support/plain-upstream.ts';
 
 test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -129,4 +130,23 @@ test('SIGHUP changes the level of the log', async () => {
       return changes() - before;
     })
     .toBe(0);
+});
+
+test('SIGHUP does not wait out what the former configuration waits for: an open breaker, a long backoff', async () => {
+  await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
+  const slow = { backoff: { first: '24d', max: '24d' }, breaker: { failures: 1, open: '24d' } };
+  const agent = await stage.startAgent({ sync: slow });
+  await agent.learn(['KEY', 'OTHER']);
+  stage.upstream.fault = every(refusal(418), movesCounter);
+  await agent.change('usage', 'KEY');
+  await eventually(async () => (await agent.operations()).some(({ attempts }) => attempts > 0));
+  stage.upstream.fault = () => undefined;
+  await stage.proxy.become({ kind: 'refuse' });
+  await agent.verify('NEVER-SEEN');
+  await eventually(async () => (await agent.status()).upstream.breaker === 'open');
+  await stage.proxy.become({ kind: 'pass' });
+  await stage.reconfigure({ sync: { backoff: { first: '20ms', max: '200ms' } } });
+  await agent.atRest();
+  expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  expect((await agent.status()).upstream).toMatchObject({ state: 'up', breaker: 'closed' });
 });

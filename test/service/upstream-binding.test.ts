@@ -316,17 +316,26 @@ describe('a product in the configuration', () => {
     expect(await bind(agent, store)).toEqual({ heldOperations: 0, renamed: [], removed: [] });
   });
 
-  it('that has another secret now need not wait out what the one before was refused for', async () => {
+  it.each([
+    ['that has another secret now', store, { ...product, secretDigest: 'another' }],
+    ['whose upstream has another address now', other, product],
+    ['that is read anew with other settings of any kind', store, product],
+  ])('%s need not wait out what the configuration before was refused for', async (_, baseUrl, given) => {
     await using agent = await givenAgent({ uses: 5 });
     await bind(agent, store);
     await agent.record('usage');
     await agent.answer(await agent.send('counter'), no('unauthorized'));
-    const dueIn = agent.dueIn('counter');
-    expect(dueIn).toBeGreaterThan(0);
-    const brush = { productKey: 'brush', secretDigest: 'digest-of-brush' };
-    await bind(agent, store, [product, brush]);
-    expect(agent.dueIn('counter')).toBe(dueIn);
-    await bind(agent, store, [{ ...product, secretDigest: 'another' }, brush]);
+    expect(agent.dueIn('counter')).toBeGreaterThan(0);
+    await bind(agent, baseUrl, [given]);
     expect(agent.dueIn('counter')).toBe(0);
+  });
+
+  it('that has another secret now waits all the same for the fence of what was lost under the one before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    await agent.record('usage');
+    await agent.answer(await agent.send('counter'), lost);
+    await bind(agent, store, [{ ...product, secretDigest: 'another' }]);
+    expect(agent.dueIn('counter')).toBe(minute);
   });
 });

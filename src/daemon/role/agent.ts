@@ -56,6 +56,8 @@ export function agentRole(parts: RoleParts & { reader: Reader }): Role {
     async bind() {
       await bind(parts);
       sync.uplink.waitUntil(retryAfterUntil(reader));
+      // Only now that the store knows of it may the changes of a product with another key go up.
+      sync.push.wake();
     },
     async run(signal) {
       await using _ = upstream;

@@ -23,7 +23,7 @@ export type Role = {
     obstacle(productKey: string | null): Obstacle | null;
     /** Asks again where a credential was refused: it may be another one now. */
     retryCredentials(): void;
-    /** The machine slept: what was known of the upstream is old. */
+    /** The machine slept, or the configuration is another: what was known of the upstream is old. */
     probeNow(): void;
   } | null;
   /** Null on an authority. */

@@ -32,7 +32,8 @@ export type BoundUpstream = {
 
 /**
  * Takes note of the upstream and the products that are configured, at each start and reload. What was sent to
- * another upstream and is in doubt is never settled by this one: it is held for a person.
+ * another upstream and is in doubt is never settled by this one: it is held for a person. What waits is tried again,
+ * but for fences.
  * (src/sync/README.md, One upstream)
  */
 export function bindUpstream(
@@ -52,10 +53,10 @@ export function bindUpstream(
       heldOperations = holdDoubtElsewhere(transaction, before, context);
     }
   }
-  const bound = bindProducts(transaction, products);
-  // What was refused under another secret need not wait out its backoff.
-  if (bound.hasNewSecret) transaction.operations.endBackoff(context.steady);
-  return done({ heldOperations, renamed: bound.renamed, removed: bound.removed });
+  const { renamed, removed } = bindProducts(transaction, products);
+  // Another secret, key, proxy or `sync.backoff` may be what those that wait were waiting for.
+  transaction.operations.endBackoff(context.steady);
+  return done({ heldOperations, renamed, removed });
 }
 
 /** The upstream that operations are sent to: its base URL, and its instance where it tells one. */
@@ -130,7 +131,7 @@ function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }
 function bindProducts(
   transaction: Transaction,
   products: BindUpstream['products'],
-): Pick<BoundUpstream, 'renamed' | 'removed'> & { hasNewSecret: boolean } {
+): Pick<BoundUpstream, 'renamed' | 'removed'> {
   const { settings, operations } = transaction;
   const digestOf = new Map(products.map(({ productKey, secretDigest }) => [productKey, secretDigest]));
   const before = new Map(JSON.parse(settings.get(boundProducts) ?? '[]') as [string, string][]);
@@ -154,10 +155,7 @@ function bindProducts(
   );
   const known = [...digestOf, ...missing.filter(([productKey]) => kept.has(productKey))];
   settings.set(boundProducts, JSON.stringify(known));
-  const hasNewSecret = products.some(
-    ({ productKey, secretDigest }) => (before.get(productKey) ?? secretDigest) !== secretDigest,
-  );
-  return { renamed, removed, hasNewSecret };
+  return { renamed, removed };
 }
 
 /** The same product under another key: whatever is kept for it goes along. */
