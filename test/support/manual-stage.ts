@@ -5,6 +5,7 @@ import type { Applied, Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { CouponPage, StorageError, Upstream } from '../../src/service/ports.ts';
 import { KeyLanes } from '../../src/sync/key-lanes.ts';
 import { Sync, type SyncOptions } from '../../src/sync/sync.ts';
+import { HeldLists } from './held-lists.ts';
 import { AgentStage, key, minute, productKey, second, valueOf } from './service-stage.ts';
 import { silent, uncounted } from './silent-log.ts';
 import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
@@ -33,6 +34,7 @@ export class ManualStage extends AgentStage {
   readonly sync: Sync;
   readonly arrived: Arrived[] = [];
   readonly arrivedCoupons: ArrivedCoupon[] = [];
+  readonly lists: HeldLists = new HeldLists();
   /** Aborted, it ends the loops that a test has started with it. */
   readonly ending: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
@@ -136,8 +138,10 @@ export class ManualStage extends AgentStage {
       createCoupon: ({ code }) =>
         held((answer) => this.arrivedCoupons.push({ kind: 'create', code, answer })),
       getCoupon: (id) => held((answer) => this.arrivedCoupons.push({ kind: 'get', id, answer })),
-      listCoupons: ({ offset }) =>
-        held((answer) => this.arrivedCoupons.push({ kind: 'list', offset, answer })),
+      listCoupons: (page) =>
+        this.lists.answer(page, () =>
+          held((answer) => this.arrivedCoupons.push({ kind: 'list', offset: page.offset, answer })),
+        ),
     };
   }
 }

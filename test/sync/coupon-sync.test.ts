@@ -10,6 +10,7 @@ import {
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink/uplink.ts';
+import { HeldLists } from '../support/held-lists.ts';
 import { AgentStage, lost, minute, valueOf } from '../support/service-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';
@@ -29,11 +30,8 @@ const terms: CouponTerms = {
 /** An agent's coupons over an upstream that answers a listing when the test lets it. */
 class Office extends AgentStage {
   readonly time: VirtualTime = new VirtualTime();
-  /** Answers each listing; where the test answers `byPage`, each request of one. */
+  readonly lists: HeldLists = new HeldLists();
   readonly listings: ((coupons: Coupon[], ageMs?: number) => Promise<void>)[] = [];
-  byPage = false;
-  /** What the listing under way has shown, until it is read again. */
-  #shown: CouponPage | null = null;
   /** Those of each page that cannot be read. */
   unreadable: readonly UnreadableCoupon[] = [];
   readonly warnings: unknown[] = [];
@@ -89,23 +87,16 @@ class Office extends AgentStage {
       change: none,
       createCoupon: none,
       getCoupon: async () => notApplied('missing', 'HTTP 404'),
-      listCoupons: ({ offset }) => this.#list(offset),
+      listCoupons: (page) => this.lists.answer(page, () => this.#list()),
     };
   }
 
-  async #list(offset: number): Promise<Outcome<CouponPage>> {
-    const shown = this.#shown;
-    if (shown !== null) {
-      if (offset === 0) this.#shown = null;
-      const value = offset === 0 ? shown : { coupons: [], unreadable: [] };
-      return { outcome: 'applied', value, confirmedAt: this.now, isCached: false };
-    }
+  #list(): Promise<Outcome<CouponPage>> {
     const { promise, resolve } = Promise.withResolvers<Outcome<CouponPage>>();
     this.listings.push(async (coupons, ageMs = 0) => {
+      const confirmedAt = this.now - ageMs;
       const value = { coupons, unreadable: this.unreadable };
-      const isEmpty = coupons.length + this.unreadable.length === 0;
-      if (!this.byPage && !isEmpty) this.#shown = value;
-      resolve({ outcome: 'applied', value, confirmedAt: this.now - ageMs, isCached: ageMs > 0 });
+      resolve({ outcome: 'applied', value, confirmedAt, isCached: ageMs > 0 });
       await this.time.settle();
     });
     return promise;
@@ -149,7 +140,7 @@ describe('a creation whose answer was lost', () => {
 
   it('stays in doubt where the upstream shows the same coupons at each offset, which is found out at once', async () => {
     await using office = new Office();
-    office.byPage = true;
+    office.lists.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
     void coupons.settle(office.operation(id));
@@ -164,7 +155,7 @@ describe('a creation whose answer was lost', () => {
 
   it('stays in doubt where a list that is not full may go on all the same', async () => {
     await using office = new Office();
-    office.byPage = true;
+    office.lists.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
     void coupons.settle(office.operation(id));
@@ -232,7 +223,7 @@ describe('a creation whose answer was lost', () => {
 
   it('is found although another coupon leaves the list between two of its pages', async () => {
     await using office = new Office();
-    office.byPage = true;
+    office.lists.byPage = true;
     const coupons = await office.open();
     const id = await office.lose();
     void coupons.settle(office.operation(id));
@@ -323,7 +314,7 @@ describe('a coupon that cannot be read', () => {
 
   it('counts towards the length of its page: the next one is read', async () => {
     await using office = new Office();
-    office.byPage = true;
+    office.lists.byPage = true;
     office.unreadable = [odd];
     const coupons = await office.open();
     void coupons.list(forEver);
