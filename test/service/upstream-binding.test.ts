@@ -32,6 +32,18 @@ describe('an upstream that was replaced in the configuration', () => {
     expect(agent.stateOf(use)).toBe('held');
   });
 
+  it('is sent a disable that is in doubt at the one before: it sets a value, and a revocation wins', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    await agent.restart();
+    expect(await bind(agent, other)).toMatchObject({ heldOperations: 0 });
+    agent.pass(minute);
+    await agent.answer(await agent.send('state'), agent.says(5, { enabled: false }));
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
   it('is sent what was never sent, and its count explains nothing of before', async () => {
     await using agent = await givenAgent({ uses: 5 }, { writers: 'single' });
     await bind(agent, store);
@@ -190,6 +202,45 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
       await using agent = await givenAgent({ uses: 7 });
       await bind(agent, store);
       await agent.read({ ...agent.says(7), instance: 'first' });
+      const use = await agent.record('usage');
+      await agent.answer(await agent.send('counter'), lost);
+      valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'retry' }));
+      agent.pass(minute);
+      await agent.read({ ...agent.says(7), instance: 'first' });
+      await agent.record('disable');
+      const [again, disable] = [await agent.send('counter'), await agent.send('state')];
+      const answer = agent.says(7, { enabled: false });
+      await agent.answer(disable, { ...answer, instance: 'restored' }, { overlapped: true });
+      await agent.answer(again, outcome, { overlapped: true });
+      expect(agent.stateOf(use)).toBe('held');
+    },
+  );
+
+  it('that became another one is sent the disable that was in doubt at the one before', async () => {
+    await using agent = await givenAgent({ uses: 7 });
+    await bind(agent, store);
+    await agent.read({ ...agent.says(7), instance: 'first' });
+    const disable = await agent.record('disable');
+    await agent.answer(await agent.send('state'), lost);
+    agent.pass(minute);
+    await agent.read({ ...agent.says(7), instance: 'restored' });
+    expect(agent.stateOf(disable)).toBe('pending');
+    expect(agent.local.enabled).toBe(false);
+    const answer = agent.says(7, { enabled: false });
+    await agent.answer(await agent.send('state'), { ...answer, instance: 'restored' });
+    expect(agent.stateOf(disable)).toBe('delivered');
+  });
+
+  it.each([
+    [lost, 'pending'],
+    [no('unreachable'), 'pending'],
+    [no('refused'), 'held'],
+  ])(
+    'that became another one while a disable was on its way again is sent it until it takes or refuses it (%o)',
+    async (outcome, state) => {
+      await using agent = await givenAgent({ uses: 7 });
+      await bind(agent, store);
+      await agent.read({ ...agent.says(7), instance: 'first' });
       const disable = await agent.record('disable');
       await agent.answer(await agent.send('state'), lost);
       agent.pass(minute);
@@ -197,7 +248,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
       const [again, use] = [await agent.send('state'), await agent.send('counter')];
       await agent.answer(use, { ...agent.says(3), instance: 'restored' }, { overlapped: true });
       await agent.answer(again, outcome, { overlapped: true });
-      expect(agent.stateOf(disable)).toBe('held');
+      expect(agent.stateOf(disable)).toBe(state);
       expect(agent.local.enabled).toBe(false);
     },
   );

@@ -90,8 +90,8 @@ export function observeInstance(
 }
 
 /**
- * Holds an operation that is in doubt at another upstream, or instance of it, than is spoken to now. Where the instance
- * was not known yet, it is taken for the one that named itself since.
+ * Holds an operation that is in doubt at another upstream, or instance of it, than is spoken to now; a disable is
+ * repeated to any. Where the instance was not known yet, it is taken for the one that named itself since.
  */
 export function holdIfElsewhere(
   transaction: Transaction,
@@ -101,8 +101,13 @@ export function holdIfElsewhere(
   const { upstream } = operation;
   const isElsewhere =
     upstream !== boundUpstream(transaction) && upstream !== transaction.settings.get(boundTo);
-  if (upstream === null || !isElsewhere || !isDoubtful(operation)) return operation;
+  if (upstream === null || !isElsewhere || !isDoubtful(operation) || setsValue(operation)) return operation;
   return holdElsewhere(transaction, operation, { before: upstream, steady });
+}
+
+/** Whether an operation sets a value, so that it may go to this upstream whatever became of it at the one before. */
+function setsValue({ kind }: Operation): boolean {
+  return kind === 'disable';
 }
 
 /** Holds what is in doubt at the upstream of before, which no read of this one can settle. */
@@ -123,7 +128,8 @@ function holdElsewhere(
 function holdDoubtElsewhere(transaction: Transaction, before: string, { steady }: Context): number {
   // What was seen until now was said by the one before, also since this start.
   transaction.settings.set(boundSince, String(beginBoot(transaction)));
-  const inDoubt = transaction.operations.inDoubtElsewhere(boundUpstream(transaction));
+  const now = boundUpstream(transaction);
+  const inDoubt = transaction.operations.inDoubtElsewhere(now).filter((each) => !setsValue(each));
   for (const operation of inDoubt) holdElsewhere(transaction, operation, { before, steady });
   return inDoubt.length;
 }
