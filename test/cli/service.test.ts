@@ -56,6 +56,14 @@ test('install writes the unit below the root and says what comes next; again it 
   expect(readFileSync(unitIn(root.path), 'utf8')).toBe(out);
 });
 
+test('install advises to add the user only where there is none', async () => {
+  await using root = temporaryDirectory();
+  const advice = async (): Promise<string> => (await latchkey('service', 'install', '--root', root.path)).out;
+  expect(await advice()).toContain('  useradd --system');
+  writeFileSync(join(root.path, 'etc/passwd'), 'latchkey:x:990:990::/nonexistent:/usr/sbin/nologin\n');
+  expect(await advice()).not.toContain('useradd');
+});
+
 test('a unit of another version is replaced, a changed one never', async () => {
   await using root = temporaryDirectory();
   const path = unitIn(root.path);

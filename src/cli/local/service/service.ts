@@ -24,7 +24,7 @@ import {
   type UnitOptions,
   type UnitScope,
 } from './systemd-unit.ts';
-import { examineReach, thisMachine, type Reach } from './unit-reach.ts';
+import { examineReach, readUser, thisMachine, type Reach } from './unit-reach.ts';
 
 type ServiceOptions = GlobalOptions & {
   user: boolean;
@@ -209,7 +209,7 @@ function pathOf({ user, root = '/' }: Args): string {
 }
 
 function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
-  const { user, config } = args;
+  const { user, config, root = '/' } = args;
   const doctor = `  ${hintFor(args)('doctor')}`;
   if (user) {
     return [
@@ -221,7 +221,9 @@ function stepsAfterInstall({ writes }: Plan, args: Args): readonly string[] {
     ];
   }
   return [
-    '  useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin latchkey',
+    ...(readUser(root) === null
+      ? ['  useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin latchkey']
+      : []),
     ...(isWithin(writes, [stateRoot])
       ? []
       : [`  install -d -o latchkey -g latchkey -m 0700 ${quoteForShell(writes)}`]),

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { homes, isWithin, runtimeDirectory, stateRoot } from './systemd-unit.ts';
 
 /** A user as the system knows it: its number, and those of its groups. */
@@ -36,10 +36,12 @@ export interface UnitMachine {
 
 /** The machine that this runs on. */
 export function thisMachine(): UnitMachine {
-  return {
-    user: findUser('latchkey', readText('/etc/passwd'), readText('/etc/group')),
-    statusOf: readStatus,
-  };
+  return { user: readUser('/'), statusOf: readStatus };
+}
+
+/** The user of a unit in the system below a root directory; null: there is no such user yet. */
+export function readUser(root: string): UnitUser | null {
+  return findUser('latchkey', readText(join(root, 'etc/passwd')), readText(join(root, 'etc/group')));
 }
 
 function readStatus(path: string): FileStatus | null {
