@@ -92,6 +92,8 @@ test('of a product that SIGHUP takes out nothing is answered any more, and what 
   await agent.atRest();
   expect(await verify()).toBeUndefined();
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
+  const gone = await agent.process.said('a product is not configured any more: nothing waits for it');
+  expect(gone).toMatchObject({ level: 'info', product: 'another' });
 });
 
 test('an upstream that is taken out of the file of an agent waits for a restart', async () => {

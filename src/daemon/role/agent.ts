@@ -86,7 +86,9 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
     );
   }
   for (const { productKey, operations } of removed) {
-    log.warn({ product: productKey, operations }, 'a product is not configured any more: its changes wait');
+    const what = 'a product is not configured any more';
+    if (operations === 0) log.info({ product: productKey }, `${what}: nothing waits for it`);
+    else log.warn({ product: productKey, operations }, `${what}: its changes wait`);
   }
 }
 
