@@ -13,6 +13,7 @@ import {
 } from '../store/sqlite/faults.ts';
 import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
+import { adviceOn, isOfTooFewFiles } from './start/advice.ts';
 import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
@@ -140,14 +141,9 @@ async function unlessEnded(starting: Promise<Daemon>, signal: AbortSignal): Prom
   }
 }
 
-/** What a person can do about it, as far as the error does not say it. */
-function adviceOn(error: Error): string {
-  const isTaken = error instanceof ListenError && error.fault === 'in_use';
-  return isTaken ? '; choose another: --listen or --socket, or listen in the configuration' : '';
-}
-
 function isExpected(error: unknown): error is Error {
   return (
+    isOfTooFewFiles(error) ||
     error instanceof StateDirectoryHeld ||
     error instanceof StateDirectoryRefused ||
     error instanceof StateDirectoryUnusable ||

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { adviceOn, isOfTooFewFiles } from '../../src/daemon/start/advice.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
@@ -130,4 +131,14 @@ test('a start with an api.key that a restored store does not know says so, and h
   expect(warnings).toEqual([
     'the key in api.key is of no account: the store is one of before it was rolled (an older key is in force again: latchkey account roll default)',
   ]);
+});
+
+test.for([
+  "EMFILE: too many open files, open '/program/part.js'",
+  'cannot listen on /run/latchkey.sock: listen EMFILE: too many open files /run/latchkey.sock',
+  'Worker initialization failure: EMFILE',
+  'Cannot read package config /program/package.json: too many open files.',
+])('a start that is allowed too few open files says where that is set: %s', (message) => {
+  expect(isOfTooFewFiles(new Error(message))).toBe(true);
+  expect(adviceOn(new Error(message))).toMatch(/ulimit -n.*LimitNOFILE=/);
 });
