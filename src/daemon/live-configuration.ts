@@ -2,7 +2,7 @@ import type { UpstreamCredentials } from '../service/access/credential.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { AgentCheckoutParts } from '../service/agent/checkout.ts';
 import type { AgentCouponingParts } from '../service/agent/coupon.ts';
-import type { AgentLicensingParts } from '../service/agent/license.ts';
+import type { AgentLicensingParts } from '../service/agent/license-lookup.ts';
 import type { Configuration, UpstreamSettings } from '../config/configuration.ts';
 import type { SyncOptions } from '../sync/sync.ts';
 import { sha256 } from './system/random.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { agentLicensing, type AgentLicensingParts } from '../../src/service/agent/license.ts';
+import { agentLicensing } from '../../src/service/agent/license.ts';
+import type { AgentLicensingParts } from '../../src/service/agent/license-lookup.ts';
 import type { Page } from '../../src/domain/page.ts';
 import { givenAgent, key, minute, valueOf, type AgentStage, type Stage } from '../support/service-stage.ts';
 

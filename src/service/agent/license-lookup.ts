@@ -1,0 +1,98 @@
+import type { Reach } from '../../domain/access/principal.ts';
+import type { FreshnessPolicy } from '../../domain/agent/freshness.ts';
+import { localLicense, type Observation } from '../../domain/agent/observation.ts';
+import { verdict } from '../../domain/agent/verdict.ts';
+import { done, refuse, type Result } from '../../domain/problem/problem.ts';
+import { licenseNotFound } from '../access/license-access.ts';
+import type { LicenseAnswer } from '../answers.ts';
+import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
+import type { Reader } from '../tables.ts';
+import type { Writer } from '../writer.ts';
+import { provenanceOf } from './provenance.ts';
+
+/** What the agent's license answers depend on; the functions return the configuration in force. */
+export type AgentLicensingParts = {
+  reader: Reader;
+  writer: Writer;
+  clock: Clock;
+  pull: Pull;
+  deliveries: Deliveries;
+  /** The keys of the configured products. */
+  productKeys: () => readonly string[];
+  settings: () => {
+    freshness: FreshnessPolicy;
+    /** `freshness.refresh`. */
+    refreshMs: number;
+    /** `sync.max_pending`. */
+    maxPending: number;
+    /** `upstream.timeout`: how long an enable waits for the upstream. */
+    timeoutMs: number;
+  };
+};
+
+/** Which key is asked for, and by whom. */
+export type Question = { reach: Reach; licenseKey: string; lookups: Lookups | null };
+
+/** Asks the upstream for a key that cannot be answered from here. */
+export async function lookUp(
+  parts: AgentLicensingParts,
+  { reach, licenseKey, lookups }: Question,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const known = parts.reader.observations.get(licenseKey);
+  const productKeys = known !== null ? [known.productKey] : candidates(parts, reach);
+  const found = await parts.pull.find(
+    productKeys,
+    known?.license.licenseKey ?? licenseKey,
+    signal,
+    known === null ? lookups : uncounted(lookups),
+  );
+  const observation = parts.reader.observations.get(licenseKey);
+  const judged = verdict(observation, parts.settings().freshness, parts.clock.now());
+  if (observation !== null && reaches(parts, reach, observation) && judged.verdict === 'answer') {
+    return done(answerOf(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
+  }
+  if (judged.verdict === 'expired') {
+    return refuse('verdict_expired', 'The upstream last confirmed this key too long ago, and is away.');
+  }
+  if (found.found === 'limited') return tooManyLookups(found.waitMs);
+  if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
+  const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
+  return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+}
+
+/** A look-up of a known key is no guess, and is not charged. */
+function uncounted(lookups: Lookups | null): Lookups | null {
+  return lookups && { ...lookups, waitMs: () => 0, charge: () => undefined, giveBack: () => undefined };
+}
+
+function tooManyLookups(waitMs: number): Result<never> {
+  return refuse('rate_limited', 'This credential asks for too many unknown keys.', {
+    retryAfterS: Math.ceil(waitMs / 1000),
+  });
+}
+
+/** The configured products that a credential reaches. */
+export function candidates({ productKeys }: AgentLicensingParts, reach: Reach): readonly string[] {
+  return productKeys().filter((key) => reach.productKey === null || key === reach.productKey);
+}
+
+/** A product that was taken out of the configuration is not answered for, whatever is known of its keys. */
+export function reaches(parts: AgentLicensingParts, reach: Reach, { productKey }: Observation): boolean {
+  return candidates(parts, reach).includes(productKey);
+}
+
+/** What callers are told of a key from its observation; `cache`: whether the upstream was asked for it. */
+export function answerOf(
+  { clock, settings }: AgentLicensingParts,
+  observation: Observation,
+  cache: 'hit' | 'miss',
+): LicenseAnswer {
+  const { confirmedAt, local } = observation;
+  const source = { confirmedAt, pending: local.pending, cache };
+  return {
+    license: localLicense(observation),
+    productKey: observation.productKey,
+    provenance: provenanceOf(source, settings().freshness, clock.now()),
+  };
+}

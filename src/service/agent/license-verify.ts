@@ -1,0 +1,66 @@
+import type { Reach } from '../../domain/access/principal.ts';
+import { lastInstantOf } from '../../domain/agent/freshness.ts';
+import type { Observation } from '../../domain/agent/observation.ts';
+import { verdict } from '../../domain/agent/verdict.ts';
+import { done, type Result } from '../../domain/problem/problem.ts';
+import { licenseNotFound } from '../access/license-access.ts';
+import type { LicenseAnswer, RepeatableAnswer } from '../answers.ts';
+import type { Pull } from '../ports.ts';
+import { answerOf, lookUp, reaches, type AgentLicensingParts, type Question } from './license-lookup.ts';
+
+/** Answers from what is known here, or by asking the upstream. */
+export async function verify(
+  parts: AgentLicensingParts,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Result<LicenseAnswer>> {
+  const { reach, licenseKey } = question;
+  const observation = parts.reader.observations.get(licenseKey);
+  if (observation !== null && !reaches(parts, reach, observation)) return licenseNotFound();
+  const answered = observation === null ? null : answerFrom(parts, observation);
+  if (observation === null || answered === null) return lookUp(parts, question, signal);
+  answered.repeat.repeated();
+  if (isToBeTouched(parts, observation)) touchObservation(parts, observation.license.licenseKey);
+  return done(answered);
+}
+
+/** Answers from what is known here, where that is the whole of a verify; null: it is not. */
+export function verifyNow(
+  parts: AgentLicensingParts,
+  reach: Reach,
+  licenseKey: string,
+): RepeatableAnswer | null {
+  const observation = parts.reader.observations.get(licenseKey);
+  if (observation === null || !reaches(parts, reach, observation)) return null;
+  if (isToBeTouched(parts, observation)) return null;
+  return answerFrom(parts, observation);
+}
+
+/** The answer from what is known here; null where that is not to be relied upon any more. */
+function answerFrom(parts: AgentLicensingParts, observation: Observation): RepeatableAnswer | null {
+  const { freshness, refreshMs } = parts.settings();
+  const now = parts.clock.now();
+  const judged = verdict(observation, freshness, now);
+  if (judged.verdict !== 'answer') return null;
+  const { productKey, askedAt, confirmedAt, license } = observation;
+  const until = Math.min(askedAt + refreshMs, lastInstantOf(judged.freshness, confirmedAt, freshness));
+  const repeated =
+    judged.freshness === 'fresh' ? nothing : refreshing(parts.pull, productKey, license.licenseKey);
+  return { ...answerOf(parts, observation, 'hit'), repeat: { since: now, until, repeated } };
+}
+
+const nothing = (): void => undefined;
+
+/** Holds no more than it needs: it is remembered with the answer. */
+function refreshing(pull: Pull, productKey: string, licenseKey: string): () => void {
+  return () => pull.refresh(productKey, licenseKey);
+}
+
+function isToBeTouched({ clock, settings }: AgentLicensingParts, { askedAt }: Observation): boolean {
+  return clock.now() - askedAt > settings().refreshMs;
+}
+
+/** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */
+function touchObservation({ writer }: AgentLicensingParts, licenseKey: string): void {
+  writer.write('touchObservation', { licenseKey }).catch(() => undefined);
+}
