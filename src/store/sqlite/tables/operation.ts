@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
-import type { LaneKey, OperationReads, OperationTable } from '../../../service/outbox/tables.ts';
+import type { OperationReads, OperationTable } from '../../../service/outbox/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads } from './operation-lane.ts';
-import { bit, prepareChange, prepareCount, prepareQuery, type Query } from './statements.ts';
+import { least, waitChanges, waitReads } from './operation-wait.ts';
+import { bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 const openStates = ['pending', 'in_flight', 'uncertain', 'conflicted', 'dead'] as const;
@@ -49,7 +50,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     unfinishedOf: (productKey) => ofProduct(productKey),
     oldestAt: oldestRead(database),
     ...laneReads(database),
-    ...dueReads(database),
+    ...waitReads(database),
   };
 }
 
@@ -79,52 +80,6 @@ function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
   };
 }
 
-/** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
-function dueReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
-  const waiting = waitingProducts(database);
-  const due = prepareQuery(
-    database,
-    `SELECT subject, lane, product_key AS productKey, next_at AS nextAt FROM outbox
-     WHERE product_key IS ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
-    (row: LaneKey & { nextAt: number }) => row,
-  );
-  const next = prepareQuery(
-    database,
-    `SELECT next_at AS nextAt FROM outbox WHERE product_key IS ? AND next_at > ? ORDER BY next_at LIMIT 1`,
-    (row: { nextAt: number }) => row.nextAt,
-  );
-  return {
-    due: (now, limit, isAsked) =>
-      [null, ...waiting.all()]
-        .filter(isAsked)
-        .flatMap((productKey) => due.all(productKey, now, limit))
-        .sort((one, other) => one.nextAt - other.nextAt)
-        .slice(0, limit)
-        .map(({ subject, lane, productKey }) => ({ subject, lane, productKey })),
-    nextDueAt: (now) => least([null, ...waiting.all()].map((productKey) => next.first(productKey, now))),
-  };
-}
-
-/** The products with waiting lanes, found by a jump through the index for each. */
-function waitingProducts(database: DatabaseSync): Query<string> {
-  return prepareQuery(
-    database,
-    `WITH RECURSIVE waiting (productKey) AS (
-       SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
-       UNION ALL
-       SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
-       FROM waiting WHERE productKey IS NOT NULL
-     )
-     SELECT productKey FROM waiting WHERE productKey IS NOT NULL`,
-    (row: { productKey: string }) => row.productKey,
-  );
-}
-
-function least(values: readonly (number | null)[]): number | null {
-  const numbers = values.filter((value) => value !== null);
-  return numbers.length === 0 ? null : Math.min(...numbers);
-}
-
 /** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
   const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
@@ -139,6 +94,7 @@ export function operationTable(database: DatabaseSync): OperationTable {
     ...operationReads(database),
     ...singleChanges(database),
     ...sweepingChanges(database),
+    ...waitChanges(database),
     lane: (subject, name) => lane.all(subject, name),
     withState: (state) => withState.all(state),
     inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
@@ -185,18 +141,15 @@ function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'pu
   };
 }
 
-type Sweep = keyof Omit<
-  OperationTable,
-  keyof OperationReads | 'add' | 'put' | 'schedule' | 'lane' | 'withState' | 'inDoubtElsewhere'
->;
-
 /** Changes of as many operations as there are; each finds them by an index of only those. */
-function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
+function sweepingChanges(
+  database: DatabaseSync,
+): Pick<OperationTable, 'moveToSubject' | 'renameProduct' | 'prune'> {
   const renameProduct = prepareChange(
     database,
     'UPDATE outbox SET product_key = :to WHERE product_key = :from',
   );
-  // Each finds them by an index; what is finished and guards nothing stays under the old spelling.
+  // What is finished and guards nothing stays under the old spelling.
   const moves = [isUnfinished, "state IN ('conflicted', 'dead')", 'fenced_until IS NOT NULL'].map((which) =>
     prepareChange(
       database,
@@ -214,7 +167,6 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
        (SELECT seq FROM outbox WHERE finished_at < :finishedBefore ORDER BY finished_at LIMIT :limit)`,
   );
   return {
-    ...waitChanges(database),
     moveToSubject(from, to) {
       for (const move of moves) move({ from, to });
       stopWaiting({ to });
@@ -223,48 +175,5 @@ function sweepingChanges(database: DatabaseSync): Pick<OperationTable, Sweep> {
       renameProduct({ from, to });
     },
     prune: (finishedBefore, limit) => prune({ finishedBefore, limit }).changes,
-  };
-}
-
-function waitChanges(
-  database: DatabaseSync,
-): Pick<OperationTable, 'endOutage' | 'endBackoff' | 'shiftWaits' | 'extendFences'> {
-  const endOutage = prepareChange(
-    database,
-    'UPDATE outbox SET next_at = min(next_at, :now), outage = 0 WHERE outage = 1',
-  );
-  const endBackoff = prepareChange(
-    database,
-    `UPDATE outbox SET outage = 0, next_at = max(:now, coalesce(
-         (SELECT max(other.fenced_until) FROM outbox AS other
-          WHERE other.subject = outbox.subject AND other.lane = outbox.lane AND other.fenced_until > :now), 0))
-     WHERE next_at > :now`,
-  );
-  const shiftWaits = prepareChange(
-    database,
-    'UPDATE outbox SET next_at = next_at + :byMs WHERE next_at IS NOT NULL',
-  );
-  const shiftFences = prepareChange(
-    database,
-    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = fenced_until + :byMs WHERE fenced_until IS NOT NULL',
-  );
-  const extendFences = prepareChange(
-    database,
-    'UPDATE outbox INDEXED BY outbox_fenced SET fenced_until = :until WHERE fenced_until > :reached',
-  );
-  return {
-    endOutage(now) {
-      endOutage({ now });
-    },
-    endBackoff(now) {
-      endBackoff({ now });
-    },
-    shiftWaits(byMs) {
-      shiftWaits({ byMs });
-      shiftFences({ byMs });
-    },
-    extendFences(reached, until) {
-      extendFences({ reached, until });
-    },
   };
 }
