@@ -18,7 +18,7 @@ import {
   type WritingSource,
 } from './statements.ts';
 import { prepareTransaction } from './tables.ts';
-import { storedAnswerOf, type StoredRow } from './tables/idempotency.ts';
+import { storedAnswerOf, type StoredRow } from './tables/access/idempotency.ts';
 
 /** The answer to COMMIT, or to a statement that is a transaction of its own, was lost: nobody knows what it says. */
 export class CommitInDoubt extends Error {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 import { isAnswered } from './faults.ts';
 import type { Names } from './names.ts';
 import type { Statement } from './statements.ts';
-import { keepStatement, keptValues, type KeptAnswer } from './tables/idempotency.ts';
+import { keepStatement, keptValues, type KeptAnswer } from './tables/access/idempotency.ts';
 import {
   changesAsked,
   changesMade,

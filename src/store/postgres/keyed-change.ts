@@ -3,7 +3,7 @@ import type { LicenseTable } from '../../service/authority/tables.ts';
 import type { Idempotency } from '../../service/ports.ts';
 import type { AuthorityTransaction, Awaitable, AwaitableTable } from '../../service/tables.ts';
 import type { GroupedChanges } from './grouped-changes.ts';
-import type { KeptAnswer } from './tables/idempotency.ts';
+import type { KeptAnswer } from './tables/access/idempotency.ts';
 import type { ChangedLicense } from './tables/license-change.ts';
 
 /** What such a use case uses of a transaction. */

@@ -1,18 +1,18 @@
 import type { AuthorityReader, AuthorityTransaction } from '../../service/tables.ts';
 import type { Source, WritingSource } from './statements.ts';
 import { accountReads, accountTable } from './tables/account.ts';
-import { auditReads, auditTable } from './tables/audit.ts';
+import { auditReads, auditTable } from './tables/access/audit.ts';
 import { collectionReads, collectionTable } from './tables/collection.ts';
 import { couponReads, couponTable } from './tables/coupon.ts';
-import { historyReads, historyTable } from './tables/history.ts';
-import { idempotencyReads, idempotencyTable } from './tables/idempotency.ts';
+import { historyReads, historyTable } from './tables/access/history.ts';
+import { idempotencyReads, idempotencyTable } from './tables/access/idempotency.ts';
 import { licenseReads, licenseTable } from './tables/license.ts';
-import { oldCredentialReads, oldCredentialTable } from './tables/old-credential.ts';
+import { oldCredentialReads, oldCredentialTable } from './tables/access/old-credential.ts';
 import { productReads, productTable } from './tables/product.ts';
 import { purchaseReads, purchaseTable } from './tables/purchase.ts';
 import { redemptionReads, redemptionTable } from './tables/redemption.ts';
 import { settingReads, settingTable } from './tables/setting.ts';
-import { tokenReads, tokenTable } from './tables/token.ts';
+import { tokenReads, tokenTable } from './tables/access/token.ts';
 
 /** Makes the reads of every table. */
 export function prepareReader(source: Source): AuthorityReader {

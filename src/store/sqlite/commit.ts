@@ -4,7 +4,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { mayWantRoom, storageFault } from './faults.ts';
-import { prepareCount } from './tables/statements.ts';
+import { prepareCount } from './statements.ts';
 
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
 export const largestBatch = 512;

@@ -1,5 +1,5 @@
 import { afterAll, expect, test, vi } from 'vitest';
-import type * as Statements from '../../../src/store/sqlite/tables/statements.ts';
+import type * as Statements from '../../../src/store/sqlite/statements.ts';
 import { givenStore, type GivenStore } from '../../support/store-given.ts';
 
 const made = new Set<string>();
@@ -8,7 +8,7 @@ const made = new Set<string>();
 vi.resetModules();
 afterAll(() => vi.resetModules());
 /** They are prepared when they are first used, so it is noted which are made. */
-vi.doMock('../../../src/store/sqlite/tables/statements.ts', async (importOriginal) => {
+vi.doMock('../../../src/store/sqlite/statements.ts', async (importOriginal) => {
   const original = await importOriginal<typeof Statements>();
   const noted = <Made extends (database: never, sql: string, ...rest: never[]) => unknown>(
     make: Made,
@@ -25,7 +25,7 @@ vi.doMock('../../../src/store/sqlite/tables/statements.ts', async (importOrigina
   };
 });
 const { prepareTransaction } = await import('../../../src/store/sqlite/tables.ts');
-vi.doUnmock('../../../src/store/sqlite/tables/statements.ts');
+vi.doUnmock('../../../src/store/sqlite/statements.ts');
 
 /** Every statement that a transaction makes, the reader's among them. */
 function statementsOf(store: GivenStore): string[] {

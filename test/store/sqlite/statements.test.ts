@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { prepareChange } from '../../../src/store/sqlite/tables/statements.ts';
+import { prepareChange } from '../../../src/store/sqlite/statements.ts';
 
 test('a parameter that a statement lacks, or does not know, is refused', () => {
   using database = new DatabaseSync(':memory:');

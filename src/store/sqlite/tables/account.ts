@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Account } from '../../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const fromRow = (row: Account): Account => ({ ...row });

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Collection } from '../../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
 type Row = Omit<Collection, 'productKeys'>;
 

@@ -8,7 +8,7 @@ import {
   filterParameters,
   termsColumns,
 } from '../../coupon-row.ts';
-import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
 const select = `SELECT ${couponColumns} FROM coupon`;
 

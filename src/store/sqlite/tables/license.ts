@@ -7,7 +7,7 @@ import type {
   LicenseReads,
   LicenseTable,
 } from '../../../service/authority/tables.ts';
-import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
 

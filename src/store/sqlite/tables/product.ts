@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Product } from '../../../domain/product.ts';
 import type { ProductFilter, ProductReads, ProductTable } from '../../../service/authority/tables.ts';
-import { bit, type Bit, inReach, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { bit, type Bit, inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
 type Row = Omit<Product, 'recurring'> & { recurring: Bit };
 

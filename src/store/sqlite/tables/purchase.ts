@@ -3,7 +3,7 @@ import type { License } from '../../../domain/license.ts';
 import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts';
 import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
 import { exported, exportParameters } from './license.ts';
-import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
   purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;

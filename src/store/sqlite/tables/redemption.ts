@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Cart, Quote } from '../../../domain/checkout/quote.ts';
 import type { Redemption } from '../../../domain/checkout/redemption.ts';
 import type { RedemptionReads, RedemptionTable } from '../../../service/checkout/tables.ts';
-import { couponIdNow } from './mirror.ts';
-import { prepareChange, prepareQuery } from './statements.ts';
+import { couponIdNow } from './agent/mirror.ts';
+import { prepareChange, prepareQuery } from '../statements.ts';
 
 type RedemptionRow = Omit<Redemption, 'cart' | 'quote'> & { cart: string; quote: string };
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { SettingReads, SettingTable } from '../../../service/tables.ts';
-import { prepareChange, prepareQuery } from './statements.ts';
+import { prepareChange, prepareQuery } from '../statements.ts';
 
 /** Prepares the reads of single facts about this store. */
 export function settingReads(database: DatabaseSync): SettingReads {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../../service/access/tables.ts';
-import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = 'SELECT id, at, actor, act, subject, detail FROM audit';
 const fromRow = (row: RecordedAct): RecordedAct => ({ ...row });

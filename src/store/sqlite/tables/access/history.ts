@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { changesKept, type HistoryEntry } from '../../../../domain/history.ts';
 import type { HistoryReads, HistoryTable } from '../../../../service/access/tables.ts';
-import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../statements.ts';
 
 /** Those that are no longer told are removed so many at a time: to remove one at each change would write twice as much. */
 const trimmedTogether = 100;

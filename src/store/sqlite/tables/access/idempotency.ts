@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { IdempotencyReads, StoredAnswer, IdempotencyTable } from '../../../../service/access/tables.ts';
-import { bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 /** Prepares the reads of stored answers. Their values are JSON. */
 export function idempotencyReads(database: DatabaseSync): IdempotencyReads {

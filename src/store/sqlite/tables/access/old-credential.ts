@@ -4,7 +4,7 @@ import type {
   OldCredentialReads,
   OldCredentialTable,
 } from '../../../../service/access/tables.ts';
-import { prepareChange, prepareQuery } from '../statements.ts';
+import { prepareChange, prepareQuery } from '../../statements.ts';
 
 /** Prepares the reads of credentials that were rolled and go on for a while. */
 export function oldCredentialReads(database: DatabaseSync): OldCredentialReads {

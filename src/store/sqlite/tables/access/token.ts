@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../../../domain/access/token.ts';
 import type { TokenReads, TokenTable } from '../../../../service/access/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { inReach, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };
 

@@ -4,8 +4,8 @@ import {
   type LaneName,
   type Operation,
   type OperationProgress,
-} from '../../../domain/outbox/operation.ts';
-import { bit, type Bit } from './statements.ts';
+} from '../../../../domain/outbox/operation.ts';
+import { bit, type Bit } from '../../statements.ts';
 
 /** The columns that each state fills; the schema checks that no other state does. */
 type ProgressRow =

@@ -1,5 +1,5 @@
-import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../service/access/tables.ts';
-import type { AwaitableTable } from '../../../service/tables.ts';
+import type { AuditFilter, AuditReads, AuditTable, RecordedAct } from '../../../../service/access/tables.ts';
+import type { AwaitableTable } from '../../../../service/tables.ts';
 import {
   prepareList,
   prepareQuery,
@@ -7,7 +7,7 @@ import {
   type Condition,
   type Source,
   type WritingSource,
-} from '../statements.ts';
+} from '../../statements.ts';
 
 const columns = 'id, at, actor, act, subject, detail';
 const fromRow = (row: RecordedAct): RecordedAct => row;

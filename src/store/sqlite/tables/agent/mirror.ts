@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
-import { defaultAccountId } from '../../../domain/access/principal.ts';
-import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../service/agent/tables.ts';
+import { foldCouponCode } from '../../../../domain/checkout/coupon.ts';
+import { defaultAccountId } from '../../../../domain/access/principal.ts';
+import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../../service/agent/tables.ts';
 import {
   couponColumns,
   couponFrom,
@@ -9,8 +9,8 @@ import {
   filterParameters,
   termsColumns,
   type CouponRow,
-} from '../../coupon-row.ts';
-import { prepareChange, prepareCount, prepareQuery } from './statements.ts';
+} from '../../../coupon-row.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
 const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupon => ({

@@ -1,7 +1,7 @@
-import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../service/access/tables.ts';
-import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
-import type { Idempotency } from '../../../service/ports.ts';
-import type { Names } from '../names.ts';
+import type { IdempotencyReads, IdempotencyTable, StoredAnswer } from '../../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
+import type { Idempotency } from '../../../../service/ports.ts';
+import type { Names } from '../../names.ts';
 import {
   epochMs,
   prepareQuery,
@@ -11,7 +11,7 @@ import {
   type SqlValue,
   type Statement,
   type WritingSource,
-} from '../statements.ts';
+} from '../../statements.ts';
 
 export type StoredRow = { fingerprint: string; value: string | null };
 

@@ -2,9 +2,9 @@ import type {
   OldCredential,
   OldCredentialReads,
   OldCredentialTable,
-} from '../../../service/access/tables.ts';
-import type { AwaitableTable } from '../../../service/tables.ts';
-import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+} from '../../../../service/access/tables.ts';
+import type { AwaitableTable } from '../../../../service/tables.ts';
+import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../../statements.ts';
 
 /** Makes the reads of credentials that were rolled and go on for a while. */
 export function oldCredentialReads(source: Source): AwaitableTable<OldCredentialReads> {

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { LicenseExtra } from '../../../domain/license.ts';
-import type { Observation } from '../../../domain/agent/observation.ts';
-import type { ObservationReads, ObservationTable } from '../../../service/agent/tables.ts';
-import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from './statements.ts';
+import type { LicenseExtra } from '../../../../domain/license.ts';
+import type { Observation } from '../../../../domain/agent/observation.ts';
+import type { ObservationReads, ObservationTable } from '../../../../service/agent/tables.ts';
+import { bit, prepareChange, prepareCount, prepareQuery, type Bit } from '../../statements.ts';
 
 type Row = {
   licenseKey: string;

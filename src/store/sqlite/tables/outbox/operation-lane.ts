@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Backlog } from '../../../domain/agent/observation.ts';
-import type { LaneReads } from '../../../service/outbox/tables.ts';
+import type { Backlog } from '../../../../domain/agent/observation.ts';
+import type { LaneReads } from '../../../../service/outbox/tables.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
-import { prepareCount, prepareQuery } from './statements.ts';
+import { prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 /** Word for word the condition of the index `outbox_lane`, or SQLite could not use it. */

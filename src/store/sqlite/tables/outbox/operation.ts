@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { OperationState, UnfinishedState } from '../../../domain/outbox/operation.ts';
-import type { OperationReads, OperationTable } from '../../../service/outbox/tables.ts';
+import type { OperationState, UnfinishedState } from '../../../../domain/outbox/operation.ts';
+import type { OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads } from './operation-lane.ts';
 import { least, waitChanges, waitReads } from './operation-wait.ts';
-import { bit, prepareChange, prepareCount, prepareQuery } from './statements.ts';
+import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
 const select = `SELECT ${operationColumns} FROM outbox`;
 const openStates = ['pending', 'in_flight', 'uncertain', 'conflicted', 'dead'] as const;

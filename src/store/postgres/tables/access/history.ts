@@ -1,7 +1,7 @@
-import { changesKept, type HistoryEntry } from '../../../domain/history.ts';
-import type { HistoryReads, HistoryTable } from '../../../service/access/tables.ts';
-import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
-import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
+import { changesKept, type HistoryEntry } from '../../../../domain/history.ts';
+import type { HistoryReads, HistoryTable } from '../../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
+import { prepareQuery, prepareWrite, type Source, type WritingSource } from '../../statements.ts';
 
 type Row = Pick<HistoryEntry, 'licenseKey' | 'at' | 'change' | 'credential'> & {
   usesBefore: number;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { LaneKey, OperationReads, OperationTable } from '../../../service/outbox/tables.ts';
-import { prepareChange, prepareQuery, type Query } from './statements.ts';
+import type { LaneKey, OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
+import { prepareChange, prepareQuery, type Query } from '../../statements.ts';
 
 /** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
 export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {

@@ -1,8 +1,14 @@
-import type { Token } from '../../../domain/access/token.ts';
-import type { TokenReads, TokenTable } from '../../../service/access/tables.ts';
-import type { AuthorityTable, AwaitableTable } from '../../../service/tables.ts';
-import { prepareList, prepareQuery, prepareWrite, type Source, type WritingSource } from '../statements.ts';
-import { ofAccount } from './reach.ts';
+import type { Token } from '../../../../domain/access/token.ts';
+import type { TokenReads, TokenTable } from '../../../../service/access/tables.ts';
+import type { AuthorityTable, AwaitableTable } from '../../../../service/tables.ts';
+import {
+  prepareList,
+  prepareQuery,
+  prepareWrite,
+  type Source,
+  type WritingSource,
+} from '../../statements.ts';
+import { ofAccount } from '../reach.ts';
 
 const columns = `token_id AS "tokenId", scopes, product_key AS "productKey", account_id AS "accountId", label,
   created_at AS "createdAt", last_used_at AS "lastUsedAt", expires_at AS "expiresAt"`;

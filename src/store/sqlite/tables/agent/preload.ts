@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { PreloadKey, PreloadProgress } from '../../../domain/agent/preload.ts';
-import type { PreloadReads, PreloadTable } from '../../../service/agent/tables.ts';
-import { bit, prepareChange, prepareQuery } from './statements.ts';
+import type { PreloadKey, PreloadProgress } from '../../../../domain/agent/preload.ts';
+import type { PreloadReads, PreloadTable } from '../../../../service/agent/tables.ts';
+import { bit, prepareChange, prepareQuery } from '../../statements.ts';
 
 /** Prepares the reads of the license keys to be fetched. */
 export function preloadReads(database: DatabaseSync): PreloadReads {
