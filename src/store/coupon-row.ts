@@ -1,11 +1,4 @@
-import {
-  foldCouponCode,
-  type Coupon,
-  type CouponDiscount,
-  type CouponFilter,
-  type CouponScope,
-  type CouponTerms,
-} from '../domain/checkout/coupon.ts';
+import type { Coupon, CouponDiscount, CouponScope, CouponTerms } from '../domain/checkout/coupon.ts';
 
 type ScopeColumns =
   | { scope: 'single'; productKey: string; collectionId: null }
@@ -16,31 +9,10 @@ type DiscountColumns = { percentOff: number; amountOff: null } | { percentOff: n
 /** A coupon as a table holds it. */
 export type CouponRow = Omit<Coupon, 'scope' | 'discount'> & ScopeColumns & DiscountColumns;
 
-/** Everything that a `CouponRow` is made of. */
-export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
-  percent_off AS percentOff, amount_off AS amountOff, start_at AS startAt, end_at AS endAt,
-  minimum_purchase_amount AS minimumPurchaseAmount, usage_limit AS usageLimit, notes`;
-
-/**
- * The condition of a filtered list, with `filterParameters`; `table` is where the coupons are. The state is that
- * of `couponState`.
- */
-export function filteredCoupons(table: 'coupon' | 'mirrored_coupon'): string {
-  const redemptions = `coalesce((SELECT count FROM redemption_count
-    WHERE redemption_count.account_id = ?1 AND coupon_id = ${table}.id), 0)`;
-  return `(?2 IS NULL OR folded_code = ?2) AND (?3 IS NULL OR product_key = ?3) AND (?4 IS NULL OR ?4 = CASE
-    WHEN ?5 > end_at THEN 'ended'
-    WHEN ${redemptions} >= usage_limit THEN 'used_up'
-    WHEN ?5 < start_at THEN 'scheduled'
-    ELSE 'active' END)`;
-}
-
-export function filterParameters(
-  accountId: string,
-  { code, productKey, state }: CouponFilter,
-): (string | number | null)[] {
-  const folded = code === undefined ? null : foldCouponCode(code);
-  return [accountId, folded, productKey ?? null, state?.is ?? null, state?.at ?? null];
+/** The state of a coupon in SQL: what `couponState` says of it, at an instant and with so many redemptions. */
+export function stateInSql(at: string, redemptions: string): string {
+  return `CASE WHEN ${at} > end_at THEN 'ended' WHEN ${redemptions} >= usage_limit THEN 'used_up'
+    WHEN ${at} < start_at THEN 'scheduled' ELSE 'active' END`;
 }
 
 /** Reads a coupon from its row. */

@@ -98,9 +98,6 @@ export function prepareAddition(
   return (...parameters) => Number(statement().run(...parameters).changes) > 0;
 }
 
-/** Restricts a list to an account, the first parameter; null: to none. For lists that people read. */
-export const inReach = '(?1 IS NULL OR account_id = ?1)';
-
 /** A truth value as SQLite keeps it. */
 export type Bit = 0 | 1;
 

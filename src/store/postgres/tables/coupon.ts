@@ -6,7 +6,7 @@ import {
 } from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
 import type { AwaitableTable } from '../../../service/tables.ts';
-import { couponFrom, termsColumns } from '../../coupon-row.ts';
+import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import type { Names } from '../names.ts';
 import {
   prepareList,
@@ -22,7 +22,7 @@ const columns = `id, code, scope, product_key AS "productKey", collection_id AS 
   percent_off AS "percentOff", amount_off AS "amountOff", start_at AS "startAt", end_at AS "endAt",
   minimum_purchase_amount AS "minimumPurchaseAmount", usage_limit AS "usageLimit", notes`;
 
-/** The conditions of a filtered list. The state is that of `couponState`. */
+/** The conditions of a filtered list. */
 function conditionsOf(
   { coupon, redemptionCount }: Names,
   accountId: string,
@@ -31,13 +31,11 @@ function conditionsOf(
   const { code, productKey, state } = filter;
   const redemptions = `coalesce((SELECT redeemed.count FROM ${redemptionCount} AS redeemed
     WHERE redeemed.account_id = ${coupon}.account_id AND redeemed.coupon_id = ${coupon}.id), 0)`;
-  const stateAt = (at: string): string => `CASE WHEN ${at} > end_at THEN 'ended'
-    WHEN ${redemptions} >= usage_limit THEN 'used_up' WHEN ${at} < start_at THEN 'scheduled' ELSE 'active' END`;
   return [
     [(place) => `account_id = ${place}`, accountId],
     [(place) => `folded_code = ${place}`, code === undefined ? undefined : foldCouponCode(code)],
     [(place) => `product_key = ${place}`, productKey],
-    [(is, at = '') => `${is} = ${stateAt(at)}`, state?.is, state?.at],
+    [(is, at = '') => `${is} = ${stateInSql(at, redemptions)}`, state?.is, state?.at],
   ];
 }
 

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Account } from '../../../domain/account.ts';
 import type { AccountReads, AccountTable } from '../../../service/authority/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { ofAccount } from './reach.ts';
 
 const select = 'SELECT account_id AS accountId, name, created_at AS createdAt FROM account';
 const fromRow = (row: Account): Account => ({ ...row });
@@ -12,10 +13,10 @@ export function accountReads(database: DatabaseSync): AccountReads {
   const byKeyDigest = prepareQuery(database, `${select} WHERE key_digest = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${inReach} ORDER BY account_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} ORDER BY account_id LIMIT ?2 OFFSET ?3`,
     fromRow,
   );
-  const count = prepareCount(database, `SELECT count(*) AS count FROM account WHERE ${inReach}`);
+  const count = prepareCount(database, `SELECT count(*) AS count FROM account WHERE ${ofAccount}`);
   return {
     get: (accountId) => get.first(accountId),
     byKeyDigest: (digest) => byKeyDigest.first(digest),

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Collection } from '../../../domain/collection.ts';
 import type { CollectionReads, CollectionTable } from '../../../service/authority/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { ofAccount } from './reach.ts';
 
 type Row = Omit<Collection, 'productKeys'>;
 
@@ -13,10 +14,10 @@ export function collectionReads(database: DatabaseSync): CollectionReads {
   const get = prepareQuery(database, `${select} WHERE collection_id = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${inReach} ORDER BY collection_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} ORDER BY collection_id LIMIT ?2 OFFSET ?3`,
     fromRow,
   );
-  const count = prepareCount(database, `SELECT count(*) AS count FROM collection WHERE ${inReach}`);
+  const count = prepareCount(database, `SELECT count(*) AS count FROM collection WHERE ${ofAccount}`);
   const members = prepareQuery(
     database,
     `SELECT product_key AS productKey FROM collection_member WHERE collection_id = ? ORDER BY position`,

@@ -1,16 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { foldCouponCode } from '../../../domain/checkout/coupon.ts';
+import { foldCouponCode, type CouponFilter } from '../../../domain/checkout/coupon.ts';
 import type { CouponReads, CouponTable } from '../../../service/authority/tables.ts';
-import {
-  couponColumns,
-  couponFrom,
-  filteredCoupons,
-  filterParameters,
-  termsColumns,
-} from '../../coupon-row.ts';
+import { couponFrom, stateInSql, termsColumns } from '../../coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../statements.ts';
 
+/** Everything that a `CouponRow` is made of. */
+export const couponColumns = `id, code, scope, product_key AS productKey, collection_id AS collectionId,
+  percent_off AS percentOff, amount_off AS amountOff, start_at AS startAt, end_at AS endAt,
+  minimum_purchase_amount AS minimumPurchaseAmount, usage_limit AS usageLimit, notes`;
+
 const select = `SELECT ${couponColumns} FROM coupon`;
+
+/** The condition of a filtered list, with `filterParameters`; `table` is where the coupons are. */
+export function filteredCoupons(table: 'coupon' | 'mirrored_coupon'): string {
+  const redemptions = `coalesce((SELECT count FROM redemption_count
+    WHERE redemption_count.account_id = ?1 AND coupon_id = ${table}.id), 0)`;
+  return `(?2 IS NULL OR folded_code = ?2) AND (?3 IS NULL OR product_key = ?3)
+    AND (?4 IS NULL OR ?4 = ${stateInSql('?5', redemptions)})`;
+}
+
+export function filterParameters(
+  accountId: string,
+  { code, productKey, state }: CouponFilter,
+): (string | number | null)[] {
+  const folded = code === undefined ? null : foldCouponCode(code);
+  return [accountId, folded, productKey ?? null, state?.is ?? null, state?.at ?? null];
+}
 
 /** Prepares the reads of an account's coupons. */
 export function couponReads(database: DatabaseSync): CouponReads {

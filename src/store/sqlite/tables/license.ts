@@ -8,6 +8,7 @@ import type {
   LicenseTable,
 } from '../../../service/authority/tables.ts';
 import { bit, prepareAddition, prepareChange, prepareCount, prepareQuery, type Bit } from '../statements.ts';
+import { ofReach, soldBy } from './reach.ts';
 
 type Row = Omit<License, 'enabled'> & { enabled: Bit };
 
@@ -34,8 +35,7 @@ const optional = {
   product: '(?1 IS NULL OR product_key = ?1)',
   enabled: '(?2 IS NULL OR enabled = ?2)',
   buyer: '(?3 IS NULL OR lower(buyer_email) = lower(?3))',
-  reach: `(?4 IS NULL OR EXISTS (SELECT 1 FROM product WHERE product.product_key = license.product_key
-    AND product.account_id = ?4)) AND (?5 IS NULL OR product_key = ?5)`,
+  reach: ofReach(4, 5),
 };
 const rest = `${optional.enabled} AND ${optional.reach}`;
 const ofNoBuyer = '?6 IS NULL AND ?3 IS NULL';
@@ -52,8 +52,7 @@ const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licen
   AS count FROM license_count AS license WHERE ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`;
 
 /** The condition of an export, with `exportParameters`. */
-export const exported = `(?1 IS NULL OR product_key = ?1) AND (?2 IS NULL OR EXISTS (SELECT 1 FROM product
-  WHERE product.product_key = license.product_key AND product.account_id = ?2)) AND (?3 IS NULL OR product_key = ?3)`;
+export const exported: string = `(?1 IS NULL OR product_key = ?1) AND ${ofReach(2, 3)}`;
 
 export function exportParameters({ productKey, reach }: ExportFilter): (string | null)[] {
   return [productKey ?? null, reach?.accountId ?? null, reach?.productKey ?? null];
@@ -120,8 +119,7 @@ export function licenseTable(database: DatabaseSync, history: Pick<HistoryTable,
   );
   const reached = prepareQuery(
     database,
-    `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE EXISTS (
-       SELECT 1 FROM product WHERE product.product_key = license.product_key AND product.account_id = ?2) END`,
+    `${select} WHERE license_key = ?1 AND CASE WHEN ?3 IS NOT NULL THEN product_key = ?3 ELSE ${soldBy(2)} END`,
     fromRow,
   );
   const setState = prepareChange(

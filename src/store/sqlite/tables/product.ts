@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Product } from '../../../domain/product.ts';
 import type { ProductFilter, ProductReads, ProductTable } from '../../../service/authority/tables.ts';
-import { bit, type Bit, inReach, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { ofAccount } from './reach.ts';
 
 type Row = Omit<Product, 'recurring'> & { recurring: Bit };
 
@@ -13,7 +14,7 @@ const fromRow = (row: Row): Product => ({ ...row, recurring: row.recurring === 1
 export function productReads(database: DatabaseSync): ProductReads {
   const get = prepareQuery(database, `${select} WHERE product_key = ?`, fromRow);
   const bySecretDigest = prepareQuery(database, `${select} WHERE secret_digest = ?`, fromRow);
-  const condition = `${inReach} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
+  const condition = `${ofAccount} AND (?2 IS NULL OR (archived_at IS NOT NULL) = ?2)`;
   const list = prepareQuery(
     database,
     `${select} WHERE ${condition} ORDER BY product_key LIMIT ?3 OFFSET ?4`,

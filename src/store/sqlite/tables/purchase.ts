@@ -4,6 +4,7 @@ import type { Purchase, PurchaseWithLicense } from '../../../domain/purchase.ts'
 import type { PurchaseFilter, PurchaseReads, PurchaseTable } from '../../../service/authority/tables.ts';
 import { exported, exportParameters } from './license.ts';
 import { bit, type Bit, prepareChange, prepareCount, prepareQuery } from '../statements.ts';
+import { ofReach } from './reach.ts';
 
 const columns = `purchase.purchase_id AS purchaseId, purchase.license_key AS licenseKey,
   purchase.created_at AS createdAt, purchase.refunded_at AS refundedAt`;
@@ -36,9 +37,7 @@ function fromRow(row: Row): PurchaseWithLicense {
  * The parameters are always key, buyer, product, refunded, since, until, and the account and product of the reach.
  * Which of them leads is spelled out, because a condition with IS NULL can use no index.
  */
-const ofProduct = `(?3 IS NULL OR product_key = ?3) AND (?7 IS NULL OR EXISTS (SELECT 1 FROM product
-    WHERE product.product_key = license.product_key AND product.account_id = ?7))
-  AND (?8 IS NULL OR product_key = ?8)`;
+const ofProduct = `(?3 IS NULL OR product_key = ?3) AND ${ofReach(7, 8)}`;
 const isRefunded = '(?4 IS NULL OR (refunded_at IS NOT NULL) = ?4)';
 const others = `${ofProduct} AND ${isRefunded}`;
 /** The same of a product by itself. */

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Token } from '../../../../domain/access/token.ts';
 import type { TokenReads, TokenTable } from '../../../../service/access/tables.ts';
-import { inReach, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { ofAccount } from '../reach.ts';
 
 type Row = Omit<Token, 'scopes'> & { scopes: string };
 
@@ -15,10 +16,10 @@ export function tokenReads(database: DatabaseSync): TokenReads {
   const byDigest = prepareQuery(database, `${select} WHERE digest = ?`, fromRow);
   const list = prepareQuery(
     database,
-    `${select} WHERE ${inReach} ORDER BY token_id LIMIT ?2 OFFSET ?3`,
+    `${select} WHERE ${ofAccount} ORDER BY token_id LIMIT ?2 OFFSET ?3`,
     fromRow,
   );
-  const count = prepareCount(database, `SELECT count(*) AS count FROM token WHERE ${inReach}`);
+  const count = prepareCount(database, `SELECT count(*) AS count FROM token WHERE ${ofAccount}`);
   return {
     get: (tokenId) => get.first(tokenId),
     byDigest: (digest) => byDigest.first(digest),

@@ -2,15 +2,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { foldCouponCode } from '../../../../domain/checkout/coupon.ts';
 import { defaultAccountId } from '../../../../domain/access/principal.ts';
 import type { MirroredCoupon, MirrorReads, MirrorTable } from '../../../../service/agent/tables.ts';
-import {
-  couponColumns,
-  couponFrom,
-  filteredCoupons,
-  filterParameters,
-  termsColumns,
-  type CouponRow,
-} from '../../../coupon-row.ts';
+import { couponFrom, termsColumns, type CouponRow } from '../../../coupon-row.ts';
 import { prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
+import { couponColumns, filteredCoupons, filterParameters } from '../coupon.ts';
 
 const select = `SELECT ${couponColumns}, confirmed_at AS confirmedAt FROM mirrored_coupon`;
 const fromRow = (row: CouponRow & { confirmedAt: number | null }): MirroredCoupon => ({
