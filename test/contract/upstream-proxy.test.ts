@@ -89,6 +89,16 @@ describe('the environment', () => {
     }
   });
 
+  test('that could not be used is looked for again by the next request', async () => {
+    environment({ HTTP_PROXY: 'proxy.example:3128' });
+    await using scene = await stage();
+    await using forwarder = await startForwarder(scene.server.port);
+    await using client = clientOf('http://upstream.test');
+    expect(await client.verify('p1', key, never())).toMatchObject({ reason: 'unreachable' });
+    environment({ HTTP_PROXY: forwarder.url });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
+  });
+
   test('gives way to the configuration', async () => {
     await using scene = await stage();
     await using forwarder = await startForwarder(scene.server.port);

@@ -158,13 +158,25 @@ describe('an upstream that works', () => {
     expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied' });
   });
 
-  test('tells its clock with parsed answers alone', async () => {
+  test('tells its clock with parsed answers alone, and with none that a cache had kept', async () => {
     const dates: (number | null)[] = [];
     await using scene = await stage({ onDate: (epochMs) => dates.push(epochMs) });
     const { client, server } = scene;
     await client.verify('p1', 'OTHER', never());
     server.fault = firstFew(1, spoilBody());
     await client.verify('p1', key, never());
+    const data = {
+      enabled: true,
+      product_link: 'p1',
+      license_key: key,
+      buyer_email: 'a@example.com',
+      uses: 0,
+      date: '2024-02-22T11:23:05+00:00',
+    };
+    const headers = { age: '60', date: 'Thu, 01 Jan 2037 00:00:00 GMT' };
+    const fromCache = { status: 200, headers, body: JSON.stringify({ success: true, data }) };
+    server.fault = firstFew(1, { kind: 'replaced', counted: false, ...fromCache });
+    expect(await client.verify('p1', key, never())).toMatchObject({ outcome: 'applied', isCached: true });
     expect(dates).toEqual([]);
     await client.verify('p1', key, never());
     expect(dates).toHaveLength(1);
