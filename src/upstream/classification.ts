@@ -179,6 +179,5 @@ function cachedForMsOf({ headers }: Answered): number {
 
 /** An agent's answer is as old as its own observation: a chain of agents adds no grace. */
 function confirmedAtOf({ headers }: Answered, now: number): number {
-  const confirmedAt = parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '');
-  return Math.min(confirmedAt ?? now, now);
+  return parseDatetime(headerOf(headers, provenanceHeaderNames.confirmedAt.toLowerCase()) ?? '') ?? now;
 }

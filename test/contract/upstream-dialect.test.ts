@@ -4,6 +4,7 @@ import type { PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts
 import {
   emptyAnswer,
   every,
+  type Fault,
   firewallPage,
   type PlainUpstream,
   refusal,
@@ -54,6 +55,10 @@ async function scene(
   };
 }
 
+const answered400 = (body: object): Fault => {
+  return { kind: 'replaced', counted: false, status: 400, headers: {}, body: JSON.stringify(body) };
+};
+
 const missing = { outcome: 'not_applied', reason: 'missing', retryAfterMs: null };
 const variants: readonly [Unknown, number, string][] = [
   ['bad request', 400, 'HTTP 400: Unknown license key'],
@@ -66,6 +71,15 @@ describe('a license key that such a store does not know', () => {
     await using it = await scene({ unknown });
     expect(await it.client.verify('p1', 'TYPO', never())).toEqual({ ...missing, status, detail });
   });
+
+  test.each(['{"data":null}', '{"data":""}', '{"data":{}}', ' \r\n'])(
+    'is missing to a read, said by a 200 with %j',
+    async (body) => {
+      await using it = await scene();
+      it.store.fault = every(spoilBody(body, 'application/json'));
+      expect(await it.client.verify('p1', key, never())).toMatchObject(missing);
+    },
+  );
 
   test('is missing to a change that is answered 400: it was not applied', async () => {
     await using it = await scene();
@@ -97,15 +111,19 @@ describe('a license key that such a store does not know', () => {
   });
 
   test.each([
+    ['a license', () => undefined, { outcome: 'applied', value: { licenseKey: key } }],
     ['a 400 that says no more', refusal(400, 'license_key is required'), { reason: 'refused' }],
     ['a 400 without a byte', emptyAnswer(400), { outcome: 'ambiguous' }],
     ['a page', spoilBody(), { outcome: 'ambiguous' }],
     ['a list', spoilBody('[]', 'application/json'), { outcome: 'ambiguous' }],
     ['an object of nothing', spoilBody('{}', 'application/json'), { outcome: 'ambiguous' }],
     ['a 204', emptyAnswer(204), { outcome: 'ambiguous' }],
+    ['a 400 that is about something', answered400({ error: true, data: { id: 1 } }), { reason: 'refused' }],
+    ['a 400 that is about a number', answered400({ error: true, data: 7 }), { reason: 'refused' }],
+    ['a 400 that is no error', answered400({ error: false, data: [] }), { reason: 'refused' }],
   ])('is not said by %s', async (_, fault, expected) => {
     await using it = await scene();
-    it.store.fault = every(fault);
+    it.store.fault = typeof fault === 'function' ? fault : every(fault);
     expect(await it.client.verify('p1', key, never())).toMatchObject(expected);
   });
 

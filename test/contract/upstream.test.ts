@@ -254,6 +254,20 @@ describe('an upstream that fails', () => {
     expect(network.connections).toBeLessThanOrEqual('reason' in expected ? 2 : 1);
   });
 
+  test('leaves it open when it answers with another coupon than the one asked about', async () => {
+    await using scene = await stage();
+    const { client, server } = scene;
+    const other = server.addCoupon({ code: 'OTHER', percent_off: 5 });
+    server.fault = every(spoilBody(JSON.stringify({ data: other }), 'application/json'));
+    for (const asked of [
+      client.getCoupon(other.id + 1, never()),
+      client.createCoupon(terms, { requestId: null }, never()),
+    ]) {
+      expect(await asked).toMatchObject({ outcome: 'ambiguous', detail: expect.stringContaining('another') });
+    }
+    expect(await client.getCoupon(other.id, never())).toMatchObject({ outcome: 'applied' });
+  });
+
   test('never has its license key or our secret repeated', async () => {
     await using scene = await stage();
     scene.server.fault = every(refusal(400, `bad ${key.toLowerCase()} with secret-1`));
