@@ -85,13 +85,11 @@ async function planAdmitted(
   if (!admission.admitted) return null;
   try {
     const planned = await writer.write('planStep', command);
-    if (planned.ok) return planned.value;
+    return planned.ok ? planned.value : { step: 'none' };
   } catch (error) {
     uplink.giveBack();
     throw error;
   }
-  uplink.giveBack();
-  return null;
 }
 
 async function send(parts: StepParts, operation: Operation, guard: LaneGuard): Promise<void> {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
@@ -331,6 +332,15 @@ describe('a caller', () => {
     expect(await running).toMatchObject({ outcome: 'applied' });
     expect(await behind).toMatchObject({ outcome: 'applied' });
     expect(server.ledger.map(({ kind }) => kind)).toEqual(['verify', 'verify']);
+  });
+
+  test('has nothing left at a signal that lives as long as the process', async () => {
+    await using scene = await stage();
+    const { signal } = new AbortController();
+    await scene.client.verify('p1', key, signal);
+    scene.server.fault = every(loseAnswer);
+    await scene.client.verify('p1', key, signal);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('who allows more connections than before has them at the next request', async () => {

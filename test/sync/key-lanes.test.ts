@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { LaneName } from '../../src/domain/outbox/operation.ts';
 import { KeyLanes, type LaneGuard } from '../../src/sync/key-lanes.ts';
@@ -131,6 +132,16 @@ describe('the lanes of a key', () => {
     ending.abort('it was told to');
     await time.settle();
     expect(gate.log).toEqual(['use in', 'disable in', 'read gives up: it was told to']);
+  });
+
+  it('leave nothing at a signal that lives as long as the process', async () => {
+    const gate = new Gate();
+    const { signal } = new AbortController();
+    await gate.come('use', both, { signal });
+    await gate.come('read', both, { signal });
+    await gate.leave('use');
+    expect(gate.log.at(-1)).toBe('read in');
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('keep one that is in, whatever its signal says then', async () => {

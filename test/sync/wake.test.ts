@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Wake } from '../../src/sync/wake.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
@@ -31,6 +32,16 @@ describe('a sleep that can be ended early', () => {
     await time.settle();
     expect(woken).toEqual([50]);
     expect(time.sleeping).toBe(0);
+  });
+
+  it('leaves nothing at a signal that lives as long as the process', async () => {
+    const { time, wake, sleep, woken } = givenSleeper();
+    const { signal } = new AbortController();
+    sleep(Infinity, signal);
+    wake.up();
+    await time.settle();
+    expect(woken).toEqual([0]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('does not begin when it was woken while nobody slept, and only that once', async () => {

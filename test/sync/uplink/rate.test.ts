@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Rate, type Priority } from '../../../src/sync/uplink/rate.ts';
 import { VirtualTime, type VirtualClock } from '../../support/virtual-clock.ts';
@@ -161,6 +162,15 @@ describe('the rate of requests upward', () => {
     ask('till');
     await shop.time.advance(6 * second);
     expect(turns).toEqual(['crawler', 'crawler', 'crawler', 'till', 'shop', 'crawler', 'till', 'crawler']);
+  });
+
+  it('leaves nothing at a signal that lives as long as the process', async () => {
+    const shop = new Shop(1);
+    const { signal } = new AbortController();
+    shop.come('push', 4, signal);
+    await shop.time.advance(2 * second);
+    expect(shop.turns).toHaveLength(4);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('forgets an asker who has given up', async () => {
