@@ -452,6 +452,30 @@ describe('carrying up', () => {
     expect(stage.stateOf(use)).toBe('delivered');
   });
 
+  it('keeps an answer for which the full disk has no room also when it is told to end', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request, ending, ended } = await givenFlying(stage);
+    stage.fault = new StorageError('full', null);
+    await request.answer(stage.says(6));
+    ending.abort();
+    await stage.passes(minute);
+    stage.fault = null;
+    await stage.passes(minute);
+    expect(stage.stateOf(use)).toBe('delivered');
+    expect(await isOver(stage, ended)).toBe(true);
+  });
+
+  it('ends without a fault where an operation has not had its turn', async () => {
+    await using stage = await givenManual();
+    using _reading = await stage.lanes.enter(key, ['counter', 'state'], never);
+    const use = await stage.record('usage');
+    const { ending, ended } = run(stage);
+    await stage.time.settle();
+    ending.abort(new Error('told to end'));
+    expect(await ended).toBe(undefined);
+    expect(stage.stateOf(use)).toBe('pending');
+  });
+
   it('ends with a store that failed', async () => {
     await using stage = await givenManual();
     stage.fault = new StorageError('failed', null);
