@@ -54,7 +54,8 @@ export class KeyLanes {
       next.grant(this.#take(name, subject, next.lanes));
       [next] = subject.waiters;
     }
-    if (subject.holds.length === 0 && subject.waiters.length === 0) this.#subjects.delete(name);
+    // Who waits, waits for somebody who is in.
+    if (subject.holds.length === 0) this.#subjects.delete(name);
   }
 
   #take(name: string, subject: Subject, lanes: readonly LaneName[]): Hold {

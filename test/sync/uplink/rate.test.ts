@@ -173,6 +173,17 @@ describe('the rate of requests upward', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
+  it('lets nobody pass who comes when the rate was raised: whoever waits goes first', async () => {
+    const shop = new Shop(1);
+    shop.come('push', 3);
+    await shop.time.advance(second / 10);
+    expect(shop.turns).toHaveLength(2);
+    shop.perSecond = 100;
+    shop.come('refresh');
+    await shop.time.settle();
+    expect(shop.order).toEqual(['push', 'push', 'push', 'refresh']);
+  });
+
   it('forgets an asker who has given up', async () => {
     const shop = new Shop(1);
     const leaving = new AbortController();
