@@ -645,6 +645,16 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       },
     );
 
+    test('a key with a space in it is refused with the advice to quote it, and taken quoted', async () => {
+      const spaced = `order 17 ${listener}`;
+      const refused = (await use(licenseKey, spaced)).body;
+      expect(refused).toMatchObject({
+        code: 'idempotency_key_malformed',
+        detail: expect.stringContaining('in quotes if it has a space') as string,
+      });
+      expect((await use(await issue(), `"${spaced}"`)).status).toBe(200);
+    });
+
     test('a key of 255 characters is not too long', async () => {
       expect((await use(await issue(), `"${listener}${'k'.repeat(255 - listener.length)}"`)).status).toBe(
         200,

@@ -11,7 +11,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
     'The same name appears twice in the query or in the body, so it is not clear which value counts.',
   malformed_request:
     'The request violates HTTP or is ambiguous, for instance: an invalid path or Host, two credentials, a GET with a body, or more parameters than limits.parameters.',
-  idempotency_key_malformed: 'Idempotency-Key is empty, longer than 255 characters, or sent twice.',
+  idempotency_key_malformed:
+    'Idempotency-Key is empty, longer than 255 characters, not ASCII, or sent twice; or it has a space or a quotation mark, and is not a quoted string.',
   credentials_missing:
     'The route needs a credential, and the request carries none of the right kind: an API key does not open a license route, nor a product secret a coupon route.',
   credentials_invalid:

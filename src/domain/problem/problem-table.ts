@@ -23,7 +23,7 @@ const table = {
   idempotency_key_malformed: {
     status: 400,
     title: 'The idempotency key is malformed',
-    remedy: 'Send one key of 1 to 255 printable characters.',
+    remedy: 'Send one key of 1 to 255 printable ASCII characters, in quotes if it has a space.',
   },
   credentials_missing: {
     status: 401,

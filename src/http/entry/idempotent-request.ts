@@ -21,7 +21,7 @@ export function readIdempotencyKey(values: readonly string[]): string | null {
   if (value === undefined) return null;
   const key = quoted.exec(value)?.[1]?.replaceAll(/\\(.)/g, '$1') ?? bare.exec(value)?.[0] ?? '';
   if (values.length > 1 || key === '' || key.length > longestKey) {
-    const detail = `One key of 1 to ${longestKey} printable characters, quoted or bare, is expected.`;
+    const detail = `One key of 1 to ${longestKey} printable ASCII characters is expected, in quotes if it has a space or a quotation mark.`;
     throw new ProblemError('idempotency_key_malformed', detail);
   }
   return key;
