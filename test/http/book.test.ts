@@ -11,6 +11,7 @@ import {
 } from '../../src/domain/header-names.ts';
 import { scopes } from '../../src/domain/access/scope.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
+import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { authorityStanding } from '../support/http-app.ts';
@@ -95,4 +96,12 @@ test('every header that is read or sent is in the book', () => {
 test('every scope is in the book', () => {
   const text = section('Credentials and scopes');
   expect(scopes.filter((scope) => !text.includes(`\`${scope}\``))).toEqual([]);
+});
+
+test('an operation of the outbox is in the book with all that is told of it', () => {
+  const { components } = describeRoutes(routes, { version: '1.2.3', dialect: dialects.specification }) as {
+    components: { schemas: { Operation: { properties: object } } };
+  };
+  const told = Object.keys(components.schemas.Operation.properties).join(', ');
+  expect(section('Admin routes')).toContain(`\`{${told}}\``);
 });
