@@ -51,8 +51,8 @@ export type List = {
   readonly kind: 'list';
   readonly purpose: string;
   readonly items: Setting | Section;
-  /** No two items may have the same value of this key. */
-  readonly distinct?: string;
+  /** No two items may have the same value of one of these keys. */
+  readonly distinct?: readonly string[];
   readonly reload?: Reload;
 };
 

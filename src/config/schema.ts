@@ -11,6 +11,7 @@ import {
   type ValueOf,
 } from './description.ts';
 import { kinds, orNull } from './value/kind.ts';
+import { mask, Secret } from './value/secret.ts';
 import type { Places } from './place.ts';
 import { about, key, list, mapping, orAbsent, section } from './section.ts';
 import { root } from './settings/root.ts';
@@ -55,13 +56,21 @@ function sectionSchema({ keys, rules = [] }: Section, places: Places): z.ZodType
   );
 }
 
-function listSchema({ items, distinct }: List, places: Places): z.ZodType {
+function listSchema({ items, distinct = [] }: List, places: Places): z.ZodType {
   const all = list(items.kind === 'section' ? sectionSchema(items, places) : plainSchema(items, places));
-  if (distinct === undefined) return all;
-  return all.refine(
-    (given) => isDistinct(given.map((item) => (item as Tree)[distinct])),
-    `the same ${distinct} is given twice`,
+  return distinct.reduce(
+    (schema, name) =>
+      schema.refine(
+        (given) => isDistinct(given.map((item) => comparable((item as Tree)[name]))),
+        `the same ${name} is given twice`,
+      ),
+    all,
   );
+}
+
+/** A value by which two are the same. Of a secret that is masked nobody knows; it is the same as no other. */
+function comparable(value: unknown): unknown {
+  return value instanceof Secret && value.reveal() !== mask ? value.reveal() : value;
 }
 
 /** A default as it would stand in the file. */

@@ -129,6 +129,10 @@ test.each([
     `${agent}products: [{ key: A, secret: a }, { key: A, secret: b }]`,
     'products: the same key is given twice',
   ],
+  [
+    `${agent}products: [{ key: A, secret: a }, { key: B, secret: a }]`,
+    'products: the same secret is given twice',
+  ],
   ['products: [{ key: A, secret: a }]', 'products: are only for an agent: set upstream.base_url'],
   [
     `${agent}store: { postgres: { url: "postgres://a@localhost/b" } }`,

@@ -44,6 +44,23 @@ test.each([
   expect(faults[0]).toContain(fault);
 });
 
+test('of two products whose secret files have a fault nothing is said to be the same', () => {
+  const products = '[{ key: A, secret_file: /away }, { key: B, secret_file: /away }]';
+  const faults = faultsOf({ text: `upstream: { base_url: "http://localhost" }\nproducts: ${products}` });
+  expect(faults.map((fault) => fault.split(':')[0])).toEqual([
+    'products[0].secret_file',
+    'products[1].secret_file',
+  ]);
+});
+
+test('the same secret in the files of two products is refused', () => {
+  const products = '[{ key: A, secret_file: /one }, { key: B, secret_file: /two }]';
+  const text = `upstream: { base_url: "http://localhost" }\nproducts: ${products}`;
+  expect(faultsOf({ text, files: { '/one': 'hush\n', '/two': 'hush' } })).toEqual([
+    expect.stringContaining('products: the same secret is given twice'),
+  ]);
+});
+
 test('no rendering of a configuration shows a secret', () => {
   const configuration = configurationOf({
     text: `

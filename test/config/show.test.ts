@@ -59,7 +59,9 @@ const upstream = fc.tuple(upstreamKeys, way).map(([keys, leads]) => ({ ...keys, 
 const agent = fc.record(
   {
     upstream,
-    products: fc.uniqueArray(fc.record({ key: word, secret: credential }), { selector: ({ key }) => key }),
+    products: fc.uniqueArray(fc.record({ key: word, secret: credential }), {
+      comparator: (one, other) => one.key === other.key || one.secret === other.secret,
+    }),
   },
   { requiredKeys: ['upstream'] },
 );

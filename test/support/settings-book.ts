@@ -103,9 +103,8 @@ function defaultOf(setting: Setting): string {
 /** The rules over several keys, in the words of their faults. */
 function rulesOf(path: Path, description: Description): readonly string[] {
   if (description.kind === 'list') {
-    const { items, distinct } = description;
-    const twice =
-      distinct === undefined ? [] : [`- ${code(writeKey(path))}: the same ${distinct} is given twice`];
+    const { items, distinct = [] } = description;
+    const twice = distinct.map((name) => `- ${code(writeKey(path))}: the same ${name} is given twice`);
     return [...twice, ...rulesOf([...path, '[]'], items)];
   }
   if (description.kind !== 'section') return [];

@@ -104,7 +104,8 @@ export const products = {
   kind: 'list',
   purpose:
     'The products of the upstream whose license keys an agent serves. An authority keeps its products in its own store.',
-  distinct: 'key',
+  // Whoever sends a secret means one product, and a product that is renamed is known by it.
+  distinct: ['key', 'secret'],
   items: {
     kind: 'section',
     purpose: 'One product.',
