@@ -1,4 +1,3 @@
-import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,18 +21,3 @@ test('a file is read whole, also where a letter stands over the end of what is r
   writeFileSync(path, '');
   expect(readNamedFile(path)).toBe('');
 });
-
-test.skipIf(process.platform === 'win32')(
-  'a named pipe that nothing writes to is a fault, and one that something writes to is read to its end',
-  async () => {
-    await using directory = temporaryDirectory();
-    const path = join(directory.path, 'pipe');
-    execFileSync('mkfifo', [path]);
-    const { faults } = loadConfiguration({ file: path, environment: {} }) as { faults: readonly unknown[] };
-    expect(faults).toEqual([
-      { key: 'file', text: `cannot read ${path}: it is a pipe to which nothing was written`, origin: 'flag' },
-    ]);
-    spawn('sh', ['-c', '{ printf a; ls /; printf b; } >"$0"', path], { stdio: 'ignore' });
-    expect(readNamedFile(path)).toMatch(/^a.*b$/s);
-  },
-);

@@ -29,12 +29,8 @@ export function formatKey(path: KeyPath): string {
     .replace(/^\./, '');
 }
 
-/** A file could not be read for a reason that the file system has no error for: the message, which follows the path. */
-export class UnreadableError extends Error {}
-
 /** Says why a file could not be read, without its path. */
 export function formatReason(error: unknown): string {
-  if (error instanceof UnreadableError) return error.message;
   if (!(error instanceof Error)) return 'unknown reason';
   if ('errno' in error && typeof error.errno === 'number') return getSystemErrorMessage(error.errno);
   return 'code' in error ? String(error.code) : error.name;
