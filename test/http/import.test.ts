@@ -312,6 +312,23 @@ test('a coupon is taken over under its id, and what cannot be is named', async (
   expect(answer.json<{ code: string }>().code).toBe('account_not_found');
 });
 
+test('coupons without an id get none that a later row of the same import names', async () => {
+  const multi = { coupon_type: 'multi', amount_off: 100 };
+  const coupons = [
+    { ...multi, code: 'NEW' },
+    { ...multi, code: 'FIRST', id: 1 },
+    { ...multi, code: 'ALSO-NEW' },
+    { ...multi, code: 'SECOND', id: 2 },
+    { ...multi, code: 'second' },
+  ];
+  expect(reportOf(await post('coupons/import', { coupons }))).toMatchObject({
+    imported: 4,
+    rejected: [{ row: 5, code: 'coupon_code_taken' }],
+  });
+  const csv = await exported(server, 'coupons');
+  expect(csv.match(/^\d+,[^,]+/gm)).toEqual(['1,FIRST', '2,SECOND', '3,NEW', '4,ALSO-NEW']);
+});
+
 test.each(['licenses', 'purchases'])(
   'an import of %s for an account that there is not says so',
   async (noun) => {

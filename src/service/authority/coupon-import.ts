@@ -21,13 +21,17 @@ export async function importCoupons(
     return notFound('account');
   }
   const coupons = command.isDryRun ? rehearsed(transaction.coupons) : transaction.coupons;
-  // New ids are given in the order of the rows, and may be what a later row asks for.
+  // New ids are given in the order of the rows, and may be what another row asks for: such rows come first.
   const isInOrder = command.rows.some(({ id }) => id === null);
-  return await importEach(command, {
-    importOne: (row) => importCoupon({ ...transaction, coupons }, row, accountId),
-    identitiesOf: ({ id, terms }) =>
-      isInOrder ? ['any'] : [`id ${id}`, `code ${foldCouponCode(terms.code)}`],
-  });
+  const rows = command.rows.toSorted((one, other) => Number(one.id === null) - Number(other.id === null));
+  return await importEach(
+    { ...command, rows },
+    {
+      importOne: (row) => importCoupon({ ...transaction, coupons }, row, accountId),
+      identitiesOf: ({ id, terms }) =>
+        isInOrder ? ['any'] : [`id ${id}`, `code ${foldCouponCode(terms.code)}`],
+    },
+  );
 }
 
 /**
