@@ -1,21 +1,20 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { credentialHeaders, instanceHeader, requestIdHeader } from '../domain/header-names.ts';
+import { instanceHeader, requestIdHeader } from '../domain/header-names.ts';
 import { admit } from './entry/admission.ts';
+import { arrival } from './entry/arrival.ts';
 import { AnswersOfTurn } from './short-way/answers-of-turn.ts';
 import { BrokenRequests } from './entry/broken-request.ts';
 import { Connections } from './entry/connections.ts';
 import { readBodies } from './entry/body.ts';
 import type { App, ServerSettings } from './app.ts';
-import { checkTarget, readQuery } from './entry/gate.ts';
 import { Origins } from './entry/origin.ts';
-import { headReader } from './entry/request-headers.ts';
+import { credentialNames } from './entry/request-headers.ts';
 import { DirectRequests } from './short-way/direct-request.ts';
 import { jsonType, KnownRequests } from './short-way/known-request.ts';
 import { RememberedAnswers } from './short-way/remembered-answer.ts';
 import { requestIdOf } from './entry/request-id.ts';
 import { handleOnce } from './entry/idempotent-request.ts';
-import { ProblemError } from './problem-error.ts';
 import { sendError, sendProblem } from './problem-answer.ts';
 import { logAnswer } from './request-log.ts';
 import { addReferencePage, type RefuseRoute } from './reference-page.ts';
@@ -175,45 +174,6 @@ function serverOptions({ limits, tls }: ServerSettings): object {
       ignoreTrailingSlash: true,
       ignoreDuplicateSlashes: true,
     },
-  };
-}
-
-/** The names of the headers that carry a credential: the specification's, the dialect's and those of the configuration. */
-function credentialNames(
-  { dialect }: App,
-  { headerAliases }: ServerSettings,
-): ServerSettings['headerAliases'] {
-  return {
-    apiKey: [credentialHeaders.apiKey, ...dialect.apiKeyHeaders, ...headerAliases.apiKey],
-    productSecret: [credentialHeaders.productSecret, ...headerAliases.productSecret],
-  };
-}
-
-/** Makes the function that takes each request of a listener through the gate. */
-function arrival(
-  app: App,
-  settings: ServerSettings,
-  { names, origins }: { names: ServerSettings['headerAliases']; origins: Origins },
-): (request: FastifyRequest, reply: FastifyReply) => void {
-  const readHead = headReader(names);
-  return (request, reply) => {
-    const head = readHead(request.raw);
-    checkTarget(request.raw, head, settings);
-    origins.admit(head, request, reply);
-    const query = readQuery(request.raw, head, settings.limits);
-    if (head.instance.includes(app.instance)) {
-      throw new ProblemError('loop_detected', 'The upstream of this agent leads to this agent itself.');
-    }
-    const moment = app.memory?.moment ?? 0;
-    request.state = {
-      head,
-      query,
-      principal: null,
-      grant: null,
-      sentCredential: null,
-      moment,
-      startedAt: app.now(),
-    };
   };
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { idempotencyKeyHeader, instanceHeader } from '../../domain/header-names.ts';
-import type { ServerSettings } from '../app.ts';
+import { credentialHeaders, idempotencyKeyHeader, instanceHeader } from '../../domain/header-names.ts';
+import type { App, ServerSettings } from '../app.ts';
 
 /** The headers that matter here, each with all its values: Node's own view hides duplicates. */
 export type Head = {
@@ -24,6 +24,17 @@ export type Head = {
 };
 
 type HeaderName = Exclude<keyof Head, 'isCredentialRepeated' | 'count'>;
+
+/** The names of the headers that carry a credential: the specification's, the dialect's and those of the configuration. */
+export function credentialNames(
+  { dialect }: App,
+  { headerAliases }: ServerSettings,
+): ServerSettings['headerAliases'] {
+  return {
+    apiKey: [credentialHeaders.apiKey, ...dialect.apiKeyHeaders, ...headerAliases.apiKey],
+    productSecret: [credentialHeaders.productSecret, ...headerAliases.productSecret],
+  };
+}
 
 /** Makes the reader of request heads for a listener, which knows the credentials under all their names. */
 export function headReader({
