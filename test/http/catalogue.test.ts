@@ -134,6 +134,17 @@ test('a product secret that could be guessed is refused', async () => {
   ]);
 });
 
+test.each(['.', '..'])('a thing that would be named %s, which no path can name, is refused', async (id) => {
+  const unnamed = { code: 'malformed', detail: expect.stringContaining('must not be . or ..') as string };
+  const product = await post('products', { name: 'X', product_key: id });
+  expect(product.json()).toMatchObject({ errors: [{ parameter: 'product_key', ...unnamed }] });
+  const collection = await post('collections', { name: 'X', product_keys: ['RGsF'], collection_id: id });
+  expect(collection.json()).toMatchObject({ errors: [{ parameter: 'collection_id', ...unnamed }] });
+  const sold = { product_key: 'RGsF', buyer_email: 'a@example.com', license_key: 'DOT', purchase_id: id };
+  const imported = await post('purchases/import', { purchases: [sold] });
+  expect(imported.json()).toMatchObject({ data: { imported: 0, rejected: [{ row: 1, ...unnamed }] } });
+});
+
 test('a product of an account that does not exist is refused', async () => {
   const answer = await post('products', { name: 'X', account_id: 'nobody' });
   expect(answer.json()).toMatchObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Collection } from '../../domain/collection.ts';
 import type { Page } from '../../domain/page.ts';
-import { identifier, name, texts } from './common/kind.ts';
+import { identifier, name, newIdentifier, texts } from './common/kind.ts';
 import { pageShape } from './common/page.ts';
 import { parameters, type ParameterSet } from './common/parameters.ts';
 
@@ -48,7 +48,7 @@ export const collectionParameters: ParameterSet<{
   {
     name,
     product_keys: texts,
-    collection_id: identifier.optional(),
+    collection_id: newIdentifier.optional(),
     account_id: identifier.optional(),
   },
   { id: 'NewCollection' },

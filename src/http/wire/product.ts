@@ -3,7 +3,7 @@ import { formatDatetime } from '../../domain/datetime.ts';
 import type { Product } from '../../domain/product.ts';
 import type { ProductWithSecret } from '../../service/authority/product.ts';
 import type { Page } from '../../domain/page.ts';
-import { boolean, identifier, name, secret } from './common/kind.ts';
+import { boolean, identifier, name, newIdentifier, secret } from './common/kind.ts';
 import { pageShape } from './common/page.ts';
 import { parameters, type ParameterSet } from './common/parameters.ts';
 
@@ -55,7 +55,7 @@ export const productParameters: ParameterSet<{
     name,
     recurring: boolean.optional(),
     account_id: identifier.optional(),
-    product_key: identifier.optional(),
+    product_key: newIdentifier.optional(),
     secret: secret.optional(),
   },
   { id: 'NewProduct' },

@@ -9,7 +9,7 @@ import type { PurchaseRow } from '../../../service/authority/purchase-import.ts'
 import { couponCreation, describeConditions } from '../coupon.ts';
 import { importShape, describedRows, rowsOf, type ImportOptions, type ReadRows } from './import.ts';
 import { instantCell, stateCell } from './import-cell.ts';
-import { email, identifier, integer } from '../common/kind.ts';
+import { email, identifier, integer, newIdentifier } from '../common/kind.ts';
 import { licenseKeyText } from '../license.ts';
 import { parameters, type ParameterSet, without } from '../common/parameters.ts';
 
@@ -77,7 +77,7 @@ export function licenseRow(
 type PurchaseCells = LicenseCells & { purchaseId?: string | undefined; refundedAt?: number | undefined };
 
 const purchaseCells: ParameterSet<PurchaseCells> = parameters(
-  { purchase_id: identifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
+  { purchase_id: newIdentifier.optional(), ...licenseShape, refunded_at: instantCell.optional() },
   { unknown: 'refused', id: 'PurchaseRow' },
 );
 

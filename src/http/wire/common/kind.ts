@@ -94,6 +94,14 @@ export const name: z.ZodType<string> = text(200);
 /** What names a thing of the catalogue in other requests. */
 export const identifier: z.ZodType<string> = text(100);
 
+/** The name of a thing that is to be added. `.` and `..` would be lost from the paths that name it. */
+export const newIdentifier: z.ZodType<string> = refined(
+  identifier,
+  { pattern: String.raw`^(?!\.{1,2}$)` },
+  (given, issues) =>
+    given === '.' || given === '..' ? refuse(issues, 'malformed', 'must not be . or ..') : given,
+);
+
 /** An e-mail address, as browsers take it in a form (WHATWG HTML, valid e-mail address). */
 export const email: z.ZodType<string> = refined(text(320), { format: 'email' }, (given, issues) => {
   const address = given.trim();
