@@ -53,10 +53,12 @@ async function fetchKey(
   { reads, productKeys }: PreloadParts,
   { licenseKey, productKey }: PreloadKey,
 ): Promise<PreloadOutcome> {
+  let found: PreloadOutcome['found'] = 'missing';
   for (const each of productKey === null ? productKeys() : [productKey]) {
     const outcome = await reads.read(each, licenseKey, 'refresh');
     if (outcome.outcome === 'applied') return { licenseKey, found: 'found' };
-    if (!isMissing(outcome)) return { licenseKey, found: 'unreachable' };
+    // It may be a key of this product, or of another whose secret is not refused.
+    if (!isMissing(outcome)) found = 'unreachable';
   }
-  return { licenseKey, found: 'missing' };
+  return { licenseKey, found };
 }

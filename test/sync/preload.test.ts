@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
@@ -77,6 +77,22 @@ test('keys that the upstream cannot answer for do not keep the others waiting', 
   await preload(stage, [...bad, 'GOOD']);
   await stage.time.advance(10 * minute);
   expect([stage.store.preload.progress().left, isKnown(stage, 'GOOD')]).toEqual([60, true]);
+});
+
+test('a product whose secret is refused keeps no key of another waiting', async () => {
+  using stage = await startSyncStage(['A'], { productKeys: ['brush', 'press'] });
+  const verify = stage.vendor.verify.bind(stage.vendor);
+  const unauthorized: Outcome<never> = { ...unreachable, reason: 'unauthorized', status: 401 };
+  vi.spyOn(stage.vendor, 'verify').mockImplementation(async (productKey, key) =>
+    productKey === 'brush' ? unauthorized : await verify(productKey, key),
+  );
+  await preload(stage, ['A', 'OF-BRUSH']);
+  await stage.time.advance(minute);
+  // Nobody can tell whether the other one is a key of that product.
+  expect([stage.store.preload.progress(), isKnown(stage, 'A')]).toEqual([
+    { done: 1, failed: 0, left: 1 },
+    true,
+  ]);
 });
 
 test('the counts begin anew with the first keys after all are fetched', async () => {
