@@ -19,7 +19,7 @@ import { listenSecurely } from '../support/listener.ts';
 import { challengePage, startRealStore } from '../support/real-store.ts';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { givenOperation } from '../support/store-given.ts';
+import { givenOperation } from '../support/operation-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { fromSource, latchkey, type Outcome, type Program, runProcess } from '../support/command-line.ts';
 

@@ -7,7 +7,8 @@ import type { Token } from '../../src/domain/access/token.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { givenCoupon } from '../support/coupon-given.ts';
 import { latchkey } from '../support/command-line.ts';
-import { account, at, givenLicense, givenOperation, product } from '../support/store-given.ts';
+import { givenOperation } from '../support/operation-given.ts';
+import { account, at, givenLicense, product } from '../support/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */

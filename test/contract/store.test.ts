@@ -4,14 +4,8 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart } from '../../src/domain/checkout/quote.ts';
 import type { Redemption } from '../../src/domain/checkout/redemption.ts';
 import { givenCart, givenCoupon } from '../support/coupon-given.ts';
-import {
-  at,
-  givenLicense,
-  givenObservation,
-  givenOperation,
-  givenStore,
-  page,
-} from '../support/store-given.ts';
+import { givenOperation } from '../support/operation-given.ts';
+import { at, givenLicense, givenObservation, givenStore, page } from '../support/store-given.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },

@@ -4,6 +4,7 @@ import { routes } from '../../src/http/routes/all.ts';
 import type { ActObject } from '../../src/http/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { givenOperation } from '../support/operation-given.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';
@@ -119,25 +120,17 @@ async function openAgentDesk(): Promise<TestApp> {
     preload: (command, asked) => writer.write('queuePreload', command, asked),
   };
   for (const id of ['retried', 'dropped', 'confirmed']) {
-    opened.agentTables().operations.add({
+    const progress = { state: 'dead', cause: 'refused' } as const;
+    const lastError = `no such key: ${licenseKey}`;
+    const dead = givenOperation({
       id,
-      kind: 'usage',
       subject: licenseKey,
       productKey: 'P',
-      createdAt: 0,
       attempts: 3,
-      failures: 0,
-      nextAt: null,
-      outage: false,
-      lastError: `no such key: ${licenseKey}`,
-      credential: null,
-      requestId: null,
-      fencedUntil: null,
-      upstream: null,
-      seenEnabled: null,
-      payload: null,
-      progress: { state: 'dead', cause: 'refused' },
+      lastError,
+      progress,
     });
+    opened.agentTables().operations.add(dead);
   }
   return { ...opened, app: { ...opened.app, sync } };
 }

@@ -2,28 +2,12 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/outbox/operation.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { givenOperation } from '../support/operation-given.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 
-const operation = (id: string, progress: OperationProgress): Omit<Operation, 'seq'> => ({
-  id,
-  kind: 'usage',
-  subject: 'KEY',
-  productKey: 'P',
-  createdAt: Date.parse('2026-01-01T00:00:00Z'),
-  attempts: 1,
-  failures: 0,
-  nextAt: null,
-  outage: false,
-  lastError: null,
-  credential: null,
-  requestId: null,
-  fencedUntil: null,
-  upstream: null,
-  seenEnabled: null,
-  payload: null,
-  progress,
-});
+const operation = (id: string, progress: OperationProgress): Operation =>
+  givenOperation({ id, subject: 'KEY', productKey: 'P', attempts: 1, progress });
 
 test('the outbox shows what is not finished, and any state by name', async () => {
   await using opened = await openApp({ role: 'agent' });

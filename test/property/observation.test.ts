@@ -7,6 +7,7 @@ import type {
   Operation,
   OperationProgress,
 } from '../../src/domain/outbox/operation.ts';
+import { givenOperation } from '../support/operation-given.ts';
 
 const progress = constantFrom<OperationProgress>(
   { state: 'pending', doubtful: false },
@@ -23,32 +24,11 @@ const progress = constantFrom<OperationProgress>(
 );
 const kind = constantFrom<LicenseOperationKind>('usage', 'decrease', 'disable', 'enable');
 const operations = array(
-  kind.chain((one) => progress.map((stands) => operation(one, stands))),
+  kind.chain((one) =>
+    progress.map((stands) => givenOperation({ kind: one, subject: 'KEY', progress: stands })),
+  ),
   { maxLength: 15 },
 );
-
-function operation(of: LicenseOperationKind, stands: OperationProgress): Operation {
-  return {
-    id: 'id',
-    seq: 1,
-    kind: of,
-    subject: 'KEY',
-    productKey: 'press',
-    createdAt: 1,
-    attempts: 0,
-    failures: 0,
-    nextAt: null,
-    outage: false,
-    lastError: null,
-    credential: null,
-    requestId: null,
-    fencedUntil: null,
-    upstream: null,
-    seenEnabled: null,
-    payload: null,
-    progress: stands,
-  };
-}
 
 function license(uses: number, enabled: boolean): License {
   return { licenseKey: 'KEY', productKey: 'p', buyerEmail: 'a@example.com', uses, enabled, createdAt: 1 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
 import type { Couponing } from '../../src/service/answers.ts';
@@ -13,17 +13,9 @@ import {
   type ManualStage,
 } from '../support/manual-stage.ts';
 import { day, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+import { givenTerms } from '../support/coupon-given.ts';
 
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
-  discount: { type: 'percent', percentOff: 20 },
-  code: 'Spring',
-  startAt: null,
-  endAt: null,
-  minimumPurchaseAmount: null,
-  usageLimit: null,
-  notes: null,
-};
+const terms = givenTerms({ code: 'Spring' });
 const account = 'default';
 const page = { limit: 10, offset: 0 };
 

@@ -5,19 +5,11 @@ import { authorityCouponing, authorityLicensing } from '../../src/service/author
 import type { Reach } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
 import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
+import { givenTerms } from '../support/coupon-given.ts';
 
 const accountId = 'default';
 const anyProduct: Reach = { accountId, productKey: null };
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
-  discount: { type: 'percent', percentOff: 20 },
-  code: 'SPRING',
-  startAt: null,
-  endAt: null,
-  minimumPurchaseAmount: null,
-  usageLimit: null,
-  notes: null,
-};
+const terms = givenTerms();
 
 /** A purchase that happens now; the key is made. */
 const newSale = { buyerEmail: 'a@example.com', licenseKey: null, soldAt: null, uses: 0, enabled: true };

@@ -4,19 +4,14 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/agent/tables.ts';
-import { givenCart } from '../support/coupon-given.ts';
+import { givenCart, givenTerms } from '../support/coupon-given.ts';
 import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
 
-const terms: CouponTerms = {
+const terms = givenTerms({
   scope: { type: 'single', productKey: 'press' },
   discount: { type: 'amount', amountOff: 500 },
   code: 'Spring',
-  startAt: null,
-  endAt: null,
-  minimumPurchaseAmount: null,
-  usageLimit: null,
-  notes: null,
-};
+});
 const subject = 'spring';
 
 class CouponStage extends AgentStage {

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { couponTerms } from '../../src/domain/checkout/coupon.ts';
 import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { account, givenObservation, givenOperation, givenStore, product } from '../support/store-given.ts';
+import { givenOperation } from '../support/operation-given.ts';
+import { account, givenObservation, givenStore, product } from '../support/store-given.ts';
 import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
 
 const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };

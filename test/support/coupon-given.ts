@@ -1,10 +1,9 @@
-import type { Coupon } from '../../src/domain/checkout/coupon.ts';
+import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Cart, CartLine } from '../../src/domain/checkout/quote.ts';
 
 /** 20 % off every product of the seller, for ever. */
-export function givenCoupon(changes: Partial<Coupon> = {}): Coupon {
+export function givenTerms(changes: Partial<CouponTerms> = {}): CouponTerms {
   return {
-    id: 1,
     scope: { type: 'multi' },
     discount: { type: 'percent', percentOff: 20 },
     code: 'SPRING',
@@ -15,6 +14,11 @@ export function givenCoupon(changes: Partial<Coupon> = {}): Coupon {
     notes: null,
     ...changes,
   };
+}
+
+/** A coupon with these terms. */
+export function givenCoupon({ id = 1, ...changes }: Partial<Coupon> = {}): Coupon {
+  return { id, ...givenTerms(changes) };
 }
 
 /** One piece of `press` for 10.00. */

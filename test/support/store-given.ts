@@ -3,7 +3,6 @@ import type { Account } from '../../src/domain/account.ts';
 import type { Product } from '../../src/domain/product.ts';
 import type { License } from '../../src/domain/license.ts';
 import type { Observation } from '../../src/domain/agent/observation.ts';
-import type { Operation } from '../../src/domain/outbox/operation.ts';
 import {
   openReading,
   openWriting,
@@ -44,32 +43,6 @@ export function givenObservation(with_: Partial<Observation> = {}): Observation 
     askedAt: at + 5,
     refreshAt: at + 6,
     ...with_,
-  };
-}
-
-let made = 0;
-export function givenOperation(with_: Partial<Operation> = {}): Omit<Operation, 'seq'> {
-  made += 1;
-  const { seq: _, ...rest } = { seq: 0, ...with_ };
-  return {
-    id: `operation-${made}`,
-    kind: 'usage',
-    subject: 'KEY-1',
-    productKey: 'press',
-    createdAt: at,
-    credential: null,
-    requestId: null,
-    attempts: 0,
-    failures: 0,
-    nextAt: null,
-    outage: false,
-    lastError: null,
-    fencedUntil: null,
-    upstream: null,
-    seenEnabled: null,
-    payload: null,
-    progress: { state: 'pending', doubtful: false },
-    ...rest,
   };
 }
 

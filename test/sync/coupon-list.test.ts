@@ -1,20 +1,11 @@
 import { expect, it } from 'vitest';
-import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import { notApplied, type Applied } from '../../src/domain/outbox/outcome.ts';
 import type { Page } from '../../src/domain/page.ts';
 import type { CouponPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
+import { givenTerms } from '../support/coupon-given.ts';
 
-const terms: Omit<Coupon, 'id'> = {
-  scope: { type: 'multi' },
-  discount: { type: 'percent', percentOff: 20 },
-  code: 'Spring',
-  startAt: null,
-  endAt: null,
-  minimumPurchaseAmount: null,
-  usageLimit: null,
-  notes: null,
-};
+const terms = givenTerms();
 
 type ListOptions = {
   /** The most coupons that it gives at once, whatever is asked for. */

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Coupon, CouponTerms } from '../../src/domain/checkout/coupon.ts';
+import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import { notApplied, type Outcome } from '../../src/domain/outbox/outcome.ts';
 import {
   StorageError,
@@ -14,18 +14,10 @@ import { HeldLists } from '../support/held-lists.ts';
 import { AgentStage, lost, minute, valueOf } from '../support/service-stage.ts';
 import { VirtualTime } from '../support/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';
+import { givenTerms } from '../support/coupon-given.ts';
 
 const forEver = new AbortController().signal;
-const terms: CouponTerms = {
-  scope: { type: 'multi' },
-  discount: { type: 'percent', percentOff: 20 },
-  code: 'Spring',
-  startAt: null,
-  endAt: null,
-  minimumPurchaseAmount: null,
-  usageLimit: null,
-  notes: null,
-};
+const terms = givenTerms({ code: 'Spring' });
 
 /** An agent's coupons over an upstream that answers a listing when the test lets it. */
 class Office extends AgentStage {

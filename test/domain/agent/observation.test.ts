@@ -15,6 +15,7 @@ import type {
   OperationProgress,
   OperationState,
 } from '../../../src/domain/outbox/operation.ts';
+import { givenOperation } from '../../support/operation-given.ts';
 
 const license: License = {
   licenseKey: 'KEY',
@@ -26,26 +27,7 @@ const license: License = {
 };
 
 function operation(kind: LicenseOperationKind, progress: OperationProgress): Operation {
-  return {
-    id: 'id',
-    seq: 1,
-    kind,
-    subject: 'KEY',
-    productKey: 'press',
-    createdAt: 1,
-    attempts: 0,
-    failures: 0,
-    nextAt: null,
-    outage: false,
-    lastError: null,
-    credential: null,
-    requestId: null,
-    fencedUntil: null,
-    upstream: null,
-    seenEnabled: null,
-    payload: null,
-    progress,
-  };
+  return givenOperation({ kind, subject: 'KEY', progress });
 }
 
 type Provenance = OperationState | 'held';

@@ -2,28 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { nextStep, type LaneView, type Step } from '../../../src/domain/outbox/lane.ts';
 import type { Observation } from '../../../src/domain/agent/observation.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
+import { givenOperation } from '../../support/operation-given.ts';
 
 const boot = 4;
-const operation: Operation = {
-  id: 'id',
-  seq: 1,
-  kind: 'usage',
-  subject: 'KEY',
-  productKey: 'press',
-  createdAt: 1,
-  attempts: 0,
-  failures: 0,
-  nextAt: 5,
-  outage: false,
-  lastError: null,
-  credential: null,
-  requestId: null,
-  fencedUntil: null,
-  upstream: null,
-  seenEnabled: null,
-  payload: null,
-  progress: { state: 'pending', doubtful: false },
-};
+const operation = givenOperation({ subject: 'KEY', nextAt: 5 });
 
 function seen(uses: number, inBoot: number = boot): Observation {
   return {

@@ -4,7 +4,6 @@ import {
   laneOf,
   operationStates,
   type LaneName,
-  type Operation,
   type OperationKind,
   type OperationProgress,
   type OperationState,
@@ -16,6 +15,7 @@ import {
   type OperationEvent,
   type OperationEventType,
 } from '../../../src/domain/outbox/operation-transitions.ts';
+import { givenOperation } from '../../support/operation-given.ts';
 
 const at = 1000;
 
@@ -242,26 +242,8 @@ describe('doubt', () => {
 });
 
 describe('advancing an operation', () => {
-  const operation: Operation = {
-    id: 'id',
-    seq: 1,
-    kind: 'usage',
-    subject: 'KEY',
-    productKey: 'press',
-    createdAt: 1,
-    attempts: 2,
-    failures: 1,
-    nextAt: 5,
-    outage: true,
-    credential: null,
-    requestId: null,
-    fencedUntil: null,
-    upstream: null,
-    lastError: 'away',
-    seenEnabled: null,
-    payload: null,
-    progress: pending,
-  };
+  const waiting = { id: 'id', attempts: 2, failures: 1, nextAt: 5, outage: true, lastError: 'away' };
+  const operation = givenOperation({ ...waiting, progress: pending });
 
   it('counts an attempt for each time it is sent, and nothing else', () => {
     const sent = advance(operation, events.send);

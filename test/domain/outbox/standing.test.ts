@@ -8,6 +8,7 @@ import type {
 } from '../../../src/domain/outbox/operation.ts';
 import { nextProgress } from '../../../src/domain/outbox/operation-transitions.ts';
 import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
+import { givenOperation } from '../../support/operation-given.ts';
 
 const minute = 60_000;
 
@@ -44,26 +45,8 @@ const kinds: Record<OperationKind, true> = {
   void: true,
 };
 
-const operation = (kind: OperationKind, progress: OperationProgress): Operation => ({
-  id: 'a',
-  seq: 1,
-  kind,
-  subject: 'K',
-  productKey: 'P',
-  createdAt: 0,
-  attempts: 1,
-  failures: 0,
-  nextAt: null,
-  outage: false,
-  credential: null,
-  requestId: null,
-  fencedUntil: null,
-  upstream: null,
-  lastError: null,
-  seenEnabled: null,
-  payload: null,
-  progress,
-});
+const operation = (kind: OperationKind, progress: OperationProgress): Operation =>
+  givenOperation({ kind, attempts: 1, progress });
 
 const alone: Surroundings = {
   now: 0,
