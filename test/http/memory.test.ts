@@ -45,3 +45,16 @@ test('of ten thousand keys that are asked for in turn, all are answered from mem
   for (const licenseKey of [...keys, ...keys]) ask(memory, licenseKey);
   expect(keys.filter((licenseKey) => ask(memory, licenseKey))).toHaveLength(10_000);
 });
+
+test.each([
+  ['that license', [{ licenseKey: 'KEY' }], []],
+  ['another license', [{ licenseKey: 'OTHER' }], ['KEY']],
+  ['anything', ['anything'], []],
+  ['credentials', ['credentials'], ['KEY']],
+  ['credentials, and then that license', ['credentials', { licenseKey: 'KEY' }], []],
+] as const)('after a commit that has changed %s, memory knows %j: %j', (_, changes, known) => {
+  const memory = new Memory();
+  for (let time = 0; time < 2; time += 1) ask(memory, 'KEY');
+  memory.forget(changes);
+  expect(['KEY'].filter((licenseKey) => isKnown(memory, licenseKey))).toEqual(known);
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refresh } from '../../src/sync/refresh.ts';
-import { hour, minute, second } from '../support/service-stage.ts';
+import { hour, minute, no, second } from '../support/service-stage.ts';
 import { givenManual, never, productKey, type ManualStage } from '../support/manual-stage.ts';
 
 /** One more than are looked up at a time. */
@@ -29,6 +29,15 @@ describe('a key that is due for a refresh', () => {
     await stage.passes(hour - 3 * minute);
     expect(await stage.requested()).toEqual([]);
     await stage.passes(6 * minute);
+    expect(await stage.requested()).toEqual(['verify A']);
+  });
+
+  it('is read again, and sooner, where the read brought nothing', async () => {
+    await using stage = await givenRefreshing(['A']);
+    await stage.passes(hour);
+    const { answer } = await stage.request();
+    await answer(no('rejected'));
+    await stage.passes(10 * minute);
     expect(await stage.requested()).toEqual(['verify A']);
   });
 
