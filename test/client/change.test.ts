@@ -84,6 +84,17 @@ describe('a change', () => {
     expect(await countedOf(key)).toBe(1);
   });
 
+  it('may have counted also where no agent was reached after that', async () => {
+    const key = await newKey();
+    await client.verify(key);
+    await proxy.become({ kind: 'reset_answer' });
+    const failed = client.use(key, { deadlineMs: 1_500 }).catch((error: unknown) => error);
+    await expect.poll(() => countedOf(key)).toBe(1);
+    await proxy.become({ kind: 'refuse' });
+    expect(await failed).toMatchObject({ mayHaveCounted: true });
+    await proxy.become({ kind: 'pass' });
+  });
+
   it('that never reached an agent has not counted', async () => {
     const fresh = connect({ url: proxy.url, productSecret: sandbox.productSecret });
     await proxy.become({ kind: 'refuse' });
@@ -112,6 +123,14 @@ describe('a change', () => {
     }, 50);
     await expect(used).rejects.toBe(reason);
     await proxy.become({ kind: 'pass' });
+  });
+
+  it('is not made where its signal had ended it before', async () => {
+    const key = await newKey();
+    await client.use(key);
+    const reason = new Error('the window was closed');
+    await expect(client.use(key, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(await countedOf(key)).toBe(1);
   });
 
   it('tells that its time ran out, and how long that was', async () => {

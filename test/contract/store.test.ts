@@ -241,6 +241,18 @@ test('lanes are due in the order of their instants, without those of excluded pr
   expect(operations.nextDueAt(50)).toBeNull();
 });
 
+test('lanes of any number of products are due', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  for (const productKey of ['b', 'd', 'a', 'c', 'e']) {
+    operations.add(
+      givenOperation({ subject: productKey, productKey, nextAt: productKey === 'c' ? null : 10 }),
+    );
+  }
+  const due = operations.due(10, 10, () => true).map(({ subject }) => subject);
+  expect(due.toSorted()).toEqual(['a', 'b', 'd', 'e']);
+});
+
 test('the end of an outage lets only the lanes that it held up go on', async () => {
   await using store = givenStore();
   const { operations } = store.writing.transaction;

@@ -30,6 +30,9 @@ describe('an upstream that was replaced in the configuration', () => {
     agent.pass(minute);
     await agent.read(agent.says(6));
     expect(agent.stateOf(use)).toBe('held');
+    // Also one more has nothing to do with it.
+    expect(await bind(agent, 'https://third.example')).toMatchObject({ heldOperations: 0 });
+    expect(agent.operation(use).lastError).toContain(store);
   });
 
   it('is sent a disable that is in doubt at the one before: it sets a value, and a revocation wins', async () => {
@@ -55,6 +58,16 @@ describe('an upstream that was replaced in the configuration', () => {
     await agent.answer(await agent.send('counter'), agent.says(7));
     expect(agent.stateOf(use)).toBe('delivered');
     expect(agent.operation(use).upstream).toBe(other);
+  });
+
+  it('is sent what the one before has certainly not taken', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await bind(agent, store);
+    const use = await agent.record('usage');
+    await agent.answer(await agent.send('counter'), no('unreachable'));
+    await agent.restart();
+    expect(await bind(agent, other)).toMatchObject({ heldOperations: 0 });
+    expect(agent.stateOf(use)).toBe('pending');
   });
 
   it('settles what was lost on the way to itself, as ever', async () => {

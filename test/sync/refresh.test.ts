@@ -37,7 +37,9 @@ describe('a key that is due for a refresh', () => {
     await stage.passes(hour);
     const { answer } = await stage.request();
     await answer(no('rejected'));
-    await stage.passes(10 * minute);
+    await stage.passes(4 * minute);
+    expect(await stage.requested()).toEqual([]);
+    await stage.passes(6 * minute);
     expect(await stage.requested()).toEqual(['verify A']);
   });
 
