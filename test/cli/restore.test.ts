@@ -34,6 +34,7 @@ test('what is advised after a restore names the configuration that an agent need
 
 test.for<readonly [content: string | null, reason: string]>([
   [null, 'there is no such file.'],
+  ['', 'it is empty.'],
   ['text', 'it is not an SQLite database.'],
 ])('a file that is no backup (%j) is refused before a state directory is made', async ([content, reason]) => {
   await using directory = temporaryDirectory();

@@ -13,10 +13,9 @@ import {
   StateDirectoryUnusable,
 } from '../../store/sqlite/faults.ts';
 import { localWriter } from '../../store/sqlite/local-writer.ts';
-import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
-import { draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
+import { checkBackup, draftFrom, putInPlace } from '../../store/sqlite/files/restore.ts';
 import { KeptClock } from '../system/clock.ts';
 import { sha256, systemRandom } from '../system/random.ts';
 
@@ -32,7 +31,7 @@ export type Restoring =
 export async function restoreBackup(backup: string, stateDir: string): Promise<Restoring> {
   try {
     // Before a state directory is made for it.
-    if (!findDatabase(backup)) throw new DatabaseRefused(backup, 'there is no such file.');
+    checkBackup(backup);
     using _ = takeDirectory(stateDir);
     using draft = draftFrom(backup, stateDir);
     const role = storedRole(draft.path);

@@ -23,12 +23,20 @@ export interface Draft extends Disposable {
   readonly path: string;
 }
 
+/** Refuses a file that cannot be a backup: nothing is advised about it, since there is nothing to restore instead. */
+export function checkBackup(path: string): void {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) throw new DatabaseRefused(path, 'there is no such file.');
+  if (status.size === 0) throw new DatabaseRefused(path, 'it is empty.');
+  findDatabase(path);
+}
+
 /**
  * Copies a database into a directory that nobody else uses: a state directory that is held, or one of its own. Throws
  * `DatabaseRefused` when the file is no sound database of ours; it is only read.
  */
 export function draftFrom(backup: string, directory: string): Draft {
-  if (!findDatabase(backup)) throw new DatabaseRefused(backup, 'there is no such file.');
+  checkBackup(backup);
   const path = `${databaseIn(directory)}.new`;
   const remove = (): void => {
     for (const left of [path, `${path}-wal`, `${path}-shm`]) rmSync(left, { force: true });
