@@ -112,15 +112,6 @@ function follow(
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
     if (connections.isOver(request.socket)) return;
-    const before = connections.inTheWayOf(request);
-    if (before !== undefined) {
-      connections.begin(request.socket, response);
-      connections.waitFor(before, response, () => {
-        answers.sendAll();
-        server.routing(request, response);
-      });
-      return;
-    }
     const known = requests.find(request);
     if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();

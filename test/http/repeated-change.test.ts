@@ -7,7 +7,7 @@ import { secret } from '../support/dialect-stage.ts';
 import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
 import { serveApp, type Served } from '../support/http-served.ts';
 import { KeptConnection, openSocket } from '../support/kept-connection.ts';
-import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { httpClient } from '../support/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
@@ -47,12 +47,6 @@ const headOf = (carrier = `product-secret-key: ${secret}`, length = body.length)
     '\r\n',
   ].join('\r\n');
 const use = (carrier?: string): string => headOf(carrier) + body;
-const verify = [
-  'GET /api/v2/license/verify?license_key=KEY-1 HTTP/1.1',
-  'Host: localhost',
-  `product-secret-key: ${secret}`,
-  '\r\n',
-].join('\r\n');
 
 test('uses that many callers send at once are counted once each, and each is told another count', async () => {
   await using served = await serve();
@@ -168,57 +162,6 @@ test('many that are sent without waiting are answered in their order', async () 
   const counts = Array.from({ length: 20 }, (_, index) => `"uses":${index + 2}`);
   expect(received.match(/"uses":\d+/g)).toEqual(counts);
   socket.destroy();
-});
-
-test('a verify that is sent without waiting tells what the changes before it have done, and none behind it', async () => {
-  await using served = await serve();
-  const socket = openSocket(served.listeners.tcp);
-  let received = '';
-  socket.on('data', (text: string) => (received += text));
-  const told = (): number[] => Array.from(received.matchAll(/"uses":(\d+)/g), ([, uses]) => Number(uses));
-  // By their routes first, then past them.
-  for (const from of [0, 3]) {
-    received = '';
-    socket.write(use() + verify + use() + use() + verify + verify);
-    await expect.poll(() => told().length).toBe(6);
-    expect(told()).toEqual([1, 1, 2, 3, 3, 3].map((count) => from + count));
-  }
-  socket.destroy();
-});
-
-test('a change behind a verify that waits is done in its turn, also where it expects to be told to go on', async () => {
-  await using served = await serve();
-  const [head = ''] = headOf(`product-secret-key: ${secret}\r\nExpect: 100-continue`).split('\r\n\r\n');
-  const sent = use() + verify + `${head}\r\n\r\n${body}`;
-  const { raw, ending } = await sendRaw(served.listeners.tcp, sent);
-  expect(raw.match(/(?<=HTTP\/1.1 )\d+|"uses":\d+/g)).toEqual([
-    '200',
-    '"uses":1',
-    '200',
-    '"uses":1',
-    '100',
-    '200',
-    '"uses":2',
-  ]);
-  expect(ending).toBe('closed');
-});
-
-test('a verify that waits for a change is not done where its connection is lost before', async () => {
-  await using served = await serve();
-  const { licensing } = served.app;
-  const change = licensing.change.bind(licensing);
-  const socket = openSocket(served.listeners.tcp);
-  vi.spyOn(licensing, 'change').mockImplementationOnce(async (request, signal) => {
-    socket.destroy();
-    await once(signal, 'abort');
-    return await change(request, signal);
-  });
-  const verified = vi.spyOn(licensing, 'verify');
-  socket.write(use() + verify);
-  await expect.poll(served.uses).toBe(1);
-  await using http = httpClient(served.listeners.tcp);
-  await http.get('/livez');
-  expect(verified).not.toHaveBeenCalled();
 });
 
 test('one whose body comes later, or in pieces, is counted like any other', async () => {

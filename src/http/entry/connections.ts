@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
@@ -13,11 +13,6 @@ const mostUnanswered = 100;
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
 function isHandedOver(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0;
-}
-
-/** Whether a request changes nothing. */
-function isRead(method: string | undefined): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 const closing = new WeakSet<ServerResponse>();
@@ -48,8 +43,6 @@ export class Connections {
    * `Map` outgrows keep what was in them until the whole heap is collected.
    */
   readonly #unanswered = new Map<Duplex, ServerResponse[]>();
-  /** Requests that wait until one before them is answered. */
-  readonly #waiting = new WeakSet<ServerResponse>();
   /** Those idle for longest come first. */
   readonly #idle = new Set<Duplex>();
 
@@ -77,29 +70,6 @@ export class Connections {
     const unanswered = this.unanswered(socket);
     if (unanswered.length >= mostUnanswered) socket.destroy();
     return socket.destroyed || unanswered.some(isClosing);
-  }
-
-  /**
-   * Which request must be answered before another of its connection is carried out; undefined: none. A read tells what
-   * the changes before it have done, and nothing of those behind it (RFC 9112, 9.3.2).
-   */
-  inTheWayOf({ method, socket }: IncomingMessage): ServerResponse | undefined {
-    const unanswered = this.unanswered(socket);
-    if (unanswered.length === 0) return undefined;
-    return unanswered.findLast(
-      isRead(method) ? ({ req }) => !isRead(req.method) : (each) => this.#waiting.has(each),
-    );
-  }
-
-  /** Carries a request out when one before it is answered, unless the connection ends with that. */
-  waitFor(before: ServerResponse, response: ServerResponse, carryOut: () => void): void {
-    this.#waiting.add(response);
-    before.once('close', () => {
-      const { socket } = response.req;
-      const unanswered = this.unanswered(socket);
-      const earlier = [before, ...unanswered.slice(0, unanswered.indexOf(response))];
-      if (!socket.destroyed && !earlier.some(isClosing)) carryOut();
-    });
   }
 
   /** A request expects to be told to go on (100), which it is in its turn. */
