@@ -103,26 +103,21 @@ function follow(
     done();
   });
   const take: RequestListener = (request, response) => {
+    const known = requests.find(request);
+    if (known !== null && remembered.send(known, request, response)) return;
     answers.sendAll();
-    if (connections.isOver(request.socket)) return;
     connections.begin(request.socket, response);
-    server.routing(request, response);
+    const route = (): void => server.routing(request, response);
+    if (known === null) route();
+    else direct.take(known, request, response, route);
   };
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    if (connections.isOver(request.socket)) return;
-    const known = requests.find(request);
-    if (known !== null && remembered.send(known, request, response)) return;
-    answers.sendAll();
-    const isAlone = connections.begin(request.socket, response);
-    const route = (): void => server.routing(request, response);
-    // A change that was sent without waiting for the one before must not overtake it.
-    if (known !== null && (isAlone || request.method === 'GET')) direct.take(known, request, response, route);
-    else route();
+    connections.inTurn(request, response, () => take(request, response));
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
-  listener.on('checkExpectation', take);
+  listener.on('checkExpectation', (request, response) => listener.emit('request', request, response));
   listener.on('checkContinue', (request, response) => {
     connections.expect(response);
     listener.emit('request', request, response);

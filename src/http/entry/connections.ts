@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
@@ -13,6 +13,10 @@ const mostUnanswered = 100;
 /** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
 function isHandedOver(response: ServerResponse): boolean {
   return response.writableEnded && response.writableLength === 0;
+}
+
+function isRead({ method }: IncomingMessage): boolean {
+  return method === 'GET' || method === 'HEAD';
 }
 
 const closing = new WeakSet<ServerResponse>();
@@ -88,16 +92,35 @@ export class Connections {
     closing.add(response);
   }
 
-  /** A request on a connection is to be answered; gives whether it is the only one there. */
-  begin(socket: Duplex, response: ServerResponse): boolean {
+  /**
+   * Looks at a request in its turn: reads that were sent without waiting may be done at once, but nothing overtakes a
+   * change, and no change a read (RFC 9112, 9.3.2).
+   */
+  inTurn(request: IncomingMessage, response: ServerResponse, look: () => void): void {
+    const { socket } = request;
+    if (this.isOver(socket)) return;
+    const before = this.unanswered(socket).findLast(({ req }) => !isRead(req) || !isRead(request));
+    if (before === undefined) {
+      look();
+      return;
+    }
+    this.begin(socket, response);
+    before.once('close', () => {
+      // An answer that ends the connection has ended our side of it by now.
+      if (socket.writable) look();
+    });
+  }
+
+  /** A request on a connection is to be answered. */
+  begin(socket: Duplex, response: ServerResponse): void {
     const unanswered = this.#unanswered.get(socket) ?? [];
+    if (unanswered.includes(response)) return;
     unanswered.push(response);
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
       if (unanswered.length === 0 && !socket.destroyed) this.#idle.add(socket);
     });
-    return unanswered.length === 1;
   }
 
   /** A request was answered, perhaps in the moment in which it came. */

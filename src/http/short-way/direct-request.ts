@@ -91,7 +91,7 @@ export class DirectRequests {
       }
       // What is read in part would not be read to its end by a route that refuses it.
       const isWhole = request.readableLength === length;
-      const asked = isWhole ? this.#takeBody(known, request, times) : null;
+      const asked = isWhole ? this.#takeBody(known, request, length, times) : null;
       if (asked === null) otherwise();
       else void this.#answer(asked, response);
     };
@@ -99,8 +99,9 @@ export class DirectRequests {
   }
 
   /** Null: something is wrong, which the route finds as well; the body is where it was. */
-  #takeBody(known: KnownRequest, request: IncomingMessage, times: Times): Asked | null {
-    const body = request.read() as Buffer | null;
+  #takeBody(known: KnownRequest, request: IncomingMessage, length: number, times: Times): Asked | null {
+    // Without the length it is one of the pieces: those of a change that had to wait have gathered meanwhile.
+    const body = request.read(length) as Buffer | null;
     if (body === null) return null;
     const asked = this.#check(known, request, times, body);
     if (asked === null) request.unshift(body);

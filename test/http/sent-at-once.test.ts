@@ -1,0 +1,97 @@
+import { expect, test, vi } from 'vitest';
+import { Memory } from '../../src/http/memory.ts';
+import { secret } from '../support/dialect-stage.ts';
+import { adminToken } from '../support/http-app.ts';
+import { serveApp, type Served } from '../support/http-served.ts';
+import { openSocket } from '../support/kept-connection.ts';
+import { httpClient } from '../support/raw-http.ts';
+
+const listeners = ['tcp', 'socket'] as const;
+const operator = { authorization: `Bearer ${adminToken}` };
+
+/** An authority with one license key. */
+async function serve(): Promise<Served> {
+  const served = await serveApp({ memory: new Memory() });
+  await using http = httpClient(served.listeners.tcp);
+  const product = { name: 'Editor', product_key: 'EDITOR', secret };
+  await http.post('/admin/v1/products', { headers: operator, json: product });
+  const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
+  await http.post('/admin/v1/purchases', { headers: operator, json: purchase });
+  return served;
+}
+
+const head = `Host: localhost\r\nproduct-secret-key: ${secret}\r\n`;
+const body = 'license_key=KEY-1';
+const verify = `GET /api/v2/license/verify?${body} HTTP/1.1\r\n${head}\r\n`;
+
+const headOf = (operation: string, framing: string): string =>
+  `PUT /api/v2/license/${operation} HTTP/1.1\r\n${head}Content-Type: application/x-www-form-urlencoded\r\n${framing}\r\n\r\n`;
+const change = (operation: string): string => headOf(operation, `Content-Length: ${body.length}`) + body;
+const inChunks = (operation: string): string =>
+  `${headOf(operation, 'Transfer-Encoding: chunked')}${body
+    .split('')
+    .map((each) => `1\r\n${each}\r\n`)
+    .join('')}0\r\n\r\n`;
+
+/** Sends requests in one piece, and gives what their answers tell of the key. */
+async function sendAtOnce(listener: Served['listeners']['tcp'], sent: readonly string[]): Promise<unknown[]> {
+  const socket = openSocket(listener);
+  let received = '';
+  const told = (): unknown[] =>
+    [...received.matchAll(/"enabled":(\w+).*?"uses":(\d+)/g)].map(
+      ([, enabled, uses]) => `${enabled} ${uses}`,
+    );
+  socket.on('data', (text: string) => (received += text));
+  socket.write(sent.join(''));
+  await expect.poll(() => told().length, { timeout: 10_000 }).toBe(sent.length);
+  socket.destroy();
+  return told();
+}
+
+test.each(listeners)('a verify behind changes (%s) tells what they have done', async (kind) => {
+  await using served = await serve();
+  const sent = [change('usage'), verify, change('disable'), verify, verify, change('usage'), verify];
+  const told = ['true 1', 'true 1', 'false 1', 'false 1', 'false 1', 'false 2', 'false 2'];
+  expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(told);
+  // Heads that are known by now, which go the short way.
+  const again = ['false 3', 'false 3', 'false 3', 'false 3', 'false 3', 'false 4', 'false 4'];
+  expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(again);
+});
+
+test.each(listeners)(
+  'a change that comes in chunks (%s) is not overtaken by the one behind it',
+  async (kind) => {
+    await using served = await serve();
+    const sent = [inChunks('disable'), change('enable'), inChunks('usage'), change('decrease'), verify];
+    const told = ['false 0', 'true 0', 'true 1', 'true 0', 'true 0'];
+    for (let time = 0; time < 3; time += 1) {
+      expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(told);
+    }
+  },
+);
+
+test('a change that waits for the one before it is done once its body is there, however that comes', async () => {
+  await using served = await serve();
+  await using http = httpClient(served.listeners.tcp);
+  await sendAtOnce(served.listeners.tcp, [change('usage')]);
+  const isHeld = Promise.withResolvers<void>();
+  const { licensing } = served.app;
+  const carryOut = licensing.change.bind(licensing);
+  const asked = vi.spyOn(licensing, 'change').mockImplementationOnce(async (...command) => {
+    await isHeld.promise;
+    return await carryOut(...command);
+  });
+  const socket = openSocket(served.listeners.tcp).setNoDelay(true);
+  let received = '';
+  socket.on('data', (text: string) => (received += text));
+  const begun = change('usage') + headOf('usage', `Content-Length: ${body.length}`);
+  for (const part of [begun, body.slice(0, -2), body.slice(-2)]) {
+    await new Promise((resolve) => socket.write(part, resolve));
+    // The server has read it before the next is sent.
+    await http.get('/livez');
+  }
+  expect(asked).toHaveBeenCalledTimes(1);
+  isHeld.resolve();
+  await expect.poll(() => received.match(/"uses":\d/g)).toEqual(['"uses":2', '"uses":3']);
+  socket.destroy();
+});
