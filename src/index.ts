@@ -4,4 +4,12 @@ export { loadConfiguration, parseConfiguration, type ConfigurationResult } from 
 export { type Configuration } from './config/configuration.ts';
 export { formatFault, type Fault } from './config/fault/fault.ts';
 export { StorageError, type Log } from './service/ports.ts';
+export { ListenError } from './http/listen.ts';
+export {
+  DatabaseRefused,
+  StateDirectoryHeld,
+  StateDirectoryRefused,
+  StateDirectoryUnusable,
+} from './store/sqlite/faults.ts';
+export { PostgresAway, PostgresRefused } from './store/postgres/refusal.ts';
 export { type Status } from './service/status.ts';

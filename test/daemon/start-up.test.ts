@@ -17,6 +17,7 @@ import { startDaemon } from '../../src/daemon/start/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
+import * as latchkey from '../../src/index.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -141,4 +142,16 @@ test.for([
 ])('a start that is allowed too few open files says where that is set: %s', (message) => {
   expect(isOfTooFewFiles(new Error(message))).toBe(true);
   expect(adviceOn(new Error(message))).toMatch(/ulimit -n.*LimitNOFILE=/);
+});
+
+test('a program that starts a daemon can tell by class why it could not', async () => {
+  // Each that startDaemon says it rejects with.
+  const text = readFileSync('src/daemon/start/start.ts', 'utf8');
+  const [, told = ''] = /Rejects with ([^.]+), and leaves nothing open/.exec(text) ?? [];
+  const names = [...told.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+  expect(names).toHaveLength(7);
+  expect(Object.keys(latchkey)).toEqual(expect.arrayContaining(names));
+  await using directory = temporaryDirectory();
+  using _ = openStore({ directory: directory.path });
+  await expect(start(directory.path)).rejects.toBeInstanceOf(latchkey.StateDirectoryHeld);
 });
