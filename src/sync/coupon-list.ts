@@ -8,7 +8,8 @@ import {
 import type { Page } from '../domain/page.ts';
 import type { CouponPage, UnreadableCoupon } from '../service/ports.ts';
 
-const pageSize = 100;
+/** The most coupons that are asked for at once (specification 4.2). */
+const mostAtOnce = 100;
 /** The most pages of a list that are read. */
 const mostPages = 1000;
 
@@ -41,25 +42,27 @@ export function nameOfUnreadable({ id, code }: UnreadableCoupon): string {
 
 /**
  * Reads page by page until an empty one, or so many coupons: a page that is not full may be all that an upstream gives
- * at once.
+ * at once. Of one that is too large, a tenth is asked for.
  */
 async function readPages(ask: AskPage, most: number): Promise<Reading | NotApplied | Ambiguous> {
   const pages: Applied<CouponPage>[] = [];
   const shown = new Set<number | null>();
-  let count = 0;
+  let [limit, count, isBehindFull] = [mostAtOnce, 0, true];
   while (count < most) {
     if (pages.length === mostPages) return tooLong(count);
-    const page = await ask({ limit: pageSize, offset: count });
-    const isBehindFull = count === pages.length * pageSize;
-    if (page.outcome !== 'applied') {
-      return isBehindFull || !isNo(page) ? page : { pages, count, gap: page };
+    const page = await ask({ limit, offset: count });
+    if (page.outcome === 'ambiguous' && page.isTooLarge === true && limit > 1) {
+      limit /= 10;
+      continue;
     }
+    if (page.outcome !== 'applied') return isBehindFull || !isNo(page) ? page : { pages, count, gap: page };
     const ids = [...page.value.coupons, ...page.value.unreadable].map(({ id }) => id);
     pages.push(page);
     if (ids.length === 0) break;
     if (ids.every((id) => shown.has(id))) return isBehindFull ? samePage : { pages, count, gap: samePage };
     for (const id of ids) shown.add(id);
     count += ids.length;
+    isBehindFull = ids.length === limit;
   }
   return { pages, count, gap: null };
 }

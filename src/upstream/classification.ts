@@ -3,7 +3,7 @@ import { instanceHeader, provenanceHeaderNames } from '../domain/header-names.ts
 import { notApplied, type Applied, type NotAppliedReason, type Outcome } from '../domain/outbox/outcome.ts';
 import { describeFailure, messageOf, told } from './detail.ts';
 import type { Dialect, RequestKind } from './dialects/dialect.ts';
-import { type Answered, type Exchange, type Failed, headerOf } from './exchange.ts';
+import { type Answered, type Exchange, type Failed, headerOf, tooLarge } from './exchange.ts';
 import { parseHttpDate, parseRetryAfter } from './http-date.ts';
 import { type JsonObject, type Parsed, readObject } from './json.ts';
 
@@ -43,6 +43,7 @@ function classifyFailure(failed: Failed, now: number): Outcome<never> {
         status: null,
         detail,
         retryAfterMs: retryAfterOf(failed, { now, isJson: false }),
+        ...(failed.error === tooLarge && { isTooLarge: true }),
       }
     : notApplied('unreachable', detail);
 }

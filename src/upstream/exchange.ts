@@ -17,6 +17,9 @@ export type Exchange = Answered | Failed;
 
 const maximumAnswerBytes = 1_048_576;
 
+/** Why an answer was not read to its end. */
+export const tooLarge: Error = new Error('the answer is larger than 1 MiB');
+
 /** What ends a request before its answer: somebody's wish, or the time that it may take in all. */
 export type Ends = { signal: AbortSignal; timeoutMs: number };
 
@@ -78,7 +81,7 @@ class ExchangeHandler implements Dispatcher.DispatchHandler {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
     if (this.#bytes <= maximumAnswerBytes) this.#chunks.push(chunk);
-    else this.#fail(new Error('the answer is larger than 1 MiB'));
+    else this.#fail(tooLarge);
   }
 
   onResponseEnd(): void {

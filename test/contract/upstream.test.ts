@@ -225,7 +225,11 @@ describe('an upstream that fails', () => {
     ['a 204 comes', emptyAnswer(204), ambiguous('HTTP 204: the answer is empty')],
     ['a 400 is empty', emptyAnswer(400), ambiguous('HTTP 400: the answer is empty')],
     ['it is a redirect', redirect('/elsewhere'), ambiguous('HTTP 307: redirects are not followed')],
-    ['the body is endless', spoilBody(' '.repeat(2_000_000)), ambiguous('the answer is larger than 1 MiB')],
+    [
+      'the body is endless',
+      spoilBody(' '.repeat(2_000_000)),
+      { ...ambiguous('the answer is larger than 1 MiB'), isTooLarge: true },
+    ],
     ['it refuses', refusal(422), refused('refused', 422)],
     ['it forbids', refusal(403), refused('unauthorized', 403)],
     ['it does not know', refusal(404), refused('missing', 404)],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { notApplied, type Applied } from '../../src/domain/outbox/outcome.ts';
+import { notApplied, type Applied, type Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Page } from '../../src/domain/page.ts';
 import type { CouponPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
@@ -50,6 +50,21 @@ it.each([
 ])('a list of which the upstream gives %i at once, and has %i, is read whole', async (cap, total) => {
   const list = await readCouponList(withCoupons(total, { cap }).ask, 1);
   expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: total }, gap: null } });
+});
+
+it('a list of which a page is too large is asked for in smaller ones', async () => {
+  const { ask, asked } = withCoupons(95);
+  const isTooLarge: Outcome<never> = {
+    outcome: 'ambiguous',
+    status: null,
+    detail: 'the answer is larger than 1 MiB',
+    retryAfterMs: null,
+    isTooLarge: true,
+  };
+  const list = await readCouponList(async (page) => (page.limit > 10 ? isTooLarge : await ask(page)), 1);
+  expect(list).toMatchObject({ outcome: 'applied', value: { coupons: { length: 95 }, gap: null } });
+  expect(asked.slice(0, 11)).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95]);
+  expect(await readCouponList(async () => isTooLarge, 1)).toBe(isTooLarge);
 });
 
 it.each([1, 10, 100])(

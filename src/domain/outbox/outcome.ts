@@ -34,6 +34,8 @@ export type Ambiguous = {
   status: number | null;
   detail: string;
   retryAfterMs: number | null;
+  /** The answer was longer than any that is read; absent: it was not. */
+  isTooLarge?: true;
 };
 
 /** The upstream's own answer, in the specification's shape, says it was applied. */
