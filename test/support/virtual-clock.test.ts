@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualTime, type VirtualClock } from '../support/virtual-clock.ts';
+import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
 
 const never = new AbortController().signal;
 const hour = 3_600_000;
