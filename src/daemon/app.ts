@@ -7,6 +7,7 @@ import { Rates } from '../http/entry/request-rates.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/standing.ts';
+import { countedLicensing } from './counted-licensing.ts';
 import type { DatabaseStanding } from './gauges.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
@@ -36,7 +37,7 @@ export function appOf(parts: AppParts): App {
     version,
     instance,
     dialect: dialects[current.configuration.listen.dialect],
-    licensing: metrics.countVerdicts(licensing),
+    licensing: countedLicensing(licensing, metrics),
     couponing,
     checkout,
     memory,

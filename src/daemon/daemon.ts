@@ -68,7 +68,7 @@ export class Daemon {
   /** Null: the store is a database on another machine. */
   readonly #damageWatch: DamageWatch | null;
 
-  /** Use `startDaemon` (start.ts). */
+  /** Use `startDaemon` (start/start.ts). */
   constructor(parts: DaemonParts) {
     this.#parts = parts;
     const roleParts = {

@@ -2,9 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Configuration } from '../config/configuration.ts';
-import { done } from '../domain/problem/problem.ts';
 import { unanswered } from '../http/answer.ts';
-import type { LicenseAnswer, Licensing } from '../service/answers.ts';
+import type { LicenseAnswer } from '../service/answers.ts';
 import type { Status, Totals, UpstreamMeter } from '../service/status.ts';
 import type { RepeatReason, TransactionMeasure } from '../store/postgres/writer.ts';
 import {
@@ -131,41 +130,15 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requests.inc({ route: 'none', status });
   }
 
-  /** The same licensing, with every verify and every use that it answers counted. */
-  countVerdicts(licensing: Licensing): Licensing {
-    return {
-      change: async (request, signal) => {
-        const result = await licensing.change(request, signal);
-        if (result.ok && request.trigger === 'usage') this.#totals.uses += 1;
-        return result;
-      },
-      history: (...asked) => licensing.history(...asked),
-      verify: async (...asked) => {
-        const result = await licensing.verify(...asked);
-        if (!result.ok) return result;
-        this.#countVerdict(result.value);
-        return done(this.#countingRepeats(result.value));
-      },
-      verifyNow: (...asked) => {
-        const answer = licensing.verifyNow?.(...asked) ?? null;
-        return answer && this.#countingRepeats(answer);
-      },
-    };
-  }
-
-  #countVerdict({ provenance, license }: LicenseAnswer): void {
+  /** Counts a verify that was answered. */
+  countVerdict({ provenance, license }: LicenseAnswer): void {
     this.#totals.verifies += 1;
     this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
   }
 
-  #countingRepeats<Answer extends LicenseAnswer>(answer: Answer): Answer {
-    const { repeat } = answer;
-    if (repeat === undefined) return answer;
-    const repeated = (): void => {
-      this.#countVerdict(answer);
-      repeat.repeated();
-    };
-    return { ...answer, repeat: { ...repeat, repeated } };
+  /** Counts a use that was recorded. */
+  countUse(): void {
+    this.#totals.uses += 1;
   }
 
   /** What was answered since the start. */
