@@ -184,6 +184,21 @@ describe('a change', () => {
     expect(asked).toEqual(['"one"', '"one"']);
   });
 
+  it('is not repeated sooner than the agent asks for, and so not at all where its time ends before that', async () => {
+    let asked = 0;
+    await using agent = await listen(
+      createServer((_, response) => {
+        asked += 1;
+        response.writeHead(503, { 'retry-after': '60' });
+        response.end('{"code":"starting","title":"","detail":""}');
+      }),
+    );
+    const program = connect({ url: agent.url, productSecret: 'the-secret' });
+    const failed = await program.use('KEY', { deadlineMs: 1_000 }).catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: 'starting', retryAfterMs: 60_000 });
+    expect(asked).toBe(1);
+  });
+
   it('of a key that nobody sold is a problem of its own kind', async () => {
     const failed = await client.use('NOBODY-HAS-IT').catch((error: unknown) => error);
     expect(isProblem(failed, 'license_not_found')).toBe(true);

@@ -5,6 +5,7 @@ import { isPaused } from '../../src/service/outbox/control/pause-sync.ts';
 import {
   givenAgent,
   hour,
+  key,
   lost,
   minute,
   no,
@@ -47,6 +48,19 @@ describe('a delivered change', () => {
     await agent.answer(await agent.send('counter'), agent.says(6));
     expect(agent.observation.confirmedAt).toBe(agent.now);
     expect(Number(agent.observation.refreshAt) - agent.steady).toBe(6 * hour);
+  });
+
+  it('is what is known of the license from then on, under the spelling that was known before', async () => {
+    await using agent = await givenAgent({ uses: 5 });
+    await agent.record('usage');
+    const { value, ...rest } = agent.says(6);
+    const told = { ...value, licenseKey: key.toLowerCase(), buyerEmail: 'new@example.com' };
+    await agent.answer(await agent.send('counter'), { ...rest, value: told });
+    expect(agent.observation.license).toMatchObject({
+      licenseKey: key,
+      buyerEmail: 'new@example.com',
+      uses: 6,
+    });
   });
 
   it('leaves the next refresh where it is, where that is a refresh time away and a fifth less at most', async () => {
