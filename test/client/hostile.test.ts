@@ -137,6 +137,29 @@ describe('what is no agent', () => {
     expect(asked).toBe(0);
   });
 
+  it('is not sent what another may have taken', async () => {
+    await using directory = temporaryDirectory();
+    const socket = join(directory.path, 'agent.sock');
+    let taken = 0;
+    const agent = createHttpServer((request) => {
+      taken += 1;
+      request.socket.destroy();
+    }).listen(socket);
+    await once(agent, 'listening');
+    let asked = 0;
+    const other = createHttpServer((_, response) => {
+      asked += 1;
+      response.end(answered);
+    });
+    const listening = { socket, tcp: await open(other) };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    const used = ask({ stateDir: directory.path }).use(licenseKey, { deadlineMs: 300 });
+    await expect(used).rejects.toMatchObject({ mayHaveCounted: true });
+    agent.close();
+    expect(taken).toBeGreaterThan(0);
+    expect(asked).toBe(0);
+  });
+
   it('is no fault of the program, whatever it wrote into its state directory', async () => {
     await using directory = temporaryDirectory();
     const listening = { tcp: 'https://127.0.0.1:1', certificate: 'no certificate' };

@@ -105,7 +105,11 @@ describe('a count that was last seen before the start', () => {
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
     expect(agent.local.pending).toBe(3);
     expect(agent.dueIn('counter')).toBe(minute);
-    agent.pass(minute);
+    // Whoever has the key read before that settles nothing: what was sent may still be on its way.
+    agent.pass(minute - second);
+    await agent.read(agent.says(6));
+    expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['uncertain', 'uncertain', 'pending']);
+    agent.pass(second);
     expect(await agent.plan('counter')).toEqual({ step: 'read' });
     await agent.read(agent.says(6));
     expect([...earlier, since].map((id) => agent.stateOf(id))).toEqual(['inferred', 'pending', 'pending']);
