@@ -299,7 +299,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await using proxy = await startFaultProxy(server.address.port);
     await using databases = await copies(2, proxy);
     const [near, far] = databases;
-    const writer = writerOn(far as Database);
+    // The database is back before another try, if there is one: it would count.
+    const clock = { steady: () => 0, sleep: () => proxy.become({ kind: 'pass' }) };
+    const writer = writerOn(far as Database, { clock });
     await use(writer);
     await proxy.become({ kind: 'reset_answer' });
     await expect(use(writer)).rejects.toMatchObject({ fault: 'unknown' });
@@ -324,6 +326,22 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     });
     expect(await use(writer, { under: 'once' })).toMatchObject({ ok: true, value: { uses: 1 } });
     expect(reasons).toEqual(['doubt']);
+    expect(await usesIn(near as Database)).toBe(1);
+  });
+
+  test('says that nobody knows, where nobody could be asked again since the answer was lost', async () => {
+    await using proxy = await startFaultProxy(server.address.port);
+    await using databases = await copies(2, proxy);
+    const [near, far] = databases;
+    const writer = writerOn(far as Database, {
+      run: async (...call) => {
+        const result = await runUseCase(...call);
+        await proxy.become({ kind: 'reset_answer' });
+        return result;
+      },
+      clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'refuse' }) },
+    });
+    await expect(use(writer, { under: 'once' })).rejects.toMatchObject({ fault: 'unknown' });
     expect(await usesIn(near as Database)).toBe(1);
   });
 
