@@ -99,6 +99,15 @@ describe('while the agent is down', () => {
     expect(await judge(away)).toBe('agent_away');
   });
 
+  it('a confirmation out of the future lengthens no grace', async () => {
+    const said = valid();
+    await judge(said.verdict === 'valid' ? { ...said, confirmedAt: new Date(today + 30 * day) } : said);
+    pass(13 * day);
+    expect(await judge(away)).toBe('valid (last_known)');
+    pass(day);
+    expect(await judge(away)).toBe('agent_away');
+  });
+
   it('the license is answered as it was', async () => {
     await judge(valid());
     expect(await new LastKnown({ file }).judge(key, away)).toEqual({
