@@ -178,6 +178,7 @@ const hosts = all(400, 'malformed_request', {
       'localhost,evil.example',
       '*',
       '.localhost',
+      'localhost..',
       'local\x7fhost',
       'lòcalhost',
       '[::1]x',

@@ -195,6 +195,8 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     lines('GET /livez HTTP/1.1', 'Host: LOCALHOST'),
     lines('GET /livez HTTP/1.1', 'Host: [::1]:80'),
     lines('GET /livez HTTP/1.1', 'Host: latchkey.internal'),
+    lines('GET /livez HTTP/1.1', 'Host: localhost.'),
+    lines('GET /livez HTTP/1.1', 'Host: latchkey.internal.:8787'),
     lines('GET /livez HTTP/1.1', 'Host: [::5]'),
     lines('GET /livez?a=%E2%82%AC+x&b&c= HTTP/1.1', host),
     lines('GET /livez HTTP/1.1', host, 'Content-Length: 0'),
@@ -212,6 +214,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
 
   test.each([
     'evil.example',
+    'evil.example.',
     '127.0.0.1.evil.example',
     'localhost.evil.example',
     '10.0.0.1',

@@ -5,7 +5,9 @@ import { readPairs } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
 import type { RawParameters } from '../wire/common/parameters.ts';
 
-const hostPattern = /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?))(?::\d{1,5})?$/i;
+/** A dot at the end of a name says that it is a whole one: that keeps resolvers from trying their search domains. */
+const hostPattern =
+  /^(?:\[(?<v6>[0-9a-f:.]+)\]|(?<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)\.?)(?::\d{1,5})?$/i;
 const loopbackPattern = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const targetPattern = /^\/[\x21\x22\x24-\x7e]*$/;
 
