@@ -130,12 +130,12 @@ export const upstreamGauges: readonly GaugeDescription[] = [
   },
   {
     name: 'upstream_paused',
-    help: '1: a person has paused everything that goes up.',
+    help: '1: a person has paused all requests to the upstream.',
     read: ofUpstream(({ state }) => one(state === 'paused')),
   },
   {
     name: 'upstream_credential_refused',
-    help: '1: the upstream refuses it (401, 403), and what goes up by it waits.',
+    help: '1: the upstream refuses it (401, 403), and what would be sent under it waits.',
     labels: ['credential'],
     read: (standing) => ofUpstream((upstream) => credentialSamples(upstream, standing))(standing),
   },

@@ -91,7 +91,7 @@ test('status tells until when the store asked to be left alone, though nothing i
   daemon.answer({ body: { ...status, upstream } });
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toMatch(
-    /^left alone +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked: nothing goes up before$/m,
+    /^left alone +until 2024-02-23T13:24:05\+00:00 \(in 24 hr\), as the store asked: nothing is sent before$/m,
   );
 });
 
@@ -249,7 +249,7 @@ test.each(['now', 'pause', 'resume'])('sync %s shows how the way up stands after
     [
       'upstream  paused since 2024-02-22T11:23:05+00:00 (2 yr ago), plain protocol, breaker open, last success never',
       'outbox    12 pending, 1 uncertain, oldest 1m 1s',
-      `note      nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
+      `note      nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
       '',
     ].join('\n'),
   );
@@ -269,7 +269,7 @@ test('status names what the upstream refuses, what was taken as applied, and wha
   const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
   expect(out).toContain('refused    the secret of RGsF, the secret of Xy, the API key: put the right one');
   expect(out).toContain(
-    `paused     nothing goes up until: latchkey --state-dir ${daemon.stateDir} sync resume`,
+    `paused     nothing is sent to the store until: latchkey --state-dir ${daemon.stateDir} sync resume`,
   );
   expect(out).toContain(
     `inferred   4 taken as applied, without proof: see latchkey --state-dir ${daemon.stateDir} outbox list --state inferred`,

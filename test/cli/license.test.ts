@@ -177,7 +177,7 @@ test('license list passes its filters on and says how to go on', async () => {
       'LICENSE KEY              STATE  USES  PRODUCT  BUYER              CREATED',
       'ABCDE-FGHJK-LMNPQ-RSTUV  valid  3     RGsF     buyer@example.com  2024-02-22T11:23:05+00:00',
       '',
-      '3 of 42; go on with --offset 3, or see --all of them',
+      '3 of 42; continue with --offset 3, or show them all with --all',
       '',
     ].join('\n'),
   );

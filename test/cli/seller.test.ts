@@ -111,7 +111,7 @@ test('a list says how to go on, and --all shows all of it', async () => {
   const page = await shop.read<Page<'products'>>('product', 'list', '--limit', '2', '--offset', '3');
   expect(page).toMatchObject({ products: [{ product_key: 'P103' }, {}], total: 205, next: 5 });
   expect((await shop.run('product', 'list', '--limit', '2')).out).toContain(
-    '2 of 205; go on with --offset 2',
+    '2 of 205; continue with --offset 2',
   );
   const all = await shop.read<Page<'products'>>('product', 'list', '--all');
   expect([all.products.length, all.total, all.next]).toEqual([205, 205, null]);

@@ -18,12 +18,16 @@ test('a pause lasts across a restart and a reload, and nothing at all goes up me
   expect((await agent.createCoupon({ code: 'LATER' })).status).toBe(201);
   const unknown = await agent.verify('OTHER');
   expect([unknown.status, codeOf(unknown)]).toEqual([503, 'upstream_unreachable']);
-  expect((await latchkey('sync', 'now')).out).toMatch(/nothing goes up until: latchkey .* sync resume/);
+  expect((await latchkey('sync', 'now')).out).toMatch(
+    /nothing is sent to the store until: latchkey .* sync resume/,
+  );
   // Several times as long as an idle agent goes without asking anything.
   await eventually(async () => (await agent.status()).uptime_s >= 1);
   expect(stage.upstream.ledger.slice(asked)).toEqual([]);
   expect((await agent.status()).upstream.state).toBe('paused');
-  expect((await latchkey('status')).out).toMatch(/^paused +nothing goes up until: latchkey .* sync resume$/m);
+  expect((await latchkey('status')).out).toMatch(
+    /^paused +nothing is sent to the store until: latchkey .* sync resume$/m,
+  );
 
   const resumed = await latchkey('sync', 'resume');
   expect([resumed.code, resumed.out]).toEqual([0, expect.not.stringContaining('paused')]);

@@ -114,5 +114,5 @@ function formatPage(
 ): Shown {
   const table = formatTable(rows);
   if (next === null) return table;
-  return [table, `${next} of ${total}; go on with --offset ${next}, or see --all of them`];
+  return [table, `${next} of ${total}; continue with --offset ${next}, or show them all with --all`];
 }

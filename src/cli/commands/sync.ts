@@ -12,7 +12,7 @@ const view: AnswerView<z.infer<typeof syncStatus>> = {
     formatFields({
       upstream: formatUpstream(upstream),
       outbox: formatOutbox(outbox),
-      note: upstream.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
+      note: upstream.state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
     }),
 };
 

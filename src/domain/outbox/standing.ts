@@ -157,7 +157,7 @@ const conflicts: Record<OperationKind, string> = {
 };
 
 const causes: Record<OperationWait['cause'], string> = {
-  paused: 'Nothing goes up until: latchkey sync resume',
+  paused: 'Nothing is sent to the store until: latchkey sync resume',
   credential_missing:
     'No credential is configured for it: put its product, or the API key of coupons, back into the configuration and reload',
   credential_refused:
@@ -167,7 +167,7 @@ const causes: Record<OperationWait['cause'], string> = {
   fence: 'An earlier attempt may still be on its way (sync.fence)',
   behind: 'Earlier changes of the same thing go first',
   backoff: 'A pause after an attempt that brought nothing',
-  turn: 'It is due, and goes up as soon as sync.rate allows',
+  turn: 'It is due, and is sent as soon as sync.rate allows',
 };
 
 function waitsOf(operation: Operation, surroundings: Surroundings): readonly OperationWait[] {

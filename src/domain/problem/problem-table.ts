@@ -179,7 +179,7 @@ const table = {
   },
   not_an_agent: {
     status: 409,
-    title: 'This is the authority: nothing goes up from here',
+    title: 'This is the authority: it sends nothing to an upstream',
     remedy: 'Ask an agent: only an agent synchronizes.',
   },
   not_the_authority: {

@@ -117,7 +117,8 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     ...(upstream === null ? {} : formatError(upstream)),
     'left alone': upstream === null ? null : formatRetryAfter(upstream),
     refused: upstream === null ? null : formatRefused(upstream, hint),
-    paused: upstream?.state === 'paused' ? `nothing goes up until: ${hint('sync resume')}` : null,
+    paused:
+      upstream?.state === 'paused' ? `nothing is sent to the store until: ${hint('sync resume')}` : null,
     outbox: outbox === null ? null : formatOutbox(outbox),
     attention: outbox === null ? null : formatAttention(outbox, hint),
     inferred: outbox === null || outbox.inferred === 0 ? null : formatInferred(outbox, hint),
@@ -182,7 +183,7 @@ function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
 /** Nothing is wrong then, and still nothing goes up. */
 function formatRetryAfter({ retry_after }: UpstreamStatus): Cell {
   if (retry_after === null) return null;
-  return [toned('until ', 'warning'), instant(retry_after), ', as the store asked: nothing goes up before'];
+  return [toned('until ', 'warning'), instant(retry_after), ', as the store asked: nothing is sent before'];
 }
 
 export function formatOutbox({ pending, in_flight, uncertain, oldest_age_s }: OutboxStatus): string {
