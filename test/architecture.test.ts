@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
 import * as source from './support/source-tree.ts';
 import type { Import, Place, Tree } from './support/source-tree.ts';
@@ -89,6 +90,20 @@ function isAllowed({ path, folder, target, isFile, node }: Import): boolean {
 
 const emptyFloors: Rule = (tree) =>
   Object.keys(floors).filter((folder) => !Object.keys(tree).some((path) => folderOf(path) === folder));
+
+/** A folder with more files than this is no room any more: what belongs together in it gets one of its own. */
+const mostFiles = 18;
+
+const crowdedFolders: Rule = (tree) => {
+  const files = Map.groupBy(Object.keys(tree), (path) => dirname(path));
+  return [...files]
+    .filter(([, paths]) => paths.length > mostFiles)
+    .map(([folder, paths]) => `${folder} has ${paths.length} files`);
+};
+
+function folderWith(files: number): Tree {
+  return Object.fromEntries(Array.from({ length: files }, (_, number) => [`http/wire/a${number}.ts`, '']));
+}
 
 /** The package's entries and the list of use cases: they hold named re-exports, and nothing else. */
 const lists = new Set(['index.ts', 'testing.ts', 'client/index.ts', 'service/use-cases.ts']);
@@ -203,6 +218,12 @@ const cases: { name: string; rule: Rule; breaks: Tree[]; keeps: Tree[] }[] = [
       { 'http/a.ts': "import { b } from '../service/b.ts'; import { z } from 'zod'; import.meta.url;" },
       { 'cli/local/serve.ts': "const { serve } = await import('../../daemon/serve.ts');" },
     ],
+  },
+  {
+    name: 'no folder has more files than can be looked over',
+    rule: crowdedFolders,
+    breaks: [folderWith(19)],
+    keeps: [folderWith(18)],
   },
   {
     name: 'no file passes on what is of another, but for the package entries and the list of use cases',
