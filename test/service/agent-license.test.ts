@@ -96,6 +96,31 @@ describe('a verify on an agent', () => {
     });
   });
 
+  it.each([
+    [
+      'the upstream cannot be asked',
+      () => no('unauthorized'),
+      'to ask it again has failed: no: unauthorized',
+    ],
+    ['it does not know the key any more', () => no('missing'), 'it does not know it now'],
+    [
+      'what answers is as old',
+      (stage: ManualStage) => stage.cacheSays(5, 15 * day),
+      'what answers in its place now is as old: a cache, or an agent',
+    ],
+  ])('of a key past its grace says why it is 503: %s', async (_, says, why) => {
+    await using stage = await givenManual();
+    await stage.passes(14 * day + 1);
+    const answer = verify(stage);
+    await (await stage.request()).answer(says(stage));
+    expect(await answer).toMatchObject({
+      problem: {
+        code: 'verdict_expired',
+        detail: `The upstream last confirmed this key too long ago, and ${why}.`,
+      },
+    });
+  });
+
   it('of a disabled key is answered at any age', async () => {
     await using stage = await givenManual();
     await stage.read(stage.says(5, { enabled: false }));

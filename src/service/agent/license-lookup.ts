@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer } from '../answers.ts';
-import type { Clock, Deliveries, Lookups, Pull } from '../ports.ts';
+import type { Clock, Deliveries, LookupResult, Lookups, Pull } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -52,13 +52,19 @@ export async function lookUp(
   if (observation !== null && reaches(parts, reach, observation) && judged.verdict === 'answer') {
     return done(answerOf(parts, observation, found.found === 'known' ? 'miss' : 'hit'));
   }
-  if (judged.verdict === 'expired') {
-    return refuse('verdict_expired', 'The upstream last confirmed this key too long ago, and is away.');
-  }
+  if (judged.verdict === 'expired') return expired(found);
   if (found.found === 'limited') return tooManyLookups(found.waitMs);
   if (judged.verdict === 'gone' || found.found === 'missing') return licenseNotFound();
   const detail = found.found === 'unreachable' ? found.detail : 'The upstream did not say what the key is.';
   return refuse('upstream_unreachable', `Nothing is known of this key here: ${detail}`);
+}
+
+/** `found`: what came of asking the upstream again. */
+function expired(found: LookupResult): Result<never> {
+  let why = 'it does not know it now';
+  if (found.found === 'unreachable') why = `to ask it again has failed: ${found.detail}`;
+  if (found.found === 'known') why = 'what answers in its place now is as old: a cache, or an agent';
+  return refuse('verdict_expired', `The upstream last confirmed this key too long ago, and ${why}.`);
 }
 
 /** A look-up of a known key is no guess, and is not charged. */
