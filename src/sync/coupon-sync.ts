@@ -24,7 +24,7 @@ import {
 import type { Writer } from '../service/writer.ts';
 import type { SyncPolicy } from '../service/outbox/policy.ts';
 import type { Reader } from '../service/tables.ts';
-import { nameOfUnreadable, readCouponList, type CouponList } from './coupon-list.ts';
+import { nameOfUnreadable, readCouponList } from './coupon-list.ts';
 import { persist } from './persist.ts';
 import type { Priority } from './uplink/rate.ts';
 import type { Uplink } from './uplink/uplink.ts';
@@ -47,7 +47,7 @@ export type CouponSyncParts = {
 /** Mirrors the upstream's coupons, and sends creations. */
 export class CouponSync implements CouponPull {
   readonly #parts: CouponSyncParts;
-  #listing: Promise<Outcome<CouponList>> | null = null;
+  #listing: Promise<Outcome<CouponPage>> | null = null;
   /** Those of the last listing that could not be read, by what names them: each is told of once. */
   #unreadable: ReadonlySet<string> = new Set();
 
@@ -133,7 +133,7 @@ export class CouponSync implements CouponPull {
       return;
     }
     const ours = provisionalCoupon(operation).code;
-    const { coupons, unreadable, gap } = outcome.value;
+    const { coupons, unreadable } = outcome.value;
     const listed =
       coupons.find(({ code }) => code === ours) ??
       coupons.find(({ code }) => foldCouponCode(code) === operation.subject) ??
@@ -141,9 +141,8 @@ export class CouponSync implements CouponPull {
     const isHidden = unreadable.some(
       ({ code }) => code === null || foldCouponCode(code) === operation.subject,
     );
-    const unsure = isHidden ? unreadableOne : gap;
-    if (listed === null && unsure !== null) {
-      await postpone(unsure);
+    if (listed === null && isHidden) {
+      await postpone(unreadableOne);
       return;
     }
     const { confirmedAt } = outcome;
@@ -152,7 +151,7 @@ export class CouponSync implements CouponPull {
     );
   }
 
-  #listWhole(priority: Priority): Promise<Outcome<CouponList>> {
+  #listWhole(priority: Priority): Promise<Outcome<CouponPage>> {
     this.#listing ??= this.#readList(priority)
       .catch((error: unknown) => notApplied('unreachable', error instanceof Error ? error.message : 'ended'))
       .finally(() => {
@@ -161,7 +160,7 @@ export class CouponSync implements CouponPull {
     return this.#listing;
   }
 
-  async #readList(priority: Priority): Promise<Outcome<CouponList>> {
+  async #readList(priority: Priority): Promise<Outcome<CouponPage>> {
     const { upstream, clock, lifetime } = this.#parts;
     const ask = (page: Page): Promise<Outcome<CouponPage>> =>
       this.#ask(priority, lifetime, () => upstream.listCoupons(page, lifetime));
@@ -182,10 +181,10 @@ export class CouponSync implements CouponPull {
   }
 
   /** On a full disk the mirror stays as it is: what was listed settles creations all the same. */
-  async #mirror({ value, confirmedAt, isCached }: Applied<CouponList>, priority: Priority): Promise<void> {
-    const { coupons, unreadable, gap } = value;
-    // One that a cache has not heard of, that cannot be read, or that the list hides, is there all the same.
-    const extent = isCached || unreadable.length > 0 || gap !== null ? 'list' : 'whole';
+  async #mirror({ value, confirmedAt, isCached }: Applied<CouponPage>, priority: Priority): Promise<void> {
+    const { coupons, unreadable } = value;
+    // One that a cache has not heard of, or that cannot be read, is there all the same.
+    const extent = isCached || unreadable.length > 0 ? 'list' : 'whole';
     try {
       await this.#parts.writer.write('mirrorCoupons', { coupons, confirmedAt, extent });
       await this.#dropMissing(value, priority);

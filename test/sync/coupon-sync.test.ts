@@ -145,21 +145,6 @@ describe('a creation whose answer was lost', () => {
     expect(mirroredSince(office.store)).toBeNull();
   });
 
-  it('stays in doubt where a list that is not full may go on all the same', async () => {
-    await using office = new Office();
-    office.lists.byPage = true;
-    const coupons = await office.open();
-    const id = await office.lose();
-    void coupons.settle(office.operation(id));
-    await office.time.settle();
-    const others = [{ ...terms, code: 'OTHER', id: 1 }];
-    for (const answer of [0, 1]) await office.listings[answer]?.(others);
-    expect(office.stateOf(id)).toBe('uncertain');
-    expect(office.store.operations.head('spring', 'coupon')?.nextAt).toBeGreaterThan(office.steady);
-    expect(office.operation(id).lastError).toContain('the same coupons at another offset');
-    expect(office.store.mirror.get(1)?.coupon.code).toBe('OTHER');
-  });
-
   it('shares a listing with another that waits for the same', async () => {
     await using office = new Office();
     const coupons = await office.open();
