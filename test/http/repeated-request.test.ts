@@ -331,6 +331,39 @@ test('what a caller was answered about its change is known to the next verify, b
   expect(await kept.send(verifyKey())).toContain('"enabled":false');
 });
 
+test('a credential is refused as soon as it was rolled or deleted, however often it was accepted before', async () => {
+  await using stage = await setDialectStage('authority', 'tcp');
+  const { token, apiKey: account, secret, verifyToken } = stage.credentials;
+  await using http = httpClient({ tcp: stage.addresses.tcp ?? '' });
+  const headers = { authorization: `Bearer ${token}` };
+  const verify = '/api/v2/license/verify?license_key=KEY-1';
+  const listed = await http.get('/admin/v1/tokens', { headers });
+  const { tokens } = (listed.body as { data: { tokens: { token_id: string; scopes: string[] }[] } }).data;
+  const verifying = tokens.find(({ scopes }) => scopes.join() === 'verify')?.token_id ?? '';
+  for (const [path, carrier, end] of [
+    [
+      verify,
+      { authorization: `Bearer ${verifyToken}` },
+      () => http.delete(`/admin/v1/tokens/${verifying}`, { headers }),
+    ],
+    [
+      verify,
+      { 'product-secret-key': secret },
+      () => http.post('/admin/v1/products/EDITOR/roll-secret', { headers }),
+    ],
+    [
+      '/api/v2/coupons',
+      { 'service-api-key': account },
+      () => http.post('/admin/v1/accounts/default/roll-key', { headers }),
+    ],
+  ] as const) {
+    const ask = async (): Promise<number> => (await http.get(path, { headers: carrier })).status;
+    expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 200]);
+    await end();
+    expect(await ask()).toBe(401);
+  }
+});
+
 test('what a caller adds to its question fills no memory', async () => {
   await using served = await serve('specification');
   await using kept = new KeptConnection(served.listeners.tcp);
