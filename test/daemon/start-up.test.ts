@@ -144,6 +144,13 @@ test.for([
   expect(adviceOn(new Error(message))).toMatch(/ulimit -n.*LimitNOFILE=/);
 });
 
+test.for([
+  'The state directory /state cannot be used: database or disk is full',
+  "The state directory /state cannot be used: ENOSPC: no space left on device, open '/state/admin.token'",
+])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
+  expect(adviceOn(new Error(message))).toMatch(/^; free some space there and start it again/);
+});
+
 test('a program that starts a daemon can tell by class why it could not', async () => {
   // Each that startDaemon says it rejects with.
   const text = readFileSync('src/daemon/start/start.ts', 'utf8');

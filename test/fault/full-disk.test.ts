@@ -159,7 +159,7 @@ test.runIf(canMount)(
     await using daemon = spawnDaemon(disk.path, { listen: { tcp: '127.0.0.1:0' } });
     expect(await daemon.ended).toBe(1);
     expect(daemon.complaints).toBe(
-      `latchkey: The state directory ${disk.path}/state cannot be used: database or disk is full\n`,
+      `latchkey: The state directory ${disk.path}/state cannot be used: database or disk is full; free some space there and start it again: without any it cannot even answer verifies\n`,
     );
   },
 );

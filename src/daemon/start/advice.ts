@@ -5,6 +5,9 @@ export function adviceOn(error: Error): string {
   if (error instanceof ListenError && error.fault === 'in_use') {
     return '; choose another: --listen or --socket, or listen in the configuration';
   }
+  if (/disk is full|\bENOSPC\b|\bEDQUOT\b/.test(error.message)) {
+    return '; free some space there and start it again: without any it cannot even answer verifies';
+  }
   return isOfTooFewFiles(error)
     ? '; allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service'
     : '';
