@@ -4,17 +4,18 @@ import { isAbsolute, join } from 'node:path';
 import { ConfigurationError } from './error.ts';
 import { member } from './license.ts';
 
-/** Where an agent may be reached. */
-export type Address =
-  | { readonly kind: 'socket'; readonly path: string }
-  | {
-      readonly kind: 'tcp';
-      readonly url: URL;
-      /** PEM: the only one that is trusted there; null: whatever Node trusts. */
-      readonly certificate: string | null;
-      /** The socket of the same agent; null: it is not known to have one. */
-      readonly socket: string | null;
-    };
+/** Where an agent may be reached; `agent`: the same for the addresses of one and the same. */
+export type Address = { readonly agent: string } & (SocketAddress | TcpAddress);
+
+type SocketAddress = { readonly kind: 'socket'; readonly path: string };
+type TcpAddress = {
+  readonly kind: 'tcp';
+  readonly url: URL;
+  /** PEM: the only one that is trusted there; null: whatever Node trusts. */
+  readonly certificate: string | null;
+  /** The socket of the same agent; null: it is not known to have one. */
+  readonly socket: string | null;
+};
 
 /** Where to look for the agent; without any of these it is found by the environment and its default places. */
 export interface AddressOptions {
@@ -30,10 +31,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function findAddresses(options: AddressOptions, environment: Environment): readonly Address[] {
   const url =
     options.url ?? (options.stateDir === undefined ? filled(environment['LATCHKEY_URL']) : undefined);
-  if (url !== undefined) return [parseAddress(url)];
+  if (url !== undefined) return [{ agent: url, ...parseAddress(url) }];
   const stateDir = options.stateDir ?? filled(environment['LATCHKEY_STATE_DIR']);
   if (stateDir !== undefined) {
-    return [...readListenFile(stateDir), { kind: 'socket', path: join(stateDir, socketName) }];
+    return [...readListenFile(stateDir), socketIn(stateDir)];
   }
   const stateDirs = defaultStateDirs(environment);
   return [...stateDirs.flatMap(readListenFile), ...defaultSockets(environment, stateDirs)];
@@ -41,7 +42,12 @@ export function findAddresses(options: AddressOptions, environment: Environment)
 
 const socketName = 'latchkey.sock';
 
-function parseAddress(text: string): Address {
+/** That of the agent whose directory it is. */
+function socketIn(directory: string): Address {
+  return { agent: directory, kind: 'socket', path: join(directory, socketName) };
+}
+
+function parseAddress(text: string): SocketAddress | TcpAddress {
   if (/^unix:./.test(text)) return { kind: 'socket', path: text.slice('unix:'.length) };
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -59,9 +65,10 @@ function readListenFile(stateDir: string): Address[] {
     const [socket, tcp, certificate] = ['socket', 'tcp', 'certificate'].map((name) => member(listen, name));
     const found: Address[] = [];
     const path = textOrNull(socket);
-    if (path !== null) found.push({ kind: 'socket', path });
+    if (path !== null) found.push({ agent: stateDir, kind: 'socket', path });
     if (typeof tcp === 'string' && URL.canParse(tcp)) {
-      found.push({ kind: 'tcp', url: new URL(tcp), certificate: textOrNull(certificate), socket: path });
+      const told = { certificate: textOrNull(certificate), socket: path };
+      found.push({ agent: stateDir, kind: 'tcp', url: new URL(tcp), ...told });
     }
     return found;
   } catch {
@@ -77,14 +84,17 @@ function defaultStateDirs(environment: Environment): readonly string[] {
 }
 
 function defaultSockets(environment: Environment, stateDirs: readonly string[]): Address[] {
-  if (process.platform === 'win32') return [{ kind: 'socket', path: String.raw`\\.\pipe\latchkey` }];
+  if (process.platform === 'win32') {
+    const path = String.raw`\\.\pipe\latchkey`;
+    return [{ agent: path, kind: 'socket', path }];
+  }
   const runtime = absolute(environment['XDG_RUNTIME_DIR']);
   const directories = [
     ...(runtime === undefined ? [] : [join(runtime, 'latchkey')]),
     ...stateDirs.slice(0, 1),
     '/run/latchkey',
   ];
-  return directories.map((directory) => ({ kind: 'socket', path: join(directory, socketName) }));
+  return directories.map(socketIn);
 }
 
 function textOrNull(value: unknown): string | null {

@@ -73,31 +73,39 @@ export class Exchange {
     ending: AbortSignal,
   ): Promise<Reply> {
     const endsAt = performance.now() + deadlineMs;
-    let mayHaveCounted = false;
+    /** The agent that may have counted it; another one does not know its idempotency key. */
+    let countedBy: string | null = null;
     for (let attempt = 0; ; attempt += 1) {
       signal?.throwIfAborted();
-      const answer = await this.#attempt(request, ending);
+      const answer = await this.#attempt(request, countedBy, ending);
       signal?.throwIfAborted();
       if (isDone(answer)) return answer;
       const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
-      if (problem === null) mayHaveCounted ||= idempotencyKey !== null && wasSent(answer);
+      if (problem === null && idempotencyKey !== null) countedBy ??= sentTo(answer);
       const waitMs = waitOf(attempt, answer);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
       if (!isRepeated || ending.aborted || performance.now() + waitMs >= endsAt) {
         if (problem !== null) throw problem;
-        throw away(answer, ending, { idempotencyKey, mayHaveCounted });
+        throw away(answer, ending, { idempotencyKey, mayHaveCounted: countedBy !== null });
       }
       await wait(waitMs, undefined, { signal: ending }).catch(() => undefined);
     }
   }
 
-  async #attempt(request: Request, signal: AbortSignal): Promise<Reply | NoReply> {
+  /** `only`: the one agent that may be asked; null: any. */
+  async #attempt(request: Request, only: string | null, signal: AbortSignal): Promise<Reply | NoReply> {
     const known = this.#addresses;
-    const answer = await this.#send(known ?? this.#find(), request, signal);
+    const send = (addresses: readonly Address[]): Promise<Reply | NoReply> =>
+      this.#send(
+        only === null ? addresses : addresses.filter(({ agent }) => agent === only),
+        request,
+        signal,
+      );
+    const answer = await send(known ?? this.#find());
     if (isDone(answer) || isRefused(answer)) return answer;
     // It may have started again elsewhere since, and another program have taken its port.
     this.#addresses = null;
-    return known === null || wasSent(answer) ? answer : await this.#send(this.#find(), request, signal);
+    return known === null || sentTo(answer) !== null ? answer : await send(this.#find());
   }
 
   #find(): readonly Address[] {
@@ -150,8 +158,9 @@ function isRefused(answer: Reply | NoReply): boolean {
   return !(answer instanceof NoReply) && problemOf(answer, null) !== null;
 }
 
-function wasSent(answer: Reply | NoReply): boolean {
-  return !(answer instanceof NoReply) || answer.sent;
+/** The agent that may have received the request; null: none. */
+function sentTo(answer: Reply | NoReply): string | null {
+  return answer instanceof NoReply ? answer.sentTo : answer.from;
 }
 
 /** Request Timeout, Too Many Requests. */
@@ -166,7 +175,7 @@ function mayPass(answer: Reply | NoReply, problem: ProblemError | null): boolean
 
 /** Whether a connection was lost under the request, as a kept one is when the agent starts anew. */
 function isBroken(answer: Reply | NoReply): boolean {
-  return answer instanceof NoReply && answer.sent;
+  return answer instanceof NoReply && answer.sentTo !== null;
 }
 
 function problemOf(reply: Reply, idempotencyKey: string | null): ProblemError | null {

@@ -13,20 +13,22 @@ export interface Request {
 }
 
 export interface Reply {
+  /** `Address.agent` of where it was sent. */
+  readonly from: string;
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** Parsed JSON; null: it is none. */
   readonly body: unknown;
 }
 
-/** No answer; `sent`: the agent may have received the request. */
+/** No answer; `sentTo`: which agent may have received the request; null: none. */
 export class NoReply extends Error {
-  readonly sent: boolean;
+  readonly sentTo: string | null;
 
-  constructor(sent: boolean, cause: unknown) {
+  constructor(sentTo: string | null, cause: unknown) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     super(first instanceof Error ? first.message : String(first), { cause });
-    this.sent = sent;
+    this.sentTo = sentTo;
     // A parser's error carries what it read: perhaps a license key.
     if (cause instanceof Error) Reflect.deleteProperty(cause, 'rawPacket');
   }
@@ -43,7 +45,7 @@ export class Transport {
 
   /** Sends to the first address that can be connected to. Rejects with a `NoReply`. */
   async send(addresses: readonly Address[], request: Request, signal: AbortSignal): Promise<Reply> {
-    let failure = new NoReply(false, new Error('no running agent was found'));
+    let failure = new NoReply(null, new Error('no running agent was found'));
     const dead = new Set<string>();
     for (const address of addresses) {
       // Who has the port of an agent that was killed is to see no secret.
@@ -52,7 +54,7 @@ export class Transport {
         return await this.#sendTo(address, request, signal);
       } catch (error) {
         failure = error as NoReply;
-        if (failure.sent || signal.aborted) break;
+        if (failure.sentTo !== null || signal.aborted) break;
         if (address.kind === 'socket' && codeOf(failure.cause) === 'ECONNREFUSED') dead.add(address.path);
       }
     }
@@ -77,16 +79,17 @@ export class Transport {
         });
       });
       sending.on('error', (error) => {
-        reject(new NoReply(isConnected, error));
+        reject(new NoReply(isConnected ? address.agent : null, error));
       });
       sending.on('upgrade', (_, socket) => {
         socket.destroy();
-        reject(new NoReply(true, new Error('it speaks another protocol')));
+        reject(new NoReply(address.agent, new Error('it speaks another protocol')));
       });
       sending.on('response', (response) => {
-        collect(response).then(resolve, (error: unknown) => {
-          reject(new NoReply(true, error));
-        });
+        collect(response).then(
+          (reply) => resolve({ from: address.agent, ...reply }),
+          (error: unknown) => reject(new NoReply(address.agent, error)),
+        );
       });
       sending.end(request.body ?? undefined);
     });
@@ -98,7 +101,7 @@ export class Transport {
       const options = { method, path, headers, signal, ...this.#target(address, path) };
       return options.agent === this.#secure ? https.request(options) : http.request(options);
     } catch (error) {
-      throw new NoReply(false, error);
+      throw new NoReply(null, error);
     }
   }
 
@@ -128,7 +131,7 @@ function trustOnly(certificate: string): https.RequestOptions & { allowPartialTr
   };
 }
 
-async function collect(response: http.IncomingMessage): Promise<Reply> {
+async function collect(response: http.IncomingMessage): Promise<Omit<Reply, 'from'>> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {

@@ -1,9 +1,13 @@
-import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AgentAwayError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { listen } from '../support/listener.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 const counted = {
   data: {
@@ -111,6 +115,36 @@ describe('a change', () => {
     const used = found.use(key);
     await sandbox.agent.start();
     expect((await used).license.uses).toBe(2);
+  });
+
+  it('goes to no other agent where the one that may have counted it does not come back', async () => {
+    await using state = temporaryDirectory();
+    await using runtime = temporaryDirectory();
+    vi.stubEnv('XDG_STATE_HOME', state.path);
+    vi.stubEnv('XDG_RUNTIME_DIR', runtime.path);
+    for (const { path } of [state, runtime]) mkdirSync(join(path, 'latchkey'));
+    let asked = 0;
+    await using other = createServer((_, response) => {
+      asked += 1;
+      response.end(JSON.stringify(counted));
+    });
+    await once(other.listen(join(runtime.path, 'latchkey', 'latchkey.sock')), 'listening');
+    const lost = Promise.withResolvers<void>();
+    const receive: RequestListener = ({ socket }) => {
+      socket.destroy();
+      lost.resolve();
+    };
+    await using own = await listen(createServer(receive));
+    const file = join(state.path, 'latchkey', 'listen.json');
+    writeFileSync(file, JSON.stringify({ tcp: own.url }), { mode: 0o600 });
+    const program = connect({ productSecret: 'the-secret' });
+    const used = program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
+    await lost.promise;
+    rmSync(file);
+    expect(await used).toMatchObject({ mayHaveCounted: true });
+    expect(asked).toBe(0);
+    expect((await program.use('KEY')).license.uses).toBe(1);
+    program.close();
   });
 
   it('is ended by its signal, with its reason', async () => {
