@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
-import * as source from './support/source-tree.ts';
-import type { Import, Place, Tree } from './support/source-tree.ts';
+import * as source from './support/book/source-tree.ts';
+import type { Import, Place, Tree } from './support/book/source-tree.ts';
 
 const { folderOf, importsOf, isNode, isTimeless, nameAt, placesOf, readTree } = source;
 

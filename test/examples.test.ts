@@ -10,8 +10,8 @@ import { Metrics } from '../src/daemon/metrics.ts';
 import { routes } from '../src/http/routes/all.ts';
 import type { Status } from '../src/service/status.ts';
 import { openStore } from '../src/store/sqlite/files/open.ts';
-import { latchkey, runProcess } from './support/command-line.ts';
-import { startDaemonProcess } from './support/daemon-process.ts';
+import { latchkey, runProcess } from './support/process/command-line.ts';
+import { startDaemonProcess } from './support/process/daemon-process.ts';
 import { temporaryDirectory } from './support/temporary.ts';
 
 const repository = join(import.meta.dirname, '..');

@@ -1,5 +1,5 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
-import { postgresPrograms } from './support/postgres-programs.ts';
+import { postgresPrograms } from './support/postgres/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
 /** Those of them with a time in which something must be done: nothing else may run. */
@@ -31,7 +31,7 @@ const inProcess = { isolate: false, testTimeout: 60_000, hookTimeout: 60_000, se
 const inProcesses = { testTimeout: 120_000, hookTimeout: 60_000, sequence: { groupOrder: 1 } };
 const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder: 2 } };
 
-const globalSetup = 'test/support/shared-postgres.ts';
+const globalSetup = 'test/support/postgres/shared-postgres.ts';
 
 const projects = [
   { name: 'in process', include: ['test/**/*.test.ts'], exclude: real, ...inProcess },

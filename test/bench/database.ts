@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LocalClient } from '../../src/daemon/trial/local-client.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import type { Bench } from './bench.ts';
 import { licenseKeyOf } from './license-keys.ts';
 import { productKey, secret } from './sample.ts';

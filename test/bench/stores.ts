@@ -7,7 +7,7 @@ import { currentBoot } from '../../src/service/lifecycle/boot.ts';
 import type { Transaction } from '../../src/service/tables.ts';
 import { checkpoint, openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 import { licenseKeyOf } from './license-keys.ts';
 import { productKey, secret } from './sample.ts';
 import { startBare, startLatchkey } from './server.ts';

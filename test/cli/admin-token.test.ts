@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chown, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { type FakeDaemon, license, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { type FakeDaemon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 const isRoot = process.getuid?.() === 0;
 const stranger = 54_321;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 const act = {
   id: 7,

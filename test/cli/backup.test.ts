@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { problem, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 test('backup writes what the daemon gives into a new file for its owner alone', async () => {
   await using daemon = await startFakeDaemon();

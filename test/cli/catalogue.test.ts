@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { coupon, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { coupon, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 const editor = {
   product_key: 'RGsF',

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { latchkey } from '../support/command-line.ts';
-import { startFakeDaemon } from '../support/fake-daemon.ts';
-import * as shell from '../support/shell-completion.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startFakeDaemon } from '../support/process/fake-daemon.ts';
+import * as shell from '../support/process/shell-completion.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** What the program says may follow: the kind, and the words without what they mean. */

@@ -1,10 +1,10 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
-import { urlOf } from '../support/postgres-url.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
+import { urlOf } from '../support/postgres/postgres-url.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test.skipIf(!hasPostgres)(

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate } from '../../src/store/postgres/migrations.ts';
 import { surveyDatabase } from '../../src/store/postgres/survey.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
-import { startCopy } from '../support/copies.ts';
-import { urlByPort } from '../support/database-copy.ts';
-import { freePort } from '../support/free-port.ts';
-import { hasPooler, startPooler } from '../support/pooler.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { startStandby } from '../support/standby.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import { startCopy } from '../support/postgres/copies.ts';
+import { urlByPort } from '../support/postgres/database-copy.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { startStandby } from '../support/postgres/standby.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** What was found of the database, a line each, in the order of the doctor. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const agent = { upstream: { base_url: 'http://127.0.0.1:1', timeout: '1s' }, products: [] };

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { certificate } from '../support/certificate.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
+import { certificate } from '../support/network/certificate.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import {
   every,
   firewallPage,
@@ -14,14 +14,20 @@ import {
   spoilBody,
   startPlainUpstream,
   type PlainUpstream,
-} from '../support/plain-upstream.ts';
-import { listenSecurely } from '../support/listener.ts';
-import { challengePage, startRealStore } from '../support/real-store.ts';
+} from '../support/stage/plain-upstream.ts';
+import { listenSecurely } from '../support/network/listener.ts';
+import { challengePage, startRealStore } from '../support/stage/real-store.ts';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { fromSource, latchkey, type Outcome, type Program, runProcess } from '../support/command-line.ts';
+import {
+  fromSource,
+  latchkey,
+  type Outcome,
+  type Program,
+  runProcess,
+} from '../support/process/command-line.ts';
 
 const secret = 'product-secret-of-the-test';
 const apiKey = 'api-key-of-the-test';

@@ -5,10 +5,10 @@ import { commands } from '../../src/cli/commands.ts';
 import { readChapters } from '../../src/cli/syntax/chapter.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
-import { postgresOfProject } from '../support/app-store.ts';
-import { openCliShop } from '../support/cli-shop.ts';
-import { completeLine, linesOf } from '../support/every-command.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
+import { postgresOfProject } from '../support/app/app-store.ts';
+import { openCliShop } from '../support/app/cli-shop.ts';
+import { completeLine, linesOf } from '../support/app/every-command.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

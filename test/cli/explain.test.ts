@@ -3,7 +3,7 @@ import { exitCode } from '../../src/cli/exit-code.ts';
 import { operationStates } from '../../src/domain/outbox/operation.ts';
 import { problemCauses } from '../../src/domain/problem/problem-causes.ts';
 import { problems } from '../../src/domain/problem/problem-table.ts';
-import { latchkey } from '../support/command-line.ts';
+import { latchkey } from '../support/process/command-line.ts';
 
 test('a code is explained: what it means, why, and what to do', async () => {
   const { code, out } = await latchkey('explain', 'storage_full');

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runProcess } from '../support/command-line.ts';
+import { runProcess } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 // Nothing can be made under /proc, whoever asks. In a process of its own each, since one that goes on and on is ended.

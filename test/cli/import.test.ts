@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 test('where a file cannot be read any further, what is before is in, and both are said', async () => {
   await using daemon = await startFakeDaemon();

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
 import { formatFault } from '../../src/config/fault/fault.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
-import { latchkey } from '../support/command-line.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const secret = 'the-product-secret';

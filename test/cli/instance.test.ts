@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('a killed daemon is away, though that of another state directory took its port', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { license, problem, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { license, problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 test('verify says that an enabled key is valid, and how fresh that is', async () => {
   await using daemon = await startFakeDaemon();

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { runProcess } from '../support/command-line.ts';
-import { license, startFakeDaemon } from '../support/fake-daemon.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('--version prints the version of the package', async () => {

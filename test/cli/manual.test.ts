@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { nameOf } from '../../src/cli/command.ts';
-import { latchkey } from '../support/command-line.ts';
-import { isInstalled } from '../support/shell-completion.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { isInstalled } from '../support/process/shell-completion.ts';
 
 async function printManual(): Promise<string> {
   const { code, out, err } = await latchkey('man');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { migrations } from '../../src/store/sqlite/files/migrations.ts';
-import { latchkey } from '../support/command-line.ts';
+import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('without arguments the help is printed, and the exit code is that of misuse', async () => {

@@ -4,8 +4,8 @@ import { chown, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { type FakeDaemon, license, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { type FakeDaemon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
-import { latchkey } from '../support/command-line.ts';
+import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** A state directory of a daemon that was stopped; its database is a backup as well. */

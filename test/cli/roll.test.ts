@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 test('account roll --keep-old 24h says until when the old key goes on', async () => {
   await using daemon = await startFakeDaemon();

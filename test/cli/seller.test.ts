@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openCliShop } from '../support/cli-shop.ts';
+import { openCliShop } from '../support/app/cli-shop.ts';
 
 type Purchase = { purchase_id: string; license: { license_key: string } };
 type Page<Member extends string> = Record<Member, object[]> & { total: number; next: number | null };

@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { formatUnit, type UnitOptions } from '../../src/cli/local/service/systemd-unit.ts';
 import { startCommand } from '../../src/cli/start-command.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
 
 const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 const plain = {

@@ -5,10 +5,10 @@ import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import type { Token } from '../../src/domain/access/token.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { givenCoupon } from '../support/coupon-given.ts';
-import { latchkey } from '../support/command-line.ts';
-import { givenOperation } from '../support/operation-given.ts';
-import { account, at, givenLicense, product } from '../support/store-given.ts';
+import { givenCoupon } from '../support/given/coupon-given.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
+import { account, at, givenLicense, product } from '../support/given/store-given.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** Leaves a state directory behind as a daemon that was stopped does. */

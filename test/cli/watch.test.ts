@@ -9,8 +9,8 @@ import {
   type Sample,
   secondsLeft,
 } from '../../src/cli/commands/status/status-rates.ts';
-import { latchkey } from '../support/command-line.ts';
-import { type FakeDaemon, startFakeDaemon } from '../support/fake-daemon.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { type FakeDaemon, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 const status = {
   role: 'agent',

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AgentAwayError, connect, isProblem, type LatchkeyClient } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
-import { listen } from '../support/listener.ts';
+import { startFaultProxy, type FaultProxy } from '../support/network/fault-proxy.ts';
+import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const counted = {

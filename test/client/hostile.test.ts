@@ -13,7 +13,7 @@ import {
   type LatchkeyClient,
 } from '../../src/client/index.ts';
 import { startSandbox } from '../../src/testing.ts';
-import { listen, type Listener } from '../support/listener.ts';
+import { listen, type Listener } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const licenseKey = 'WTKP4-66NL5-HMKQW-GFSCZ';

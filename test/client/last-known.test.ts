@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from '../../src/client/index.ts';
 import { writeLicense } from '../../src/client/license.ts';
-import { listen } from '../support/listener.ts';
+import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const day = 24 * 60 * 60 * 1000;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { compile } from '../support/installed-client.ts';
+import { compile } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const root = join(import.meta.dirname, '../..');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type LatchkeyClient, type Verdict } from '../../src/client/index.ts';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
-import { listen } from '../support/listener.ts';
+import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const day = 24 * 60 * 60 * 1000;

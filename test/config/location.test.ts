@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { loadConfiguration, locateDaemon } from '../../src/config/load.ts';
 import { parseLocation } from '../../src/config/location.ts';
-import { denied, given } from '../support/config-given.ts';
+import { denied, given } from '../support/given/config-given.ts';
 
 test('a caller finds the daemon although it may not read the secrets and the file has faults elsewhere', () => {
   const text =

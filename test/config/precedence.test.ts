@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfiguration } from '../../src/config/load.ts';
 import { type Location, parseLocation } from '../../src/config/location.ts';
-import { configurationOf, denied, faultsOf, folder, type Given, given } from '../support/config-given.ts';
+import {
+  configurationOf,
+  denied,
+  faultsOf,
+  folder,
+  type Given,
+  given,
+} from '../support/given/config-given.ts';
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { configurationOf, faultsOf, folder, warningsOf, type Given } from '../support/config-given.ts';
-import { anotherPrivateKey, certificate, privateKey } from '../support/certificate.ts';
+import { configurationOf, faultsOf, folder, warningsOf, type Given } from '../support/given/config-given.ts';
+import { anotherPrivateKey, certificate, privateKey } from '../support/network/certificate.ts';
 
 const file = `${folder}/config.yaml`;
 const cert = `${folder}/tls/cert.pem`;

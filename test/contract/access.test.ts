@@ -4,7 +4,7 @@ import type { Principal } from '../../src/domain/access/principal.ts';
 import { scopes, type Scope } from '../../src/domain/access/scope.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 /** Who may call what, the first pattern that fits (src/http/README.md, Credentials and scopes). */
 const documented: readonly (readonly [RegExp, Scope | 'anyone'])[] = [

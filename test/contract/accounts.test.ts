@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/access/scope.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 /*
  * Two sellers with the same coupon code, products of the same names, and prices. Every route is called with every

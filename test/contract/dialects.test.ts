@@ -3,8 +3,8 @@ import { format, resolveConfig } from 'prettier';
 import { describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/dialect-calls.ts';
-import { setDialectStage, type DialectStage, type Role } from '../support/dialect-stage.ts';
+import { localCalls, offlineCalls, storeCalls, type NamedCall } from '../support/stage/dialect-calls.ts';
+import { setDialectStage, type DialectStage, type Role } from '../support/stage/dialect-stage.ts';
 
 /** The answers that a role gives in a dialect, by the names of the calls. */
 const folder = join(import.meta.dirname, 'answers');

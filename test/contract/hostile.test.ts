@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { storeOfProject } from '../support/app-store.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/raw-http.ts';
+import { storeOfProject } from '../support/app/app-store.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient, sendRaw, type HttpClient, type Listener } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** What is sent, and the status and code that are documented for it. */

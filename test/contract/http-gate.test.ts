@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey, limits } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { sendRaw, type RawAnswer } from '../support/raw-http.ts';
+import { adminToken, apiKey, limits } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { sendRaw, type RawAnswer } from '../support/network/raw-http.ts';
 
 let served: Served;
 /** For what never ends: it waits less than a busy machine may take for a request that is whole. */

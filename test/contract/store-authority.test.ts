@@ -3,9 +3,9 @@ import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import { changeLicense, type License, type LicenseTrigger } from '../../src/domain/license.ts';
 import { quoteCart } from '../../src/domain/checkout/quote.ts';
 import type { Redemption } from '../../src/domain/checkout/redemption.ts';
-import { engines, type AuthorityStore, type Engine } from '../support/authority-store.ts';
-import { givenCart, givenCoupon } from '../support/coupon-given.ts';
-import { account, at, givenLicense, page, product } from '../support/store-given.ts';
+import { engines, type AuthorityStore, type Engine } from '../support/app/authority-store.ts';
+import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
+import { account, at, givenLicense, page, product } from '../support/given/store-given.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },

@@ -3,9 +3,9 @@ import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { Operation } from '../../src/domain/outbox/operation.ts';
 import { quoteCart } from '../../src/domain/checkout/quote.ts';
 import type { Redemption } from '../../src/domain/checkout/redemption.ts';
-import { givenCart, givenCoupon } from '../support/coupon-given.ts';
-import { givenOperation } from '../support/operation-given.ts';
-import { at, givenLicense, givenObservation, givenStore, page } from '../support/store-given.ts';
+import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
+import { at, givenLicense, givenObservation, givenStore, page } from '../support/given/store-given.ts';
 
 const terms: CouponTerms = {
   scope: { type: 'multi' },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
+import { adminToken, apiKey } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 
 type Data = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { change } from '../support/dialect-calls.ts';
-import { secret, setDialectStage } from '../support/dialect-stage.ts';
-import { sendRaw, type Listener } from '../support/raw-http.ts';
+import { change } from '../support/stage/dialect-calls.ts';
+import { secret, setDialectStage } from '../support/stage/dialect-stage.ts';
+import { sendRaw, type Listener } from '../support/network/raw-http.ts';
 
 const headers = { 'product-secret-key': secret };
 const verify = (key: string) => ({

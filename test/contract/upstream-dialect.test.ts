@@ -9,7 +9,7 @@ import {
   type PlainUpstream,
   refusal,
   spoilBody,
-} from '../support/plain-upstream.ts';
+} from '../support/stage/plain-upstream.ts';
 import {
   challengePage,
   edgePage,
@@ -17,8 +17,8 @@ import {
   startRealStore,
   type Unknown,
   unreadableCoupon,
-} from '../support/real-store.ts';
-import { type Client, changeOf, clientOf, key, never } from '../support/upstream-stage.ts';
+} from '../support/stage/real-store.ts';
+import { type Client, changeOf, clientOf, key, never } from '../support/stage/upstream-stage.ts';
 
 /*
  * The client of a store that says "no" in its own way. What it says as the specification has it is held by

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { every, firstFew, hang } from '../support/plain-upstream.ts';
-import { certificate } from '../support/certificate.ts';
-import { listen, listenSecurely } from '../support/listener.ts';
-import { changeOf, clientOf, key, never, stage, stopTimers } from '../support/upstream-stage.ts';
+import { every, firstFew, hang } from '../support/stage/plain-upstream.ts';
+import { certificate } from '../support/network/certificate.ts';
+import { listen, listenSecurely } from '../support/network/listener.ts';
+import { changeOf, clientOf, key, never, stage, stopTimers } from '../support/stage/upstream-stage.ts';
 
 const unreachable = { outcome: 'not_applied', reason: 'unreachable', status: null, retryAfterMs: null };
 const ambiguous = { outcome: 'ambiguous', status: null, retryAfterMs: null };

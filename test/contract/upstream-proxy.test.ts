@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { certificate } from '../support/certificate.ts';
-import { startForwarder } from '../support/forward-proxy.ts';
-import { listenSecurely } from '../support/listener.ts';
-import { changeOf, clientOf, key, never, stage } from '../support/upstream-stage.ts';
+import { certificate } from '../support/network/certificate.ts';
+import { startForwarder } from '../support/network/forward-proxy.ts';
+import { listenSecurely } from '../support/network/listener.ts';
+import { changeOf, clientOf, key, never, stage } from '../support/stage/upstream-stage.ts';
 
 const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
 

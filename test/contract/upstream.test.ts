@@ -19,8 +19,8 @@ import {
   serverError,
   spoilBody,
   truncateBody,
-} from '../support/plain-upstream.ts';
-import { changeOf, clientOf, key, never, now, stage, stopTimers } from '../support/upstream-stage.ts';
+} from '../support/stage/plain-upstream.ts';
+import { changeOf, clientOf, key, never, now, stage, stopTimers } from '../support/stage/upstream-stage.ts';
 
 const licenseFields = {
   licenseKey: key,

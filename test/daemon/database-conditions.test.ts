@@ -3,10 +3,10 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
-import { urlByPort, watchCopy, type WatchedCopy } from '../support/database-copy.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { canMount, smallDisk } from '../support/small-disk.ts';
+import { urlByPort, watchCopy, type WatchedCopy } from '../support/postgres/database-copy.ts';
+import { startFaultProxy } from '../support/network/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { canMount, smallDisk } from '../support/process/small-disk.ts';
 
 const well = {
   ready: [200],

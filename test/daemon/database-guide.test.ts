@@ -7,9 +7,14 @@ import { parse } from 'yaml';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { copyNameOf } from '../../src/daemon/start/start-copy.ts';
-import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/guides.ts';
-import { latchkey } from '../support/command-line.ts';
-import { hasPostgres, postgresProgram, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { blocksOf, chapterOf, commandsIn, readExample, wordsOf } from '../support/book/guides.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import {
+  hasPostgres,
+  postgresProgram,
+  startPostgres,
+  type PostgresServer,
+} from '../support/postgres/postgres.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { sellOne, startCopy, type Copy } from '../support/copies.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { startFaultProxy } from '../support/network/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 
 /** Clocks that stand still until some ms are let pass: nothing that is remembered grows old by itself. */
 function standingTime(): TimeSource & { pass(ms: number): void } {

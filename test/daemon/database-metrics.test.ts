@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rememberedCounts } from '../../src/daemon/store/license-counts.ts';
-import { sellOne, startCopy, type Copy } from '../support/copies.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { givenLicense } from '../support/store-given.ts';
+import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { givenLicense } from '../support/given/store-given.ts';
 
 async function scrape(copy: Copy): Promise<(series: string) => number | undefined> {
   const text = await (await copy.call('/metrics')).text();

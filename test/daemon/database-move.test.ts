@@ -6,9 +6,15 @@ import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { backUp } from '../../src/store/sqlite/files/backup.ts';
 import { Database } from '../../src/store/postgres/database.ts';
-import { latchkey, type Outcome } from '../support/command-line.ts';
-import { givenShop, readEverything, repeatWrites, type Caller, type Shop } from '../support/moved-shop.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
+import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import {
+  givenShop,
+  readEverything,
+  repeatWrites,
+  type Caller,
+  type Shop,
+} from '../support/postgres/moved-shop.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { silent } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { sellOne, startCopy, type Copy } from '../support/copies.ts';
-import { hasPooler, startPooler } from '../support/pooler.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
-import { urlOf } from '../support/postgres-url.ts';
+import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { hasPooler, startPooler } from '../support/postgres/pooler.ts';
+import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
+import { urlOf } from '../support/postgres/postgres-url.ts';
 
 if (!hasPooler) process.stderr.write('PgBouncer is not installed: what runs through it is skipped.\n');
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { DatabaseTime } from '../../src/daemon/store/database-time.ts';
 import { machineTime, type TimeSource } from '../../src/daemon/system/clock.ts';
-import { sellOne, startCopy, type Copy } from '../support/copies.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
+import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
 
 const hourMs = 3_600_000;
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';
-import { sellOne, startCopy, type Copy } from '../support/copies.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { urlOf } from '../support/postgres-url.ts';
+import { sellOne, startCopy, type Copy } from '../support/postgres/copies.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { urlOf } from '../support/postgres/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
 
 describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => {

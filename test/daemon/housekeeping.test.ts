@@ -7,7 +7,7 @@ import { isRefusal } from '../../src/service/access/idempotency.ts';
 import { runUseCase } from '../../src/service/run.ts';
 import type { Writer } from '../../src/service/writer.ts';
 import { localWriter } from '../../src/store/sqlite/local-writer.ts';
-import { givenStore, type GivenStore } from '../support/store-given.ts';
+import { givenStore, type GivenStore } from '../support/given/store-given.ts';
 
 const hour = 3_600_000;
 const noon = Date.UTC(2026, 0, 1, 12);

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { eventually } from '../support/agent-stage.ts';
+import { eventually } from '../support/stage/agent-stage.ts';
 import type { ClockReading } from '../../src/domain/clock.ts';
 import { AdvancingTime } from '../../src/daemon/testing/advancing-time.ts';
-import { Remembering, secret, type Tree, type Verified } from '../support/remembering.ts';
+import { Remembering, secret, type Tree, type Verified } from '../support/app/remembering.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;

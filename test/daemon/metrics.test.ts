@@ -5,8 +5,8 @@ import { Metrics } from '../../src/daemon/metrics.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { listenTcp } from '../../src/http/listen.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { adminToken, authorityStanding, openApp, serverOf } from '../support/http-app.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { adminToken, authorityStanding, openApp, serverOf } from '../support/app/http-app.ts';
+import { sendRaw } from '../support/network/raw-http.ts';
 
 /** Lets the event loop turn for so many ms: its delay is measured every 20 ms. */
 async function spin(ms: number): Promise<void> {

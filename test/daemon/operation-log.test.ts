@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { OperationLog } from '../../src/daemon/log/operation-log.ts';
 import { traced } from '../../src/domain/outbox/operation-trace.ts';
 import type { Log } from '../../src/service/ports.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 
 const told: [string, Record<string, unknown>][] = [];
 const nothing = (): void => undefined;

@@ -5,7 +5,7 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { groupNumber } from '../../src/daemon/system/unix-group.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -5,7 +5,7 @@ import { outcomeMessage } from '../../src/daemon/threads/writer-message.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
-import { account, givenLicense, givenStore, product } from '../support/store-given.ts';
+import { account, givenLicense, givenStore, product } from '../support/given/store-given.ts';
 
 /** A writer whose thread answers only what the test lets it. */
 function startSilentWriter(): {

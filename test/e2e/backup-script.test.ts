@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { latchkey } from '../support/command-line.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
-import { readExample } from '../support/guides.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { readExample } from '../support/book/guides.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const repository = join(import.meta.dirname, '../..');

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserInstalled, startBrowser, type Page } from '../support/browser.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { httpClient, type HttpClient } from '../support/raw-http.ts';
+import { isBrowserInstalled, startBrowser, type Page } from '../support/process/browser.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const secret = 'lk_prod_of_the_editor';

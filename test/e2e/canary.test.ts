@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { latchkey } from '../support/command-line.ts';
-import { leaksIn } from '../support/canary.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/plain-upstream.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { leaksIn } from '../support/app/canary.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { startPlainUpstream, type Fault, type LedgerEntryDraft } from '../support/stage/plain-upstream.ts';
 import {
   httpClient,
   sendRaw,
   type HttpAnswer,
   type HttpClient,
   type RequestOptions,
-} from '../support/raw-http.ts';
+} from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /* Every secret and every license key of these tests holds the word canary, or is known by its whole text. */

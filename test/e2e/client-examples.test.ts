@@ -9,8 +9,8 @@ import {
   missingFor,
   runExample,
   type ClientExample,
-} from '../support/client-examples.ts';
-import { listen } from '../support/listener.ts';
+} from '../support/book/client-examples.ts';
+import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../examples/clients/README.md'), 'utf8');

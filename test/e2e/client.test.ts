@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { connect, LatchkeyError, type LatchkeyClient } from '../../src/client/index.ts';
-import { secret, setStageWithAgent } from '../support/agent-stage.ts';
-import { compile, installClient } from '../support/installed-client.ts';
+import { secret, setStageWithAgent } from '../support/stage/agent-stage.ts';
+import { compile, installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);

@@ -2,11 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeCleanRoot, missingForCleanRoot, type CleanRoot, type Ran } from '../support/clean-root.ts';
-import type { DaemonProcess } from '../support/daemon-process.ts';
-import { buildExecutable } from '../support/executable.ts';
-import { hasProgram } from '../support/installed.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import {
+  makeCleanRoot,
+  missingForCleanRoot,
+  type CleanRoot,
+  type Ran,
+} from '../support/process/clean-root.ts';
+import type { DaemonProcess } from '../support/process/daemon-process.ts';
+import { buildExecutable } from '../support/process/executable.ts';
+import { hasProgram } from '../support/process/installed.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];

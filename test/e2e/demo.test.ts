@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { fromSource } from '../support/command-line.ts';
+import { fromSource } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 type Trial = ChildProcessByStdio<null, Readable, null>;

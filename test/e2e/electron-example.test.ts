@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startSandbox, type Sandbox } from '../../src/testing.ts';
-import { installClient } from '../support/installed-client.ts';
+import { installClient } from '../support/process/installed-client.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
 
 const run = promisify(execFile);

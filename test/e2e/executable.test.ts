@@ -2,10 +2,10 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
-import { runProcess, type Outcome } from '../support/command-line.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { buildExecutable, isBuildable } from '../support/executable.ts';
-import { startPlainUpstream } from '../support/plain-upstream.ts';
+import { runProcess, type Outcome } from '../support/process/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { buildExecutable, isBuildable } from '../support/process/executable.ts';
+import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];

@@ -1,8 +1,8 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fromSource, runProcess, type Outcome } from '../support/command-line.ts';
-import { type DaemonProcess, serveIn } from '../support/daemon-process.ts';
+import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
+import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;

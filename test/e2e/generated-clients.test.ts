@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { goPrograms, missingTool, npmTools, pythonPackages } from '../support/api-tools.ts';
-import { secret, setDialectStage } from '../support/dialect-stage.ts';
+import { goPrograms, missingTool, npmTools, pythonPackages } from '../support/book/api-tools.ts';
+import { secret, setDialectStage } from '../support/stage/dialect-stage.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /*

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { missingForCleanRoot } from '../support/clean-root.ts';
-import { makeImage } from '../support/image.ts';
+import { missingForCleanRoot } from '../support/process/clean-root.ts';
+import { makeImage } from '../support/process/image.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const examples = join(import.meta.dirname, '../../examples');

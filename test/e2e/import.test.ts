@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { operate } from '../support/people.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { operate } from '../support/app/people.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const configuration = { listen: { tcp: '127.0.0.1:0', socket: false } };

@@ -1,12 +1,12 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fromSource, runProcess, type Outcome } from '../support/command-line.ts';
-import { type DaemonProcess, serveIn } from '../support/daemon-process.ts';
-import { hasProgram } from '../support/installed.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
+import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
+import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
+import { hasProgram } from '../support/process/installed.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { onTerminal } from '../support/terminal.ts';
+import { onTerminal } from '../support/process/terminal.ts';
 
 const secret = 'the-product-secret';
 const enter = '\r';

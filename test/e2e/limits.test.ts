@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { codeOf, credentials, eventually, setStage } from '../support/agent-stage.ts';
-import type { HttpAnswer } from '../support/raw-http.ts';
+import { codeOf, credentials, eventually, setStage } from '../support/stage/agent-stage.ts';
+import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 test('who guesses keys cannot spend the rate of the upstream; known keys go on', async () => {
   await using stage = await setStage({

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setStage } from '../support/agent-stage.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
-import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { setStage } from '../support/stage/agent-stage.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** The value of a series, written as in the text; undefined when there is none. */

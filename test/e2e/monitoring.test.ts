@@ -2,11 +2,11 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
-import { certificate, privateKey } from '../support/certificate.ts';
-import { startCopy } from '../support/copies.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
-import { every, refusal } from '../support/plain-upstream.ts';
+import { eventually, setStage, type Agent } from '../support/stage/agent-stage.ts';
+import { certificate, privateKey } from '../support/network/certificate.ts';
+import { startCopy } from '../support/postgres/copies.ts';
+import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
+import { every, refusal } from '../support/stage/plain-upstream.ts';
 
 const examples = join(import.meta.dirname, '../../examples');
 const example = (name: string): string => readFileSync(join(examples, name), 'utf8');

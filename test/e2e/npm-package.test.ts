@@ -3,14 +3,14 @@ import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync 
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSandbox } from '../../src/testing.ts';
-import { runProcess, type Outcome } from '../support/command-line.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { machineNode, npm, packPackage } from '../support/npm.ts';
-import { certificate } from '../support/certificate.ts';
-import { startForwarder } from '../support/forward-proxy.ts';
-import { freePort } from '../support/free-port.ts';
-import { listenSecurely } from '../support/listener.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { runProcess, type Outcome } from '../support/process/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { machineNode, npm, packPackage } from '../support/process/npm.ts';
+import { certificate } from '../support/network/certificate.ts';
+import { startForwarder } from '../support/network/forward-proxy.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { listenSecurely } from '../support/network/listener.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const place = temporaryDirectory();

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { runProcess } from '../support/command-line.ts';
-import { freePort } from '../support/free-port.ts';
-import { chapterOf, commandsIn, readExample } from '../support/guides.ts';
-import { OperatedMachine } from '../support/operated-machine.ts';
-import { startPlainUpstream } from '../support/plain-upstream.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { chapterOf, commandsIn, readExample } from '../support/book/guides.ts';
+import { OperatedMachine } from '../support/process/operated-machine.ts';
+import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const guide = readExample('guides/operator.md');

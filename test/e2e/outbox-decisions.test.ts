@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { dataOf, eventually, setStage } from '../support/agent-stage.ts';
-import { operate, recordIn } from '../support/people.ts';
-import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';
+import { dataOf, eventually, setStage } from '../support/stage/agent-stage.ts';
+import { operate, recordIn } from '../support/app/people.ts';
+import { every, firstFew, loseAnswer, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
 
 test('changes that the upstream refuses for good are shown, and a person decides about each', async () => {
   const keys = ['RETRIED', 'DROPPED', 'CONFIRMED'];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dataOf, setStage } from '../support/agent-stage.ts';
+import { dataOf, setStage } from '../support/stage/agent-stage.ts';
 
 test('who waits for the upstream is told that it has confirmed the use', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });

@@ -4,12 +4,12 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { runProcess } from '../support/command-line.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
-import { blocksOf, chapterOf, readExample } from '../support/guides.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { blocksOf, chapterOf, readExample } from '../support/book/guides.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { isProxyInstalled, startProxy, type ProxyName } from '../support/tls-proxy.ts';
+import { isProxyInstalled, startProxy, type ProxyName } from '../support/network/tls-proxy.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const [secret, licenseKey] = ['lk_prod_of_the_editor', 'AAAAA-BBBBB-CCCCC-DDDDD'];

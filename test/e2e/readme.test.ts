@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
-import { freePort } from '../support/free-port.ts';
-import { startPlainUpstream } from '../support/plain-upstream.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

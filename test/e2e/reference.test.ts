@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserInstalled, startBrowser, type Browser, type Page } from '../support/browser.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
+import { isBrowserInstalled, startBrowser, type Browser, type Page } from '../support/process/browser.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';

@@ -1,10 +1,10 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Agent, dataOf, eventually, setStage, type AgentStage } from '../support/agent-stage.ts';
-import { startDaemonProcess } from '../support/daemon-process.ts';
-import { operate, recordIn } from '../support/people.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { Agent, dataOf, eventually, setStage, type AgentStage } from '../support/stage/agent-stage.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { operate, recordIn } from '../support/app/people.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'];

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setStage } from '../support/agent-stage.ts';
-import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
-import { operate } from '../support/people.ts';
+import { setStage } from '../support/stage/agent-stage.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
+import { operate } from '../support/app/people.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const authority = { listen: { tcp: '127.0.0.1:0' } };

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
-import { runProcess } from '../support/command-line.ts';
-import { listen } from '../support/listener.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { missingTool, pythonPackages } from '../support/api-tools.ts';
-import { setDialectStage } from '../support/dialect-stage.ts';
+import { missingTool, pythonPackages } from '../support/book/api-tools.ts';
+import { setDialectStage } from '../support/stage/dialect-stage.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** How Schemathesis runs, and what it may report, with reasons. */

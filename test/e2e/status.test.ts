@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eventually, setStage, secret } from '../support/agent-stage.ts';
-import { operate } from '../support/people.ts';
+import { eventually, setStage, secret } from '../support/stage/agent-stage.ts';
+import { operate } from '../support/app/people.ts';
 
 test('status follows the upstream, the outbox and the records of an agent', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];

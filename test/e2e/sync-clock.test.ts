@@ -9,8 +9,8 @@ import {
   setStage,
   type Agent,
   type AgentStage,
-} from '../support/agent-stage.ts';
-import { every } from '../support/plain-upstream.ts';
+} from '../support/stage/agent-stage.ts';
+import { every } from '../support/stage/plain-upstream.ts';
 
 /** Where Debian and its descendants put it (apt-get install libfaketime). */
 const library = ['x86_64-linux-gnu', 'aarch64-linux-gnu']

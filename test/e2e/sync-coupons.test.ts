@@ -9,7 +9,7 @@ import {
   setStageWithAgent,
   type Agent,
   type AgentStage,
-} from '../support/agent-stage.ts';
+} from '../support/stage/agent-stage.ts';
 import {
   every,
   firstFew,
@@ -18,8 +18,8 @@ import {
   refusal,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/plain-upstream.ts';
-import type { HttpAnswer } from '../support/raw-http.ts';
+} from '../support/stage/plain-upstream.ts';
+import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 const creates = ({ kind }: LedgerEntryDraft): boolean => kind === 'create_coupon';
 

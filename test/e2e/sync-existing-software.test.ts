@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { apiKey, secret, setStage, type AgentStage } from '../support/agent-stage.ts';
+import { apiKey, secret, setStage, type AgentStage } from '../support/stage/agent-stage.ts';
 import {
   httpClient,
   sendRaw,
   type HttpClient,
   type Listener,
   type RequestOptions,
-} from '../support/raw-http.ts';
+} from '../support/network/raw-http.ts';
 
 /*
  * What software sends that was written for the store's API: it changes its base URL, and nothing else.

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
-import { codeOf, eventually, secret, setStage, type Agent, type AgentStage } from '../support/agent-stage.ts';
+import {
+  codeOf,
+  eventually,
+  secret,
+  setStage,
+  type Agent,
+  type AgentStage,
+} from '../support/stage/agent-stage.ts';
 import {
   every,
   firewallPage,
   movesCounter,
   rateLimited,
   type LedgerEntry,
-} from '../support/plain-upstream.ts';
+} from '../support/stage/plain-upstream.ts';
 
 const otherSecret = 'other-secret';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { codeOf, eventually, setStage } from '../support/agent-stage.ts';
-import { operate, recordIn } from '../support/people.ts';
+import { codeOf, eventually, setStage } from '../support/stage/agent-stage.ts';
+import { operate, recordIn } from '../support/app/people.ts';
 
 test('a pause lasts across a restart and a reload, and nothing at all goes up meanwhile', async () => {
   await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });

@@ -10,18 +10,23 @@ import {
   setStage,
   setStageWithAgent,
   type StageOptions,
-} from '../support/agent-stage.ts';
-import { latchkey } from '../support/command-line.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
-import { freePort } from '../support/free-port.ts';
-import { firewallPage, firstFew, type LedgerEntryDraft, movesCounter } from '../support/plain-upstream.ts';
+} from '../support/stage/agent-stage.ts';
+import { latchkey } from '../support/process/command-line.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+import { freePort } from '../support/network/free-port.ts';
+import {
+  firewallPage,
+  firstFew,
+  type LedgerEntryDraft,
+  movesCounter,
+} from '../support/stage/plain-upstream.ts';
 import {
   challengePage,
   edgePage,
   realManners,
   type Unknown,
   unreadableCoupon,
-} from '../support/real-store.ts';
+} from '../support/stage/real-store.ts';
 
 /*
  * An agent in front of a store as they are: it says "unknown" in its own way, behind a firewall.

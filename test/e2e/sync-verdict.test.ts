@@ -7,7 +7,7 @@ import {
   setStage,
   type Agent,
   type AgentStage,
-} from '../support/agent-stage.ts';
+} from '../support/stage/agent-stage.ts';
 import {
   delayAnswer,
   every,
@@ -19,8 +19,8 @@ import {
   serverError,
   spoilBody,
   type Fault,
-} from '../support/plain-upstream.ts';
-import type { HttpAnswer } from '../support/raw-http.ts';
+} from '../support/stage/plain-upstream.ts';
+import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 /** Nothing is asked for behind the callers unless a verdict is stale. */
 const quiet = { upstream: { probe: '1h' }, freshness: { refresh: '1h' } };

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import stringWidth from 'string-width';
 import { expect, test } from 'vitest';
-import { eventually, setStage } from '../support/agent-stage.ts';
-import { fromSource } from '../support/command-line.ts';
-import { operate } from '../support/people.ts';
-import { openPseudoTerminal } from '../support/pseudo-terminal.ts';
+import { eventually, setStage } from '../support/stage/agent-stage.ts';
+import { fromSource } from '../support/process/command-line.ts';
+import { operate } from '../support/app/people.ts';
+import { openPseudoTerminal } from '../support/process/pseudo-terminal.ts';
 
 const escape = '\u001B';
 /** Colours, and what moves the cursor or clears. */

@@ -9,11 +9,11 @@ import { connect } from 'node:tls';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../../src/cli/local/certificate/certificate-maker.ts';
-import { runProcess } from '../support/command-line.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { freePort } from '../support/free-port.ts';
-import { hasProgram } from '../support/installed.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { hasProgram } from '../support/process/installed.ts';
+import { sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /* TLS as operators set it up and callers use it: real files, real daemons, real clients. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { tracePoints } from '../../src/domain/outbox/operation-trace.ts';
-import { eventually, setStage, type Agent } from '../support/agent-stage.ts';
-import type { LogLine } from '../support/daemon-process.ts';
-import { every, firstFew, hang, loseAnswer, movesCounter, refusal } from '../support/plain-upstream.ts';
+import { eventually, setStage, type Agent } from '../support/stage/agent-stage.ts';
+import type { LogLine } from '../support/process/daemon-process.ts';
+import { every, firstFew, hang, loseAnswer, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
 
 const points: ReadonlySet<unknown> = new Set(tracePoints);
 

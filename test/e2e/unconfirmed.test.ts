@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eventually, setStage } from '../support/agent-stage.ts';
-import { operate } from '../support/people.ts';
+import { eventually, setStage } from '../support/stage/agent-stage.ts';
+import { operate } from '../support/app/people.ts';
 
 test('while the store is away, commands say in words what only waits for it', async () => {
   const licenses = ['KEY', { licenseKey: 'DISABLED', enabled: false }];

@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { credentials, secret } from '../support/agent-stage.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { httpClient, type HttpAnswer, type HttpClient } from '../support/raw-http.ts';
+import { credentials, secret } from '../support/stage/agent-stage.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const authority = { listen: { tcp: '127.0.0.1:0' } };

@@ -6,14 +6,14 @@ import type { TimeSource } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
-import { certificate, privateKey } from '../support/certificate.ts';
-import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
-import { urlByPort } from '../support/database-copy.ts';
-import { freePort } from '../support/free-port.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres.ts';
-import { urlOf } from '../support/postgres-url.ts';
+import { certificate, privateKey } from '../support/network/certificate.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
+import { urlByPort } from '../support/postgres/database-copy.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
+import { urlOf } from '../support/postgres/postgres-url.ts';
 import { silent } from '../support/silent-log.ts';
-import { startStandby } from '../support/standby.ts';
+import { startStandby } from '../support/postgres/standby.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 describe.skipIf(!hasPostgres)('a start on a database', () => {

@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { credentials, secret, setStage } from '../support/agent-stage.ts';
-import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { KeptConnection } from '../support/kept-connection.ts';
-import { delayAnswer, every, movesCounter } from '../support/plain-upstream.ts';
-import { httpClient, sendRaw } from '../support/raw-http.ts';
+import { credentials, secret, setStage } from '../support/stage/agent-stage.ts';
+import { spawnDaemon, startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { KeptConnection } from '../support/network/kept-connection.ts';
+import { delayAnswer, every, movesCounter } from '../support/stage/plain-upstream.ts';
+import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const keys = Array.from({ length: 16 }, (_, index) => `KEY-${index}`);

@@ -5,7 +5,7 @@ import {
   type Agent,
   type AgentStage,
   type LicenseChangeKind,
-} from '../support/agent-stage.ts';
+} from '../support/stage/agent-stage.ts';
 import {
   cutBody,
   delayAnswer,
@@ -23,7 +23,7 @@ import {
   truncateBody,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/plain-upstream.ts';
+} from '../support/stage/plain-upstream.ts';
 
 const faults: Readonly<Record<string, () => Fault>> = {
   'the request is lost': () => loseRequest,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { eventually, hasty, setStageWithAgent, type AgentStage } from '../support/agent-stage.ts';
-import type { NetworkFault } from '../support/fault-proxy.ts';
+import { eventually, hasty, setStageWithAgent, type AgentStage } from '../support/stage/agent-stage.ts';
+import type { NetworkFault } from '../support/network/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
   'nothing listens': { kind: 'refuse' },

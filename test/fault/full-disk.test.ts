@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { Agent, productKey, secret } from '../support/agent-stage.ts';
-import { fromSource } from '../support/command-line.ts';
-import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
-import { freePort } from '../support/free-port.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/plain-upstream.ts';
-import { httpClient } from '../support/raw-http.ts';
-import { canMount, smallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { Agent, productKey, secret } from '../support/stage/agent-stage.ts';
+import { fromSource } from '../support/process/command-line.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
+import { freePort } from '../support/network/free-port.ts';
+import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { httpClient } from '../support/network/raw-http.ts';
+import { canMount, smallDisk, type SmallDisk } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const patience = { timeout: 30_000, interval: 50 };

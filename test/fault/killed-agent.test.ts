@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { setStage, type Agent } from '../support/agent-stage.ts';
-import { everyNth, loseAnswer, movesCounter, type FaultPlan } from '../support/plain-upstream.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { setStage, type Agent } from '../support/stage/agent-stage.ts';
+import { everyNth, loseAnswer, movesCounter, type FaultPlan } from '../support/stage/plain-upstream.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 
 const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
 const usesOfEach = 25;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { callersDuring, progress } from '../support/callers.ts';
-import { startCopies, type Copies } from '../support/copy-processes.ts';
-import type { NetworkFault } from '../support/fault-proxy.ts';
-import { compare, type Ledger } from '../support/ledger.ts';
-import { hasPostgres } from '../support/postgres.ts';
+import { callersDuring, progress } from '../support/postgres/callers.ts';
+import { startCopies, type Copies } from '../support/postgres/copy-processes.ts';
+import type { NetworkFault } from '../support/network/fault-proxy.ts';
+import { compare, type Ledger } from '../support/stage/ledger.ts';
+import { hasPostgres } from '../support/postgres/postgres.ts';
 
 /** `npm run test:postgres:full` shows at length what `npm test` shows in short. */
 const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';

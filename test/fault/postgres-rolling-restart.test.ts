@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Agent } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../support/agent-stage.ts';
-import { hasBalancer, startBalancer, type Balancer } from '../support/balancer.ts';
-import { runProcess } from '../support/command-line.ts';
-import { startCopies } from '../support/copy-processes.ts';
-import { hasPostgres } from '../support/postgres.ts';
+import { eventually } from '../support/stage/agent-stage.ts';
+import { hasBalancer, startBalancer, type Balancer } from '../support/postgres/balancer.ts';
+import { runProcess } from '../support/process/command-line.ts';
+import { startCopies } from '../support/postgres/copy-processes.ts';
+import { hasPostgres } from '../support/postgres/postgres.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** As `npm run test:postgres:full` has it, each copy is restarted ten times. */

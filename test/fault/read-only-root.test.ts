@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { migrations, takeSteps } from '../../src/store/sqlite/files/migrations.ts';
-import { secret } from '../support/agent-stage.ts';
-import { fromSource, runProcess, type Program } from '../support/command-line.ts';
-import { serveBy } from '../support/daemon-process.ts';
-import { canMount } from '../support/small-disk.ts';
+import { secret } from '../support/stage/agent-stage.ts';
+import { fromSource, runProcess, type Program } from '../support/process/command-line.ts';
+import { serveBy } from '../support/process/daemon-process.ts';
+import { canMount } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** The program on a machine where nothing can be written but in this directory, as in a container. */

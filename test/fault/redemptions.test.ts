@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { storeOfProject } from '../support/app-store.ts';
-import { startDaemonProcess, type DaemonProcess } from '../support/daemon-process.ts';
-import { httpClient, type HttpClient } from '../support/raw-http.ts';
+import { storeOfProject } from '../support/app/app-store.ts';
+import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
+import { httpClient, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const listen = { tcp: '127.0.0.1:0', socket: false };

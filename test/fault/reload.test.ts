@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { codeOf, eventually, productKey, secret, setStage } from '../support/agent-stage.ts';
-import { every, movesCounter, refusal } from '../support/plain-upstream.ts';
+import { codeOf, eventually, productKey, secret, setStage } from '../support/stage/agent-stage.ts';
+import { every, movesCounter, refusal } from '../support/stage/plain-upstream.ts';
 
 test('SIGHUP with a broken file changes nothing, and says every fault', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { secret } from '../support/agent-stage.ts';
-import { spawnDaemon, startDaemonProcess } from '../support/daemon-process.ts';
+import { secret } from '../support/stage/agent-stage.ts';
+import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** An agent whose upstream is away: that alone stops no start. */

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { SeededRandom } from '../property/simulation/seeded-random.ts';
-import { hasty, setStageWithAgent, type AgentStage, type LicenseChangeKind } from '../support/agent-stage.ts';
-import type { NetworkFault } from '../support/fault-proxy.ts';
+import {
+  hasty,
+  setStageWithAgent,
+  type AgentStage,
+  type LicenseChangeKind,
+} from '../support/stage/agent-stage.ts';
+import type { NetworkFault } from '../support/network/fault-proxy.ts';
 import {
   cutBody,
   delayAnswer,
@@ -17,8 +22,8 @@ import {
   truncateBody,
   type Fault,
   type LedgerEntryDraft,
-} from '../support/plain-upstream.ts';
-import type { HttpAnswer } from '../support/raw-http.ts';
+} from '../support/stage/plain-upstream.ts';
+import type { HttpAnswer } from '../support/network/raw-http.ts';
 
 const keys = ['KEY-0', 'KEY-1', 'KEY-2', 'KEY-3'] as const;
 /** Far from 0, where a decrease would have nothing to take back. */

@@ -12,7 +12,7 @@ import {
   openApp,
   serverOf,
   silentMetrics,
-} from '../support/http-app.ts';
+} from '../support/app/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const form = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { routes } from '../../src/http/routes/all.ts';
 import type { ActObject } from '../../src/http/wire/audit.ts';
 import type { SyncControl } from '../../src/service/ports.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const licenseKey = 'AAAAA-BBBBB-CCCCC-DDDDD';

@@ -7,12 +7,12 @@ import { expect, test, vi } from 'vitest';
 import { backUpInThread } from '../../src/daemon/threads/backup-thread.ts';
 import { Backups } from '../../src/daemon/store/backups.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { VirtualTime } from '../support/virtual-clock.ts';
-import { givenStore } from '../support/store-given.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { VirtualTime } from '../support/stage/virtual-clock.ts';
+import { givenStore } from '../support/given/store-given.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
-import { serveApp } from '../support/http-served.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
+import { serveApp } from '../support/app/http-served.ts';
 
 const clock = new VirtualTime().clock();
 const path = '/admin/v1/backup';

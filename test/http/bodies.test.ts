@@ -5,7 +5,7 @@ import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { couponCreation } from '../../src/http/wire/coupon.ts';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 const place = { malformed: 'malformed_body', maximum: 32 } as const;
 

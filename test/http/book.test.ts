@@ -14,7 +14,7 @@ import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
-import { authorityStanding } from '../support/http-app.ts';
+import { authorityStanding } from '../support/app/http-app.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = readFileSync(join(source, 'http/README.md'), 'utf8');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { adminToken, authorityStatus, limits, silentMetrics } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { adminToken, authorityStatus, limits, silentMetrics } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { sendRaw } from '../support/network/raw-http.ts';
 
 const counted: number[] = [];
 let served: Served;

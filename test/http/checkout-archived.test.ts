@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
-import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 test('a cart with a product that is not sold any more is refused like its sale, but not what was redeemed before', async () => {
   await using opened = await openApp();

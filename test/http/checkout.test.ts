@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 let opened: TestApp;
 let server: FastifyInstance;

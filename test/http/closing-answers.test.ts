@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { adminToken } from '../support/http-app.ts';
-import { serveApp } from '../support/http-served.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { adminToken } from '../support/app/http-app.ts';
+import { serveApp } from '../support/app/http-served.ts';
+import { sendRaw } from '../support/network/raw-http.ts';
 
 const asOperator = `Host: localhost\r\nAuthorization: Bearer ${adminToken}\r\n`;
 const list = `GET /admin/v1/accounts?limit=100 HTTP/1.1\r\n${asOperator}Connection: close\r\n\r\n`;

@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import type { App, HttpLimits } from '../../src/http/app.ts';
-import { certificate } from '../support/certificate.ts';
-import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { sendRaw, type Listener } from '../support/raw-http.ts';
+import { certificate } from '../support/network/certificate.ts';
+import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { sendRaw, type Listener } from '../support/network/raw-http.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;

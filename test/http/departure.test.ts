@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
-import { httpClient } from '../support/raw-http.ts';
-import { adminToken } from '../support/http-app.ts';
-import { serveApp } from '../support/http-served.ts';
+import { httpClient } from '../support/network/raw-http.ts';
+import { adminToken } from '../support/app/http-app.ts';
+import { serveApp } from '../support/app/http-served.ts';
 
 const license = {
   licenseKey: 'KEY',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FastifyInstance } from 'fastify';
-import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const secret = 'a-product-secret';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 let opened: TestApp;
 let server: FastifyInstance;

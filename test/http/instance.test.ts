@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { adminToken, authorityStatus, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, authorityStatus, openApp, serverOf } from '../support/app/http-app.ts';
 
 test.each([
   [200, { url: '/livez' }],

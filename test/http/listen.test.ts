@@ -4,9 +4,9 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ListenError, listenSocket, listenTcp } from '../../src/http/listen.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
-import { openApp, serverOf } from '../support/http-app.ts';
+import { openApp, serverOf } from '../support/app/http-app.ts';
 
 const faultOf = (error: unknown): unknown => (error instanceof ListenError ? error.fault : error);
 

@@ -3,7 +3,7 @@ import { examples, type Example } from '../../src/http/wire/common/examples.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { specification } from '../../src/http/dialects/specification.ts';
 import { routes } from '../../src/http/routes/all.ts';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 /** What every run makes anew: as what it is known. */
 const madeAnew = [

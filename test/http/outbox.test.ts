@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Operation, OperationProgress } from '../../src/domain/outbox/operation.ts';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 

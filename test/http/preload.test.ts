@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
-import { adminToken, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 test('license keys of a product that the agent does not have are not fetched ahead: it would never end', async () => {
   const never = async (): Promise<never> => await Promise.reject(new Error('not asked for'));

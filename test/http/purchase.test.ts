@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 type Purchase = { purchase_id: string; refunded_at: string | null; license: { license_key: string } };
 

@@ -3,7 +3,7 @@ import { refuse } from '../../src/domain/problem/problem.ts';
 import { NamedRate, Rates } from '../../src/http/entry/request-rates.ts';
 import type { Licensing } from '../../src/service/answers.ts';
 import { licenseNotFound } from '../../src/service/access/license-access.ts';
-import { adminToken, apiKey, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf } from '../support/app/http-app.ts';
 
 const admin = { authorization: `Bearer ${adminToken}` };
 const seller = { 'service-api-key': apiKey };

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
-import { openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8';
 

@@ -3,11 +3,11 @@ import { expect, test, vi } from 'vitest';
 import type { Readiness } from '../../src/http/app.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { secret } from '../support/dialect-stage.ts';
-import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection, openSocket } from '../support/kept-connection.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { secret } from '../support/stage/dialect-stage.ts';
+import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { KeptConnection, openSocket } from '../support/network/kept-connection.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 

@@ -4,12 +4,12 @@ import { dialectNames } from '../../src/domain/dialect.ts';
 import { CopyMemory } from '../../src/daemon/role/copy.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { Memory } from '../../src/http/memory.ts';
-import { postgresOfProject } from '../support/app-store.ts';
-import { setDialectStage, secret as stageSecret, otherSecret } from '../support/dialect-stage.ts';
-import { adminToken, apiKey, limits, silentMetrics } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection, withNewHead, withoutInstant } from '../support/kept-connection.ts';
-import { httpClient, type Listener } from '../support/raw-http.ts';
+import { postgresOfProject } from '../support/app/app-store.ts';
+import { setDialectStage, secret as stageSecret, otherSecret } from '../support/stage/dialect-stage.ts';
+import { adminToken, apiKey, limits, silentMetrics } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { KeptConnection, withNewHead, withoutInstant } from '../support/network/kept-connection.ts';
+import { httpClient, type Listener } from '../support/network/raw-http.ts';
 
 /** What an authority may remember; a copy on PostgreSQL never answers. */
 const remembering =

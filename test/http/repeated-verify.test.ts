@@ -5,11 +5,16 @@ import { done } from '../../src/domain/problem/problem.ts';
 import type { App, Readiness, ServerSettings } from '../../src/http/app.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { secret } from '../support/dialect-stage.ts';
-import { adminToken, limits, silentMetrics } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { KeptConnection, openSocket, withNewHead, withoutInstant } from '../support/kept-connection.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { secret } from '../support/stage/dialect-stage.ts';
+import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import {
+  KeptConnection,
+  openSocket,
+  withNewHead,
+  withoutInstant,
+} from '../support/network/kept-connection.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 
 const operator = { authorization: `Bearer ${adminToken}` };
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { keepSecretFile, replaceSecretFile } from '../../src/daemon/system/secret-files.ts';
-import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };

@@ -1,6 +1,6 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminToken, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 type Data = Record<string, string>;
 

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { Memory } from '../../src/http/memory.ts';
-import { secret } from '../support/dialect-stage.ts';
-import { adminToken } from '../support/http-app.ts';
-import { serveApp, type Served } from '../support/http-served.ts';
-import { openSocket } from '../support/kept-connection.ts';
-import { httpClient } from '../support/raw-http.ts';
+import { secret } from '../support/stage/dialect-stage.ts';
+import { adminToken } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { openSocket } from '../support/network/kept-connection.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 
 const listeners = ['tcp', 'socket'] as const;
 const operator = { authorization: `Bearer ${adminToken}` };

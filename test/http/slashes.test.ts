@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/http-app.ts';
+import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
 
 let opened: TestApp;
 let server: FastifyInstance;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { WriteOptions, SyncControl } from '../../src/service/ports.ts';
 import type { Status } from '../../src/service/status.ts';
-import { adminToken, authorityStatus, openApp, serverOf } from '../support/http-app.ts';
+import { adminToken, authorityStatus, openApp, serverOf } from '../support/app/http-app.ts';
 
 const headers = { authorization: `Bearer ${adminToken}` };
 const acts = ['now', 'pause', 'resume'] as const;

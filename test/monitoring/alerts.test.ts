@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { hasProgram } from '../support/installed.ts';
+import { hasProgram } from '../support/process/installed.ts';
 
 const run = promisify(execFile);
 const repository = join(import.meta.dirname, '../..');

@@ -7,7 +7,7 @@ import type {
   Operation,
   OperationProgress,
 } from '../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../support/operation-given.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 
 const progress = constantFrom<OperationProgress>(
   { state: 'pending', doubtful: false },

@@ -24,7 +24,7 @@ import {
   type CartLine,
   type Quote,
 } from '../../src/domain/checkout/quote.ts';
-import { givenCoupon } from '../support/coupon-given.ts';
+import { givenCoupon } from '../support/given/coupon-given.ts';
 
 const lines: Arbitrary<CartLine> = record({
   productKey: constantFrom('press', 'brush', 'ink'),

@@ -3,9 +3,9 @@ import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Cart } from '../../src/domain/checkout/quote.ts';
 import { agentCheckout } from '../../src/service/agent/checkout.ts';
 import type { Checkout } from '../../src/service/answers.ts';
-import { givenCart, givenCoupon } from '../support/coupon-given.ts';
-import { givenManual, never, type ManualStage } from '../support/manual-stage.ts';
-import { day, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
+import { givenManual, never, type ManualStage } from '../support/stage/manual-stage.ts';
+import { day, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
 
 const accountId = 'default';
 const asked = { actor: null, requestId: null, idempotency: null };

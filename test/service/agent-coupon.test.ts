@@ -11,9 +11,9 @@ import {
   productKey,
   type ArrivedCoupon,
   type ManualStage,
-} from '../support/manual-stage.ts';
-import { day, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
-import { givenTerms } from '../support/coupon-given.ts';
+} from '../support/stage/manual-stage.ts';
+import { day, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
+import { givenTerms } from '../support/given/coupon-given.ts';
 
 const terms = givenTerms({ code: 'Spring' });
 const account = 'default';

@@ -3,8 +3,8 @@ import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/service/answers.ts';
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Lookups } from '../../src/service/ports.ts';
-import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
-import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
+import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
 
 const anyProduct = { accountId: 'default', productKey: null };
 const itsProduct = { accountId: 'default', productKey };

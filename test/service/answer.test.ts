@@ -14,7 +14,7 @@ import {
   second,
   valueOf,
   type AgentStage,
-} from '../support/service-stage.ts';
+} from '../support/stage/service-stage.ts';
 
 const off = { enabled: false };
 

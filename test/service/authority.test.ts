@@ -4,8 +4,8 @@ import type { LicenseTrigger } from '../../src/domain/license.ts';
 import { authorityCouponing, authorityLicensing } from '../../src/service/authority/answers.ts';
 import type { Reach } from '../../src/domain/access/principal.ts';
 import type { PurchaseWithLicense } from '../../src/domain/purchase.ts';
-import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
-import { givenTerms } from '../support/coupon-given.ts';
+import { refusalOf, second, Stage, valueOf } from '../support/stage/service-stage.ts';
+import { givenTerms } from '../support/given/coupon-given.ts';
 
 const accountId = 'default';
 const anyProduct: Reach = { accountId, productKey: null };

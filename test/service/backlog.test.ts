@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { givenAgent, lost, minute } from '../support/service-stage.ts';
+import { givenAgent, lost, minute } from '../support/stage/service-stage.ts';
 
 describe('a key with a long queue', () => {
   it('is planned, answered and read without looking at each of its operations', async () => {

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { AgentStage, givenAgent, hour, key, lost, minute, no, second } from '../support/service-stage.ts';
+import {
+  AgentStage,
+  givenAgent,
+  hour,
+  key,
+  lost,
+  minute,
+  no,
+  second,
+} from '../support/stage/service-stage.ts';
 
 const sent = { justRead: false };
 

@@ -4,8 +4,8 @@ import type { Operation } from '../../src/domain/outbox/operation.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { Idempotency } from '../../src/service/ports.ts';
 import type { MirroredCoupon } from '../../src/service/agent/tables.ts';
-import { givenCart, givenTerms } from '../support/coupon-given.ts';
-import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/service-stage.ts';
+import { givenCart, givenTerms } from '../support/given/coupon-given.ts';
+import { AgentStage, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
 
 const terms = givenTerms({
   scope: { type: 'single', productKey: 'press' },

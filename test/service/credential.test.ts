@@ -10,7 +10,7 @@ import {
 } from '../../src/service/access/credential.ts';
 import { TokenUses } from '../../src/service/access/token-use.ts';
 import type { NewToken } from '../../src/service/access/token.ts';
-import { AgentStage, hour, minute, Stage, valueOf } from '../support/service-stage.ts';
+import { AgentStage, hour, minute, Stage, valueOf } from '../support/stage/service-stage.ts';
 
 const digest = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 const isSame = (left: string, right: string): boolean => left === right;

@@ -10,7 +10,7 @@ import {
   second,
   valueOf,
   type AgentStage,
-} from '../support/service-stage.ts';
+} from '../support/stage/service-stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<string> {
   const decided = await agent.writer.write('decideOperation', { operationId, decision });

@@ -15,9 +15,9 @@ import {
   reach,
   requestOf,
   type AuthorityRequest,
-} from '../support/authority-commands.ts';
-import { hasPostgres, startPostgres } from '../support/postgres.ts';
-import { at, givenStore, page, type GivenStore } from '../support/store-given.ts';
+} from '../support/app/authority-commands.ts';
+import { hasPostgres, startPostgres } from '../support/postgres/postgres.ts';
+import { at, givenStore, page, type GivenStore } from '../support/given/store-given.ts';
 
 /** Runs all of them in one batch, as the writer's thread does. */
 async function runInABatch(store: GivenStore): Promise<unknown[]> {

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain/outbox/decision.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
-import { givenAgent, lost, minute, no, second, valueOf, type AgentStage } from '../support/service-stage.ts';
+import {
+  givenAgent,
+  lost,
+  minute,
+  no,
+  second,
+  valueOf,
+  type AgentStage,
+} from '../support/stage/service-stage.ts';
 
 async function decide(agent: AgentStage, operationId: string, decision: Decision): Promise<void> {
   valueOf(await agent.writer.write('decideOperation', { operationId, decision }));

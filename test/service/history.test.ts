@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { agentLicensing } from '../../src/service/agent/license.ts';
 import type { AgentLicensingParts } from '../../src/service/agent/license-lookup.ts';
 import type { Page } from '../../src/domain/page.ts';
-import { givenAgent, key, minute, valueOf, type AgentStage, type Stage } from '../support/service-stage.ts';
+import {
+  givenAgent,
+  key,
+  minute,
+  valueOf,
+  type AgentStage,
+  type Stage,
+} from '../support/stage/service-stage.ts';
 
 const page: Page = { limit: 100, offset: 0 };
 

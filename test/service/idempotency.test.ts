@@ -8,7 +8,7 @@ import {
   refusalOf,
   valueOf,
   type AgentStage,
-} from '../support/service-stage.ts';
+} from '../support/stage/service-stage.ts';
 
 const once: Idempotency = { credential: 'product:press', key: 'k', fingerprint: 'usage of KEY-1' };
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CouponTerms } from '../../src/domain/checkout/coupon.ts';
 import type { CartLine } from '../../src/domain/checkout/quote.ts';
-import { givenCart, givenCoupon } from '../support/coupon-given.ts';
-import { refusalOf, second, Stage, valueOf } from '../support/service-stage.ts';
+import { givenCart, givenCoupon } from '../support/given/coupon-given.ts';
+import { refusalOf, second, Stage, valueOf } from '../support/stage/service-stage.ts';
 
 const accountId = 'default';
 

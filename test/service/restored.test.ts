@@ -9,7 +9,7 @@ import {
   no,
   second,
   valueOf,
-} from '../support/service-stage.ts';
+} from '../support/stage/service-stage.ts';
 
 describe('after a restore nothing is certain, whoever else writes', () => {
   it('a use that the lost past may have delivered and taken back is sent, and ends inferred', async () => {

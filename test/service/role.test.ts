@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { couponTerms } from '../../src/domain/checkout/coupon.ts';
 import { isUnusedAuthority, roleOf } from '../../src/service/lifecycle/role.ts';
 import type { Transaction } from '../../src/service/tables.ts';
-import { givenOperation } from '../support/operation-given.ts';
-import { account, givenObservation, givenStore, product } from '../support/store-given.ts';
-import { AgentStage, Stage, valueOf } from '../support/service-stage.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
+import { account, givenObservation, givenStore, product } from '../support/given/store-given.ts';
+import { AgentStage, Stage, valueOf } from '../support/stage/service-stage.ts';
 
 const collection = { collectionId: 'set', accountId: 'default', name: 'Set', productKeys: [] };
 const asAuthority = { adminTokenDigest: 'd', place: 'here', apiKeyDigest: 'digest' };

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { License } from '../../src/domain/license.ts';
 import type { Applied } from '../../src/domain/outbox/outcome.ts';
-import { givenAgent, lost, minute, productKey, valueOf, type AgentStage } from '../support/service-stage.ts';
+import {
+  givenAgent,
+  lost,
+  minute,
+  productKey,
+  valueOf,
+  type AgentStage,
+} from '../support/stage/service-stage.ts';
 
 /** The upstream is asked for a key in another spelling, and answers with its own one. */
 async function readAs(agent: AgentStage, asked: string, answer: Applied<License>): Promise<void> {

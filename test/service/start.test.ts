@@ -4,7 +4,16 @@ import { isEssential } from '../../src/service/lifecycle/full-disk.ts';
 import { logKey } from '../../src/service/lifecycle/log-key.ts';
 import { roleOf } from '../../src/service/lifecycle/role.ts';
 import type { StartAgent } from '../../src/service/lifecycle/start.ts';
-import { day, givenAgent, hour, minute, no, AgentStage, Stage, valueOf } from '../support/service-stage.ts';
+import {
+  day,
+  givenAgent,
+  hour,
+  minute,
+  no,
+  AgentStage,
+  Stage,
+  valueOf,
+} from '../support/stage/service-stage.ts';
 
 function start(stage: Stage, changes: Partial<StartAgent> = {}) {
   const command = { adminTokenDigest: 'd', place: 'here', fenceMs: minute, ...changes };

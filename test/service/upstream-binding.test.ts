@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BoundUpstream } from '../../src/service/outbox/control/upstream-binding.ts';
 import { retryAfterUntil } from '../../src/service/outbox/control/retry-after.ts';
-import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/service-stage.ts';
+import { givenAgent, lost, minute, no, valueOf, type AgentStage } from '../support/stage/service-stage.ts';
 
 const store = 'https://store.example';
 const other = 'https://other.example';

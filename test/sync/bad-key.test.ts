@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
+import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
 
 const broken: Outcome<never> = { outcome: 'ambiguous', status: 500, detail: 'HTTP 500', retryAfterMs: null };
 const silence: Outcome<never> = { ...broken, status: null, detail: 'no whole answer in time' };

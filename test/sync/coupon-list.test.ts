@@ -3,7 +3,7 @@ import { notApplied, type Applied, type Outcome } from '../../src/domain/outbox/
 import type { Page } from '../../src/domain/page.ts';
 import type { CouponPage } from '../../src/service/ports.ts';
 import { readCouponList } from '../../src/sync/coupon-list.ts';
-import { givenTerms } from '../support/coupon-given.ts';
+import { givenTerms } from '../support/given/coupon-given.ts';
 
 const terms = givenTerms();
 

@@ -10,11 +10,11 @@ import {
 import { mirroredSince } from '../../src/service/agent/mirror.ts';
 import { CouponSync } from '../../src/sync/coupon-sync.ts';
 import { Uplink } from '../../src/sync/uplink/uplink.ts';
-import { HeldLists } from '../support/held-lists.ts';
-import { AgentStage, lost, minute, valueOf } from '../support/service-stage.ts';
-import { VirtualTime } from '../support/virtual-clock.ts';
+import { HeldLists } from '../support/stage/held-lists.ts';
+import { AgentStage, lost, minute, valueOf } from '../support/stage/service-stage.ts';
+import { VirtualTime } from '../support/stage/virtual-clock.ts';
 import { silent, uncounted } from '../support/silent-log.ts';
-import { givenTerms } from '../support/coupon-given.ts';
+import { givenTerms } from '../support/given/coupon-given.ts';
 
 const forEver = new AbortController().signal;
 const terms = givenTerms({ code: 'Spring' });

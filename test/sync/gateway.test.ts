@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { minute, second, startSyncStage } from '../support/sync-stage.ts';
+import { minute, second, startSyncStage } from '../support/stage/sync-stage.ts';
 
 const notFound: Outcome<never> = {
   outcome: 'not_applied',

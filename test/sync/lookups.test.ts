@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { NamedRate } from '../../src/http/entry/request-rates.ts';
 import type { Lookups } from '../../src/service/ports.ts';
-import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
+import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
 
 /** Two unknown keys a second, twenty at once, as the default of `limits.misses` is. */
 class Credential implements Lookups {

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { minute, second, startSyncStage } from '../support/sync-stage.ts';
+import { minute, second, startSyncStage } from '../support/stage/sync-stage.ts';
 
 const away: Outcome<never> = {
   outcome: 'not_applied',

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
-import { minute, second, startSyncStage, type SyncStage } from '../support/sync-stage.ts';
+import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
 
 const unreachable: Outcome<never> = {
   outcome: 'not_applied',

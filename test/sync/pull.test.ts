@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
-import { lost, minute, no, second } from '../support/service-stage.ts';
-import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+import { lost, minute, no, second } from '../support/stage/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 
 type Sought = { productKeys?: readonly string[]; licenseKey?: string; signal?: AbortSignal };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/service/ports.ts';
-import { hour, lost, minute, no, second } from '../support/service-stage.ts';
-import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+import { hour, lost, minute, no, second } from '../support/stage/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 
 /** Lets the outbox be carried up; gives what ends it, and its end. */
 function run(stage: ManualStage): { ending: AbortController; ended: Promise<unknown> } {

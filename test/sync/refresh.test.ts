@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { refresh } from '../../src/sync/refresh.ts';
-import { hour, minute, no, second } from '../support/service-stage.ts';
-import { givenManual, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+import { hour, minute, no, second } from '../support/stage/service-stage.ts';
+import { givenManual, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 
 /** One more than are looked up at a time. */
 const manyKeys = Array.from({ length: 51 }, (_, index) => `KEY-${index + 10}`);

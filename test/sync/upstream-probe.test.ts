@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { lost, minute, no, second } from '../support/service-stage.ts';
-import { givenManual, key, never, productKey, type ManualStage } from '../support/manual-stage.ts';
+import { lost, minute, no, second } from '../support/stage/service-stage.ts';
+import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
 
 const notFound = { ...no('missing'), status: 404 };
 const refused = { ...no('unauthorized'), status: 401 };

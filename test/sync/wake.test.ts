@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Wake } from '../../src/sync/wake.ts';
-import { VirtualTime } from '../support/virtual-clock.ts';
+import { VirtualTime } from '../support/stage/virtual-clock.ts';
 
 const forEver = new AbortController().signal;
 

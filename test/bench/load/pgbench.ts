@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresProgram } from '../../support/postgres.ts';
+import { postgresProgram } from '../../support/postgres/postgres.ts';
 import { output } from '../process.ts';
 
 /** Transactions of one UPDATE, of any of so many keys, by so many clients, each of which has a connection. */

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { completeLine, linesOf } from '../../support/every-command.ts';
+import { completeLine, linesOf } from '../../support/app/every-command.ts';
 import type { Bench } from '../bench.ts';
 import { alternate, difference } from '../figure.ts';
 import type { Argv } from '../process.ts';

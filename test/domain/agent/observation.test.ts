@@ -15,7 +15,7 @@ import type {
   OperationProgress,
   OperationState,
 } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/operation-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
 
 const license: License = {
   licenseKey: 'KEY',

@@ -7,7 +7,7 @@ import {
   type Quote,
   type QuoteReason,
 } from '../../../src/domain/checkout/quote.ts';
-import { givenCart, givenCoupon, givenLine } from '../../support/coupon-given.ts';
+import { givenCart, givenCoupon, givenLine } from '../../support/given/coupon-given.ts';
 
 const now = Date.UTC(2026, 5, 1);
 const anyMoment = { now, redemptions: 0 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nextStep, type LaneView, type Step } from '../../../src/domain/outbox/lane.ts';
 import type { Observation } from '../../../src/domain/agent/observation.ts';
 import type { Operation, OperationKind } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/operation-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
 
 const boot = 4;
 const operation = givenOperation({ subject: 'KEY', nextAt: 5 });

@@ -15,7 +15,7 @@ import {
   type OperationEvent,
   type OperationEventType,
 } from '../../../src/domain/outbox/operation-transitions.ts';
-import { givenOperation } from '../../support/operation-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
 
 const at = 1000;
 

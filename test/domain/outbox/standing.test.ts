@@ -8,7 +8,7 @@ import type {
 } from '../../../src/domain/outbox/operation.ts';
 import { nextProgress } from '../../../src/domain/outbox/operation-transitions.ts';
 import { standingOf, type Standing, type Surroundings } from '../../../src/domain/outbox/standing.ts';
-import { givenOperation } from '../../support/operation-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
 
 const minute = 60_000;
 

@@ -1,8 +1,8 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/agent-stage.ts';
-import { conclude, desktopApp, existingPrograms } from '../../support/existing-programs.ts';
+import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/stage/agent-stage.ts';
+import { conclude, desktopApp, existingPrograms } from '../../support/book/existing-programs.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /*

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { conclude, desktopApp } from '../../support/existing-programs.ts';
-import { runProcess } from '../../support/command-line.ts';
-import { startDaemonProcess } from '../../support/daemon-process.ts';
-import { startPlainUpstream } from '../../support/plain-upstream.ts';
+import { conclude, desktopApp } from '../../support/book/existing-programs.ts';
+import { runProcess } from '../../support/process/command-line.ts';
+import { startDaemonProcess } from '../../support/process/daemon-process.ts';
+import { startPlainUpstream } from '../../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /* The three ways of the guide's section "You already have software", as it writes them down. */
@@ -84,7 +84,7 @@ async function playMapped(directory: string, configuration: string): Promise<Map
   writeFileSync(join(directory, 'latchkey.yaml'), configuration, { mode: 0o600 });
   writeFileSync(join(directory, 'hosts'), blockOf("The store's host is compiled in", 'text'));
   const script = 'ip link set lo up && mount --bind hosts /etc/hosts && exec "$0" "$1"';
-  const player = join(root, 'test/support/mapped-host.ts');
+  const player = join(root, 'test/support/network/mapped-host.ts');
   const namespaces = ['--user', '--map-root-user', '--net', '--mount', '--pid', '--fork', '--kill-child'];
   const { stdout } = await run('unshare', [...namespaces, 'sh', '-c', script, process.execPath, player], {
     cwd: directory,

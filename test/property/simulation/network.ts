@@ -1,6 +1,6 @@
 import type { Exchange } from '../../../src/upstream/exchange.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import type { VirtualClock } from '../../support/virtual-clock.ts';
+import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
 import { type Asked, type Carried, type Ledger, type Reply, nobody, readRequest } from './ledger.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { calmWeather, isTroubled, type Weather } from './weather.ts';

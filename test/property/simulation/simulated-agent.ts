@@ -12,8 +12,8 @@ import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
 import { dialects } from '../../../src/upstream/dialects/all.ts';
 import { plainUpstreamOver } from '../../../src/upstream/plain-upstream.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import { asSpecified } from '../../support/upstream-stage.ts';
-import type { VirtualClock } from '../../support/virtual-clock.ts';
+import { asSpecified } from '../../support/stage/upstream-stage.ts';
+import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
 import type { Asked, Carried } from './ledger.ts';
 import {
   freshness,

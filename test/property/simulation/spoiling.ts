@@ -4,7 +4,7 @@ import type { CommandOf, UseCaseName, Writer } from '../../../src/service/writer
 import { KeyLanes } from '../../../src/sync/key-lanes.ts';
 import type { SyncOptions } from '../../../src/sync/sync.ts';
 import type { Transport } from '../../../src/upstream/transport.ts';
-import type { VirtualClock } from '../../support/virtual-clock.ts';
+import type { VirtualClock } from '../../support/stage/virtual-clock.ts';
 import type { Machine } from './machine.ts';
 import { fenceMs } from './network.ts';
 

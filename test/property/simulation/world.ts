@@ -1,4 +1,4 @@
-import { VirtualTime, type VirtualClock } from '../../support/virtual-clock.ts';
+import { VirtualTime, type VirtualClock } from '../../support/stage/virtual-clock.ts';
 import { emptyHistory, type History, type Order } from './history.ts';
 import { Ledger } from './ledger.ts';
 import { Machine, type Configuration, type Faults } from './machine.ts';

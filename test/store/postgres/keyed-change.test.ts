@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { openCopies, use, usesIn, writerOn } from '../../support/postgres-writer.ts';
-import { account, givenLicense } from '../../support/store-given.ts';
+import { startFaultProxy } from '../../support/network/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
+import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
+import { account, givenLicense } from '../../support/given/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const soldKey = 'KEY-1';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../../src/store/postgres/migrations.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
 
 describe.skipIf(!hasPostgres)('the schema of an authority on PostgreSQL', () => {
   let server: PostgresServer;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KeptClock } from '../../../src/daemon/system/clock.ts';
 import { Notices } from '../../../src/store/postgres/notices.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { writerOn } from '../../support/postgres-writer.ts';
+import { startFaultProxy } from '../../support/network/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
+import { writerOn } from '../../support/postgres/postgres-writer.ts';
 
 describe.skipIf(!hasPostgres)('notices between the copies of an authority', () => {
   let server: PostgresServer;

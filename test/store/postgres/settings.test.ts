@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Database } from '../../../src/store/postgres/database.ts';
-import { hasPostgres, startPostgres } from '../../support/postgres.ts';
+import { hasPostgres, startPostgres } from '../../support/postgres/postgres.ts';
 
 test.skipIf(!hasPostgres)('what a role is set to elsewhere changes nothing that a copy reads', async () => {
   await using server = await startPostgres();

@@ -3,11 +3,11 @@ import { done } from '../../../src/domain/problem/problem.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import { tryAdvisory } from '../../../src/store/postgres/locks.ts';
-import { givenCart } from '../../support/coupon-given.ts';
-import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
-import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres.ts';
-import { openCopies, use, usesIn, writerOn } from '../../support/postgres-writer.ts';
-import { account, givenLicense, page } from '../../support/store-given.ts';
+import { givenCart } from '../../support/given/coupon-given.ts';
+import { startFaultProxy, type FaultProxy } from '../../support/network/fault-proxy.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from '../../support/postgres/postgres.ts';
+import { openCopies, use, usesIn, writerOn } from '../../support/postgres/postgres-writer.ts';
+import { account, givenLicense, page } from '../../support/given/store-given.ts';
 
 const reach = { accountId: account.accountId, productKey: null };
 const key = 'KEY-1';

@@ -10,7 +10,7 @@ import { DatabaseRefused } from '../../../src/store/sqlite/faults.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { draftFrom, putInPlace } from '../../../src/store/sqlite/files/restore.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
-import { account, givenStore, type GivenStore } from '../../support/store-given.ts';
+import { account, givenStore, type GivenStore } from '../../support/given/store-given.ts';
 
 const name = (count: number): string => `Account ${count}`;
 

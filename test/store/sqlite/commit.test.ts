@@ -6,8 +6,8 @@ import { traced } from '../../../src/domain/outbox/operation-trace.ts';
 import { StorageError } from '../../../src/service/ports.ts';
 import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome, type Committer } from '../../../src/store/sqlite/commit.ts';
-import { givenOperation } from '../../support/operation-given.ts';
-import { givenStore, type GivenStore } from '../../support/store-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
+import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
 
 type Command = (transaction: Transaction) => unknown;
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { account, givenLicense, givenObservation, product } from '../../support/store-given.ts';
+import { account, givenLicense, givenObservation, product } from '../../support/given/store-given.ts';
 
 const hourMs = 3_600_000;
 const products = ['press', 'plug'];

@@ -7,7 +7,7 @@ import { prepareCommitter, type CommandOutcome } from '../../../src/store/sqlite
 import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
 import { StateDirectoryUnusable } from '../../../src/store/sqlite/faults.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
-import { canMount, smallDisk } from '../../support/small-disk.ts';
+import { canMount, smallDisk } from '../../support/process/small-disk.ts';
 
 type Write = { name: string; kib: number };
 

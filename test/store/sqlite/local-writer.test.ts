@@ -4,7 +4,7 @@ import { isRefusal } from '../../../src/service/access/idempotency.ts';
 import type { WriterContext } from '../../../src/service/ports.ts';
 import { runUseCase } from '../../../src/service/run.ts';
 import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
-import { at, givenStore } from '../../support/store-given.ts';
+import { at, givenStore } from '../../support/given/store-given.ts';
 
 const context: WriterContext = {
   now: at,

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { operationStates } from '../../../src/domain/outbox/operation.ts';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
-import { givenOperation } from '../../support/operation-given.ts';
-import { page } from '../../support/store-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
+import { page } from '../../support/given/store-given.ts';
 
 type Given = { kind?: string; subject?: string; columns: string; values: string };
 

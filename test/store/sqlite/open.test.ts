@@ -13,7 +13,7 @@ import {
 import { migrate, migrations } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../../support/temporary.ts';
-import { givenStore } from '../../support/store-given.ts';
+import { givenStore } from '../../support/given/store-given.ts';
 
 function permissions(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);

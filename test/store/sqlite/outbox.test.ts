@@ -7,8 +7,8 @@ import {
   type OperationKind,
   type OperationProgress,
 } from '../../../src/domain/outbox/operation.ts';
-import { givenOperation } from '../../support/operation-given.ts';
-import { givenStore, type GivenStore } from '../../support/store-given.ts';
+import { givenOperation } from '../../support/given/operation-given.ts';
+import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
 
 const count = fc.maxSafeInteger();
 const instant = fc.maxSafeNat();

@@ -1,6 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest';
 import type * as Statements from '../../../src/store/sqlite/statements.ts';
-import { givenStore, type GivenStore } from '../../support/store-given.ts';
+import { givenStore, type GivenStore } from '../../support/given/store-given.ts';
 
 const made = new Set<string>();
 

@@ -6,7 +6,7 @@ import { Ballast, freeSpaceToStart, openWithRoom } from '../../../src/store/sqli
 import type { CommandOutcome, Committer } from '../../../src/store/sqlite/commit.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { ReservedCommitter } from '../../../src/store/sqlite/reserve.ts';
-import { canMount, smallDisk } from '../../support/small-disk.ts';
+import { canMount, smallDisk } from '../../support/process/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const mebibyte = 1024 * 1024;

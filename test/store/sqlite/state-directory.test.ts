@@ -18,7 +18,7 @@ import { Ballast } from '../../../src/store/sqlite/ballast.ts';
 import { StateDirectoryRefused } from '../../../src/store/sqlite/faults.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { replaceFile } from '../../../src/store/sqlite/files/private-file.ts';
-import { givenStore } from '../../support/store-given.ts';
+import { givenStore } from '../../support/given/store-given.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;

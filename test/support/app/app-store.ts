@@ -1,0 +1,104 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { backUp } from '../../../src/store/sqlite/files/backup.ts';
+import { Backups } from '../../../src/daemon/store/backups.ts';
+import { refuse } from '../../../src/domain/problem/problem.ts';
+import type { App } from '../../../src/http/app.ts';
+import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import type { WriterContext } from '../../../src/service/ports.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import type { AuthorityTransaction, Awaitable, Reader, Transaction } from '../../../src/service/tables.ts';
+import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
+import { openStore } from '../../../src/store/sqlite/files/open.ts';
+import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { urlOf } from '../postgres/postgres-url.ts';
+import { writerOn } from '../postgres/postgres-writer.ts';
+import { VirtualTime } from '../stage/virtual-clock.ts';
+
+/** Where the authorities of this project keep their records; null: on SQLite. */
+export const postgresOfProject: DatabaseAddress | null = inject('postgres') ?? null;
+
+/** The setting of an authority by which it keeps its records where those of its project do, apart from all others. */
+export function storeOfProject(): { store?: { postgres: { url: string; schema: string; pool: number } } } {
+  if (postgresOfProject === null) return {};
+  return { store: { postgres: { url: urlOf(postgresOfProject), schema: newSchema(), pool: 4 } } };
+}
+
+function newSchema(): string {
+  return `app_${randomUUID().replaceAll('-', '_')}`;
+}
+
+/** What an app keeps its records in. */
+export interface AppStore extends AsyncDisposable, Pick<App, 'reader' | 'writer' | 'backup'> {
+  /** Null on PostgreSQL, where there are only authorities. */
+  readonly local: { readonly reader: Reader; readonly transaction: Transaction } | null;
+  /** Writes past the interface, for what it cannot make. */
+  write<Value>(work: (transaction: AuthorityTransaction) => Awaitable<Value>): Promise<Value>;
+}
+
+/** An empty store; `directory` is the state directory of its app. */
+export async function openAppStore(role: App['role'], directory: string): Promise<AppStore> {
+  return role === 'authority' && postgresOfProject !== null
+    ? await onPostgres(postgresOfProject)
+    : onSqlite(directory);
+}
+
+export function digest(secret: string): string {
+  return hash('sha256', secret, 'hex');
+}
+
+function onSqlite(directory: string): AppStore {
+  const opened = new DisposableStack();
+  const store = opened.use(openStore({ directory }));
+  const { transaction, ...writing } = opened.use(openWriting(store.databasePath));
+  const { reader } = opened.use(openReading(store.databasePath));
+  const writer = localWriter({ ...writing, transaction }, { run: runUseCase, isRefusal, context });
+  const backups = new Backups(
+    directory,
+    async (path) => backUp(store.databasePath, path),
+    new VirtualTime().clock(),
+    new AbortController().signal,
+  );
+  return {
+    reader,
+    writer,
+    local: { reader, transaction },
+    backup: (signal) => backups.make(signal),
+    write: async (work) => await work(transaction),
+    async [Symbol.asyncDispose]() {
+      opened.dispose();
+    },
+  };
+}
+
+async function onPostgres(address: DatabaseAddress): Promise<AppStore> {
+  const database = new Database({ address, schema: newSchema(), pool: 4, statementTimeoutMs: 5_000 });
+  await migrate(database);
+  return {
+    reader: database.reader,
+    writer: writerOn(database, { context }),
+    local: null,
+    backup: async () => refuse('backed_up_by_the_database', 'The records are in PostgreSQL: use pg_dump.'),
+    write: (work) =>
+      database.lend(async (connection) => {
+        await connection.begin(null, []);
+        const value = await work(connection.transaction);
+        await connection.commit();
+        return value;
+      }),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+function context(databaseNow: number | null = null): WriterContext {
+  return {
+    now: databaseNow ?? Date.now(),
+    steady: Date.now(),
+    random: { bytes: (count) => randomBytes(count), uuid: () => randomUUID(), draw: () => 0.5 },
+    digest,
+    keepsHistory: true,
+  };
+}

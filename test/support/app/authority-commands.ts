@@ -1,0 +1,166 @@
+import { createHash } from 'node:crypto';
+import type { WriterContext } from '../../../src/service/ports.ts';
+import type { Transaction } from '../../../src/service/tables.ts';
+import type { CommandOf, TransactionOf, UseCaseName } from '../../../src/service/writer.ts';
+import { givenCart } from '../given/coupon-given.ts';
+import { at } from '../given/store-given.ts';
+
+/** The use cases that keep to the tables of an authority, and so run on any engine. */
+export type AuthorityUseCase = {
+  [Name in UseCaseName]: TransactionOf<Name> extends Transaction ? never : Name;
+}[UseCaseName];
+
+export const reach = { accountId: 'default', productKey: null };
+const anyCoupon = { startAt: null, endAt: null, minimumPurchaseAmount: null, usageLimit: null, notes: null };
+
+const noLicenseCells = { uses: null, enabled: null, createdAt: null };
+
+/** A command for each of them, in an order in which each succeeds on a new store. */
+const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
+  startAuthority: { adminTokenDigest: 'admin', place: 'here', apiKeyDigest: digest('key') },
+  addAccount: { name: 'Other', apiKey: 'theirs' },
+  rollApiKey: { accountId: 'of addAccount', oldUntil: at + 1 },
+  addProduct: {
+    name: 'Press',
+    recurring: false,
+    accountId: 'default',
+    productKey: 'press',
+    secret: 'theirs',
+  },
+  rollProductSecret: { productKey: 'press', oldUntil: null },
+  addCollection: { accountId: 'default', name: 'All', productKeys: ['press'], collectionId: 'all' },
+  updateProduct: { productKey: 'press', name: 'Press 2', recurring: false, archived: false },
+  updateCollection: { collectionId: 'all', name: 'Each', productKeys: ['press'] },
+  addPurchase: {
+    productKey: 'press',
+    buyerEmail: 'a@example.com',
+    licenseKey: 'KEY',
+    soldAt: 1_708_600_985_000,
+    uses: 3,
+    enabled: false,
+  },
+  importLicenses: {
+    rows: [
+      {
+        ...noLicenseCells,
+        row: 1,
+        licenseKey: 'TAKEN-OVER',
+        productKey: 'press',
+        buyerEmail: 'a@example.com',
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: null,
+  },
+  importPurchases: {
+    rows: [
+      {
+        ...noLicenseCells,
+        row: 1,
+        purchaseId: 'theirs',
+        licenseKey: 'BOUGHT-THERE',
+        productKey: 'press',
+        buyerEmail: 'a@example.com',
+        refundedAt: at,
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: null,
+  },
+  importCoupons: {
+    rows: [
+      {
+        row: 1,
+        id: 7,
+        terms: {
+          ...anyCoupon,
+          scope: { type: 'multi' },
+          discount: { type: 'amount', amountOff: 500 },
+          code: 'THEIRS',
+        },
+      },
+    ],
+    rejected: [],
+    isAtomic: false,
+    isDryRun: false,
+    accountId: 'default',
+  },
+  changeLicense: { reach, licenseKey: 'KEY', trigger: 'usage' },
+  refundPurchase: { purchaseId: 'of addPurchase' },
+  createCoupon: {
+    accountId: 'default',
+    terms: {
+      ...anyCoupon,
+      scope: { type: 'collection', collectionId: 'all' },
+      discount: { type: 'percent', percentOff: 20 },
+      code: 'SPRING',
+    },
+  },
+  redeemCoupon: {
+    accountId: 'default',
+    order: 'A-1',
+    cart: givenCart({ productKey: 'press' }),
+  },
+  voidRedemption: { accountId: 'default', order: 'A-1' },
+  updateCoupon: {
+    accountId: 'default',
+    id: 8,
+    terms: {
+      ...anyCoupon,
+      scope: { type: 'multi' },
+      discount: { type: 'amount', amountOff: 5 },
+      code: 'MAY',
+    },
+  },
+  endCoupon: { accountId: 'default', id: 8 },
+  deleteCoupon: { accountId: 'default', id: 8 },
+  issueToken: {
+    scopes: ['verify'],
+    productKey: 'press',
+    accountId: 'default',
+    label: null,
+    expiresAt: null,
+    configuredProducts: null,
+  },
+  revokeToken: { tokenId: 'of issueToken' },
+  keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
+  markTime: { mark: { at, isConfirmed: true } },
+  pruneIdempotency: { removalTime: at, limit: 10 },
+  keepTokenUses: { uses: [{ tokenId: 'admin.token', at }] },
+  pruneOldCredentials: { believedNow: at },
+  pruneHistory: { before: at, limit: 1 },
+};
+export const authorityUseCases: readonly AuthorityUseCase[] = Object.keys(
+  authorityCommands,
+) as AuthorityUseCase[];
+
+export type AuthorityRequest = {
+  name: AuthorityUseCase;
+  command: CommandOf<AuthorityUseCase>;
+  writeOptions: object;
+};
+
+/** A person's write, under an idempotency key. */
+export function requestOf(name: AuthorityUseCase): AuthorityRequest {
+  const idempotency = { credential: 'token:admin', key: name, fingerprint: name };
+  return { name, command: authorityCommands[name], writeOptions: { actor: 'token:admin', idempotency } };
+}
+
+export function digest(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+export function contextOf(name: AuthorityUseCase): WriterContext {
+  const bytes = (count: number): Uint8Array => createHash('sha512').update(name).digest().subarray(0, count);
+  return {
+    now: at,
+    steady: at,
+    random: { bytes, uuid: () => `of ${name}`, draw: () => 0.5 },
+    digest,
+    keepsHistory: true,
+  };
+}

@@ -1,0 +1,182 @@
+import type { FastifyInstance } from 'fastify';
+import type { Standing } from '../../../src/daemon/gauges.ts';
+import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
+import { dialects } from '../../../src/http/dialects/all.ts';
+import { Rates } from '../../../src/http/entry/request-rates.ts';
+import { buildServer } from '../../../src/http/server.ts';
+import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
+import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
+import { authorityCredentials } from '../../../src/service/access/credential.ts';
+import { TokenUses } from '../../../src/service/access/token-use.ts';
+import type { Log } from '../../../src/service/ports.ts';
+import { readStanding } from '../../../src/service/outbox/standing.ts';
+import type { Status } from '../../../src/service/status.ts';
+import type { AuthorityTransaction, Transaction } from '../../../src/service/tables.ts';
+import { digest, openAppStore, type AppStore } from './app-store.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+export const adminToken = 'lk_tok_admin';
+export const apiKey = 'lk_api_default';
+
+export type LogLine = { level: keyof Log; message: string } & Record<string, unknown>;
+
+/** An authority's app over a real store, with the catalogue's credentials above; `log` keeps its lines. */
+export interface TestApp extends AsyncDisposable {
+  readonly app: App;
+  readonly lines: LogLine[];
+  /** Uses of tokens that are not stored yet. */
+  readonly tokenUses: TokenUses;
+  /** The state directory. */
+  readonly directory: string;
+  readonly write: AppStore['write'];
+  /** All tables of an agent, to write past the interface. */
+  agentTables(): Transaction;
+  /** What is on record, in order: who, what, on what, and the rest. */
+  record(): Promise<readonly string[]>;
+}
+
+export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
+  const opened = new AsyncDisposableStack();
+  const directory = opened.use(temporaryDirectory()).path;
+  const { role = 'authority' } = changes;
+  const store = opened.use(await openAppStore(role, directory));
+  const { reader, writer, backup, local } = store;
+  await store.write(seed);
+  const lines: LogLine[] = [];
+  const tokenUses = new TokenUses();
+  const { memory = null, knownGrants = memory } = changes;
+  const credentials = authorityCredentials({ reader, believedNow: () => Date.now(), uses: tokenUses });
+  const app: App = {
+    role,
+    version: '0.0.0',
+    instance: authorityStatus.instance,
+    dialect: dialects.specification,
+    licensing: authorityLicensing(reader, writer),
+    couponing: authorityCouponing(reader, writer),
+    checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
+    reader,
+    operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
+    standingOf: (operation) =>
+      readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),
+    writer,
+    memory,
+    knownGrants,
+    sync: null,
+    backup,
+    credentials: knownGrants?.remembering(credentials) ?? credentials,
+    rates: new Rates(
+      () => ({ rate: 0, misses: 20, failedRate: 1_000_000 }),
+      () => 0,
+    ),
+    configuredProducts: () => null,
+    productName: async (productKey) => (await reader.products.get(productKey))?.name ?? null,
+    digest,
+    log: keepLines(lines),
+    inFlight: new Set(),
+    now: () => Date.now(),
+    believedNow: () => Date.now(),
+    historySince: () => 0,
+    keepApiKey: () => undefined,
+    status: () => authorityStatus,
+    readiness: () => ({ state: 'ready', reasons: [] }),
+    liveness: () => [],
+    metrics: silentMetrics,
+    ...changes,
+  };
+  return {
+    app,
+    lines,
+    tokenUses,
+    directory,
+    agentTables: () => localOf(store).transaction,
+    write: (work) => store.write(work),
+    async record() {
+      const acts = await reader.audit.list({}, { limit: 1_000, offset: 0 });
+      return acts
+        .toReversed()
+        .map(({ actor, act, subject, detail }) => [actor, act, subject, detail].join(' | '));
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Metrics that count nothing. */
+export const silentMetrics: App['metrics'] = {
+  isOpen: () => false,
+  expose: async () => 'latchkey_info 1\n',
+  begin: () => 0,
+  countAnswer: () => {},
+  countUnrouted: () => {},
+};
+
+/** What a first start makes. */
+async function seed({ accounts, tokens }: AuthorityTransaction): Promise<void> {
+  await accounts.add({ accountId: 'default', name: 'default', createdAt: 0 }, digest(apiKey));
+  const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
+  await tokens.add({ tokenId: 'admin', scopes: ['admin'], createdAt: 0, ...nothing }, digest(adminToken));
+}
+
+function localOf({ local }: AppStore): NonNullable<AppStore['local']> {
+  if (local === null) throw new Error('only an agent has these tables');
+  return local;
+}
+
+function keepLines(lines: LogLine[]): Log {
+  const keep = (level: keyof Log) => (fields: Record<string, unknown>, message: string) => {
+    lines.push({ ...fields, level, message });
+  };
+  return { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
+}
+
+export const authorityStatus: Status = {
+  role: 'authority',
+  version: '0.0.0',
+  instance: 'b7f0e6f2-1111-7222-8333-444455556666',
+  uptimeMs: 61_900,
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: null, tls: null },
+  upstream: null,
+  outbox: null,
+  preload: null,
+  storage: 'ok',
+  records: { fresh: 0, stale: 0, grace: 0, expired: 0, disabled: 0 },
+  clock: {
+    now: Date.parse('2026-02-22T11:24:00Z'),
+    suspect: false,
+    highWater: Date.parse('2026-02-22T11:23:05Z'),
+  },
+  totals: { verifies: 3, uses: 2 },
+};
+
+export const limits: HttpLimits = {
+  headerTimeoutMs: 5_000,
+  headerCount: 40,
+  headerBytes: 8_192,
+  requestTimeoutMs: 10_000,
+  bodyBytes: 16_384,
+  parameters: 32,
+  connections: 256,
+};
+
+const tcpSettings: ServerSettings = {
+  listener: 'tcp',
+  headerAliases: { apiKey: [], productSecret: [] },
+  allowedHosts: [],
+  allowedOrigins: [],
+  unknown: 'problem',
+  limits,
+  tls: null,
+  principal: null,
+};
+
+/** A server that is asked by `inject()`. */
+export function serverOf(app: App, settings: Partial<ServerSettings> = {}): FastifyInstance {
+  return buildServer(app, { ...tcpSettings, ...settings });
+}
+
+/** What a scrape finds on an authority at rest. */
+export const authorityStanding: Standing = {
+  status: authorityStatus,
+  freeBytes: 1_000_000,
+  productKeys: [],
+  database: null,
+};

@@ -1,0 +1,15 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { runProcess, type Outcome } from '../process/command-line.ts';
+
+/** Runs a command line, a process of its own, as the operator of the daemon in this directory. */
+export function operate(directory: string, ...argv: string[]): Promise<Outcome> {
+  return runProcess([...argv, '--state-dir', join(directory, 'state')]);
+}
+
+/** What is on record in this directory, in order: what was done, and on what. */
+export function recordIn(directory: string): string[] {
+  using database = new DatabaseSync(join(directory, 'state', 'latchkey.db'), { readOnly: true });
+  const rows = database.prepare('SELECT act, subject FROM audit ORDER BY id').all();
+  return rows.map(({ act, subject }) => `${String(act)} ${String(subject)}`);
+}

@@ -1,0 +1,35 @@
+import { commands } from '../../../src/cli/commands.ts';
+import { type Chapter, readChapters, type Term } from '../../../src/cli/syntax/chapter.ts';
+
+/** A heading and tables for each command, made of what it declares. */
+export async function commandsBook(): Promise<string> {
+  const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
+  if (program === undefined) throw new Error('there is no program');
+  return [
+    `## Options of every command\n\n${tableOf(program.general)}`,
+    ...chapters.filter((chapter) => chapter.commands.length === 0).map(write),
+  ].join('\n\n');
+}
+
+function write({ usage, summary, operands, options, examples, epilogue }: Chapter): string {
+  const heading = usage.replace(/ (?:--|\[options\]).*$/, '').replaceAll(/ [<[][^ ]*/g, '');
+  const taken = [...operands, ...options];
+  return [
+    `## ${heading}`,
+    `${summary}.${epilogue === null ? '' : ` ${epilogue}`}`,
+    `\`\`\`text\n${usage}\n\`\`\``,
+    ...(taken.length === 0 ? [] : [tableOf(taken)]),
+    examples.map(({ term, meaning }) => `- \`${term}\`: ${escape(meaning)}`).join('\n'),
+  ].join('\n\n');
+}
+
+function tableOf(terms: readonly Term[]): string {
+  const rows = terms.map(
+    ({ term, meaning }) => `| \`${term.replaceAll('|', String.raw`\|`)}\` | ${escape(meaning)} |`,
+  );
+  return ['| what is given | what it means |', '| - | - |', ...rows].join('\n');
+}
+
+function escape(text: string): string {
+  return text.replaceAll(/[|<>*_]/g, String.raw`\$&`);
+}

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const folder = fileURLToPath(new URL('../../e2e/existing-software/programs', import.meta.url));
+/** Where `.ci/run` puts the Python libraries that the programs want. */
+const pythonLibraries = fileURLToPath(new URL('../../node_modules/.python', import.meta.url));
+const run = promisify(execFile);
+
+type Api = 'v1' | 'v2';
+/** A program and its first arguments. */
+export type ProgramCommand = readonly [string, ...string[]];
+
+/** A program that was written for a store of this kind, and knows nothing of Latchkey. */
+export interface ExistingProgram {
+  readonly file: string;
+  /** The version of the API that it speaks. */
+  readonly api: Api;
+  /** Why it cannot run here; null: it can. */
+  readonly missing: () => Promise<string | null>;
+  /** Makes it ready in a directory, and gives its command. */
+  readonly build: (directory: string) => Promise<ProgramCommand>;
+}
+
+function environment(): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, ...(existsSync(pythonLibraries) && { PYTHONPATH: pythonLibraries }) };
+}
+
+async function runs(command: string, ...args: string[]): Promise<boolean> {
+  return await run(command, args, { env: environment() }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function needs(command: string, versionArgument: string = '--version'): () => Promise<string | null> {
+  return async () => ((await runs(command, versionArgument)) ? null : `there is no ${command}`);
+}
+
+function inNode(file: string, api: Api = 'v2'): ExistingProgram {
+  return { file, api, missing: async () => null, build: async () => [process.execPath, join(folder, file)] };
+}
+
+function inPython(file: string, library: string, api: Api = 'v2'): ExistingProgram {
+  const missing = async (): Promise<string | null> => {
+    if (!(await runs('python3', '--version'))) return 'there is no python3';
+    if (await runs('python3', '-c', `import ${library}`)) return null;
+    return `python3 has no ${library}: python3 -m pip install --target node_modules/.python ${library}`;
+  };
+  return { file, api, missing, build: async () => ['python3', join(folder, file)] };
+}
+
+function inGo(file: string): ExistingProgram {
+  const build = async (directory: string): Promise<ProgramCommand> => {
+    const program = join(directory, 'program');
+    const env = { ...environment(), GOTOOLCHAIN: 'local' };
+    await run('go', ['build', '-o', program, join(folder, file)], { env });
+    return [program];
+  };
+  return { file, api: 'v2', missing: needs('go', 'version'), build };
+}
+
+function inJava(file: string): ExistingProgram {
+  const build = async (directory: string): Promise<ProgramCommand> => {
+    await run('javac', ['-d', directory, join(folder, file)], { env: environment() });
+    return ['java', '-XX:TieredStopAtLevel=1', '-cp', directory, file.replace('.java', '')];
+  };
+  return { file, api: 'v2', missing: needs('javac'), build };
+}
+
+function inShell(file: string): ExistingProgram {
+  return { file, api: 'v2', missing: needs('curl'), build: async () => ['sh', join(folder, file)] };
+}
+
+/** Checks its license when it starts; its store's host is compiled in unless `LICENSE_API` is set. */
+export const desktopApp: ExistingProgram = inNode('desktop-app.mjs');
+
+export const existingPrograms: readonly ExistingProgram[] = [
+  desktopApp,
+  inNode('web-backend.mjs'),
+  inNode('browser-game.mjs', 'v1'),
+  inPython('command_line_tool.py', 'requests'),
+  inPython('plugin_host.py', 'requests', 'v1'),
+  inPython('chat_bot.py', 'aiohttp'),
+  inPython('modelling_addon.py', 'urllib'),
+  inGo('server_agent.go'),
+  inJava('ServerMod.java'),
+  inShell('installer.sh'),
+];
+
+/** What programs are configured with, as their users do it. */
+export interface ProgramSettings {
+  readonly api: string;
+  readonly secret: string;
+  readonly apiKey: string;
+  readonly productLink: string;
+  /** Where it remembers that it was activated. */
+  readonly activation: string;
+}
+
+/** Runs a program once and gives what it concluded, such as `VALID`; an error of its own is thrown. */
+export async function conclude(
+  [program, ...args]: ProgramCommand,
+  settings: ProgramSettings,
+): Promise<string> {
+  const env = {
+    ...environment(),
+    LICENSE_API: settings.api,
+    PRODUCT_SECRET: settings.secret,
+    API_KEY: settings.apiKey,
+    PRODUCT_LINK: settings.productLink,
+    LICENSE_FILE: settings.activation,
+  };
+  const { stdout } = await run(program, args, { env, timeout: 60_000 });
+  return stdout.trim();
+}

@@ -1,0 +1,88 @@
+import type { Configuration } from '../../../src/config/configuration.ts';
+import { formatFault } from '../../../src/config/fault/fault.ts';
+import { parseConfiguration } from '../../../src/config/load.ts';
+import type { LocalFile } from '../../../src/config/file/local-file.ts';
+import type { Sources } from '../../../src/config/source.ts';
+
+/** The folder of the configuration file that `given` names. */
+export const folder = '/srv/latchkey';
+
+export interface Given {
+  /** The text of the configuration file; it is named on the command line. */
+  readonly text?: string;
+  readonly flags?: Sources['flags'];
+  readonly environment?: Sources['environment'];
+  /** Further files by path; a value of an `Error` is thrown. */
+  readonly files?: Readonly<Record<string, string | Error>>;
+  /** The file that the command line names. */
+  readonly file?: string;
+  /** The files that every user of the machine may read. */
+  readonly worldReadable?: readonly string[];
+  readonly platform?: NodeJS.Platform;
+  /** What is thought of the file in the working directory, where there is one; default: it is safe. */
+  readonly local?: LocalFile;
+}
+
+/** Where every machine here has certificates. */
+const certificates = { '/etc/ca.pem': 'PEM', '/srv/ca.pem': 'PEM' };
+
+/** Sources on a machine that has these files and no others. */
+export function given(what: Given = {}): Sources {
+  const {
+    text,
+    flags,
+    environment = {},
+    files = {},
+    file,
+    worldReadable = [],
+    platform = 'linux',
+    local = 'safe',
+  } = what;
+  const path = `${folder}/config.yaml`;
+  const all: Given['files'] = { ...certificates, ...files, ...(text !== undefined && { [path]: text }) };
+  return {
+    file: text === undefined ? file : path,
+    flags,
+    environment,
+    home: '/home/ada',
+    platform,
+    directory: '/work',
+    judgeLocalFile: (name) => (all[name] === undefined ? 'absent' : local),
+    isWorldReadable: (name) => worldReadable.includes(name),
+    readFile: (name) => {
+      const content = all[name] ?? absent();
+      if (typeof content === 'string') return content;
+      throw content;
+    },
+  };
+}
+
+/** The error of a file that does not exist. */
+function absent(): Error {
+  return Object.assign(new Error('ENOENT'), { code: 'ENOENT', errno: -2 });
+}
+
+/** The error of a file that this user may not read. */
+export function denied(): Error {
+  return Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13 });
+}
+
+/** The configuration made of sound sources. */
+export function configurationOf(what: Given = {}): Configuration {
+  const result = parseConfiguration(given(what));
+  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
+  return result.configuration;
+}
+
+/** The lines that a report would show; none when the sources are sound. */
+export function faultsOf(what: Given): readonly string[] {
+  const result = parseConfiguration(given(what));
+  return result.ok ? [] : result.faults.map(formatFault);
+}
+
+/** The warnings that a start would log; throws when the sources are not sound. */
+export function warningsOf(what: Given): readonly string[] {
+  const result = parseConfiguration(given(what));
+  if (!result.ok) throw new Error(result.faults.map(formatFault).join('\n'));
+  return result.warnings.map(formatFault);
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import type { Account } from '../../../src/domain/account.ts';
+import type { Product } from '../../../src/domain/product.ts';
+import type { License } from '../../../src/domain/license.ts';
+import type { Observation } from '../../../src/domain/agent/observation.ts';
+import {
+  openReading,
+  openWriting,
+  type ReadingConnection,
+  type WritingConnection,
+} from '../../../src/store/sqlite/connection.ts';
+import { openStore } from '../../../src/store/sqlite/files/open.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+export const at: number = Date.UTC(2026, 0, 1);
+export const page = { limit: 100, offset: 0 } as const;
+export const account: Account = { accountId: 'default', name: 'Default', createdAt: at };
+export const product: Product = {
+  productKey: 'press',
+  accountId: 'default',
+  name: 'Press',
+  recurring: false,
+  createdAt: at,
+  archivedAt: null,
+};
+
+export function givenLicense(with_: Partial<License> = {}): License {
+  const license = { licenseKey: 'KEY-1', productKey: 'press', buyerEmail: 'a@example.com' };
+  return { ...license, uses: 0, enabled: true, createdAt: at, ...with_ };
+}
+
+export function givenObservation(with_: Partial<Observation> = {}): Observation {
+  return {
+    license: givenLicense({ productKey: 'https://store.example/press', uses: -1 }),
+    local: { uses: 0, enabled: false, pending: 2 },
+    productKey: 'press',
+    confirmedAt: at,
+    boot: 3,
+    manyWriters: true,
+    missingSince: null,
+    gone: false,
+    readFirst: false,
+    askedAt: at + 5,
+    refreshAt: at + 6,
+    ...with_,
+  };
+}
+
+/** A store of its own on a real file, with its writing and its reading connection. */
+export interface GivenStore extends AsyncDisposable {
+  readonly directory: string;
+  readonly databasePath: string;
+  readonly writing: WritingConnection;
+  readonly reading: ReadingConnection;
+}
+
+export function givenStore(): GivenStore {
+  const owned = new AsyncDisposableStack();
+  const directory = join(owned.use(temporaryDirectory()).path, 'state');
+  const { databasePath } = owned.use(openStore({ directory }));
+  const writing = owned.use(openWriting(databasePath));
+  const reading = owned.use(openReading(databasePath));
+  return {
+    directory,
+    databasePath,
+    writing,
+    reading,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

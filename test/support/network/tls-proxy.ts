@@ -1,0 +1,133 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { readExample } from '../book/guides.ts';
+import { freePort } from './free-port.ts';
+
+const host = 'licenses.example.com';
+
+export type ProxyName = 'nginx' | 'caddy';
+
+/** Whether a proxy is installed here. */
+export function isProxyInstalled(name: ProxyName): boolean {
+  return spawnSync(name, [name === 'nginx' ? '-v' : 'version']).error === undefined;
+}
+
+type Answer = { status: number; headers: Readonly<Record<string, unknown>>; text: string };
+
+/** A proxy as its example configures it, in front of something. */
+export interface Proxy extends AsyncDisposable {
+  readonly ask: (
+    path: string,
+    options?: { method?: string; headers?: object; body?: string },
+  ) => Promise<Answer>;
+}
+
+/** What differs from the example: the port, the address behind it, and whose certificate it shows. */
+export type ProxyPlace = {
+  /** With `cert.pem`, `key.pem` and `ca.pem`, as `latchkey certificate make` writes them. */
+  readonly directory: string;
+  /** host:port of what is behind it. */
+  readonly behind: string;
+};
+
+/** Starts a proxy by its example, and waits until it listens. */
+export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Proxy> {
+  const port = await freePort();
+  const write = { nginx: writeNginx, caddy: writeCaddy }[name];
+  const argv = write(place, port);
+  const child = spawn(name, argv, {
+    env: { ...process.env, HOME: place.directory, XDG_CONFIG_HOME: '', XDG_DATA_HOME: '' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()));
+  const stop = async (): Promise<void> => {
+    const ended = child.exitCode === null ? once(child, 'close') : null;
+    child.kill('SIGTERM');
+    await ended;
+  };
+  try {
+    await vi.waitFor(() => (child.exitCode === null ? reach(port) : undefined), { timeout: 20_000 });
+    if (child.exitCode !== null) throw new Error(`${name} does not start: ${said}`);
+  } catch (error) {
+    await stop();
+    throw new Error(`${name}: ${said}`, { cause: error });
+  }
+  const ca = readFileSync(join(place.directory, 'ca.pem'));
+  return {
+    ask: (path, options = {}) => ask({ port, ca, path, ...options }),
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function reach(port: number): Promise<void> {
+  const probe = connect(port, '127.0.0.1');
+  try {
+    await once(probe, 'connect');
+  } finally {
+    probe.destroy();
+  }
+}
+
+function writeNginx({ directory, behind }: ProxyPlace, port: number): string[] {
+  const site = readExample('proxy/nginx.conf')
+    .replace('127.0.0.1:8787', behind)
+    .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
+    .replace(/\/etc\/letsencrypt\S*fullchain\.pem/, join(directory, 'cert.pem'))
+    .replace(/\/etc\/letsencrypt\S*privkey\.pem/, join(directory, 'key.pem'));
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((each) => `${each}_temp_path ${join(directory, each)};`)
+    .join('\n');
+  const file = join(directory, 'nginx.conf');
+  const pid = join(directory, 'nginx.pid');
+  writeFileSync(
+    file,
+    `daemon off;\npid ${pid};\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${site}}\n`,
+  );
+  return ['-p', directory, '-c', file];
+}
+
+function writeCaddy({ directory, behind }: ProxyPlace, port: number): string[] {
+  const certificate = `tls ${join(directory, 'cert.pem')} ${join(directory, 'key.pem')}`;
+  const site = readExample('proxy/Caddyfile')
+    .replace('127.0.0.1:8787', behind)
+    .replace(`${host} {`, `https://${host}:${port} {\n\tbind 127.0.0.1\n\t${certificate}`);
+  const file = join(directory, 'Caddyfile');
+  writeFileSync(file, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`);
+  return ['run', '--config', file, '--adapter', 'caddyfile'];
+}
+
+type Asked = { port: number; ca: Buffer; path: string; method?: string; headers?: object; body?: string };
+
+/** Asks over TLS by the public name; the path goes as it is. */
+function ask({ port, ca, path, method = 'GET', headers = {}, body }: Asked): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const asking = request(
+    {
+      host: '127.0.0.1',
+      port,
+      servername: host,
+      ca,
+      path,
+      method,
+      agent: false,
+      headers: { host, ...length, ...headers },
+    },
+    (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => void (text += chunk.toString()));
+      response.on('end', () => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
+      });
+    },
+  );
+  asking.on('error', reject);
+  asking.end(body);
+  return promise;
+}

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { eventually } from '../stage/agent-stage.ts';
+import { freePort } from '../network/free-port.ts';
+import { readExample } from '../book/guides.ts';
+import { hasProgram } from '../process/installed.ts';
+
+/** Whether HAProxy is installed here. */
+export const hasBalancer: boolean = hasProgram('haproxy', '-v');
+
+/** HAProxy as its example configures it, in front of two copies. */
+export interface Balancer extends AsyncDisposable {
+  /** host:port that it listens at, by TLS. */
+  readonly port: number;
+  /** How many of the copies it sends requests to. */
+  up(): Promise<number>;
+}
+
+/** Starts it; `tls` is a directory with what `latchkey certificate make` writes, `copies` are host:port. */
+export async function startBalancer(tls: string, copies: readonly [string, string]): Promise<Balancer> {
+  const port = await freePort();
+  const [chain, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(tls, name), 'utf8'));
+  const pem = join(tls, 'haproxy.pem');
+  writeFileSync(pem, `${chain}${key}`, { mode: 0o600 });
+  const socket = join(tls, 'haproxy.sock');
+  const file = join(tls, 'haproxy.cfg');
+  const written = readExample('proxy/haproxy.cfg')
+    .replace('global\n', `global\n    stats socket ${socket}\n`)
+    .replace('bind :443', `bind 127.0.0.1:${port}`)
+    .replace('/etc/haproxy/licenses.example.com.pem', pem)
+    .replace('10.0.0.11:8787', copies[0])
+    .replace('10.0.0.12:8787', copies[1]);
+  writeFileSync(file, written);
+  const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => void (said += chunk.toString()));
+  const up = async (): Promise<number> => {
+    const rows = (await askStats(socket)).split('\n').filter((row) => /^copies,(?:one|two),/.test(row));
+    return rows.filter((row) => row.split(',')[statusColumn] === 'UP').length;
+  };
+  try {
+    await eventually(async () => (await up().catch(() => 0)) === copies.length);
+  } catch (error) {
+    child.kill();
+    throw new Error(`haproxy does not reach the copies: ${said}`, { cause: error });
+  }
+  return {
+    port,
+    up,
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'close');
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+/** Of `show stat`: https://docs.haproxy.org/2.6/management.html, 9.1. CSV format. */
+const statusColumn = 17;
+
+async function askStats(path: string): Promise<string> {
+  const socket = connect(path);
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => void (answer += chunk.toString()));
+  socket.end('show stat\n');
+  await once(socket, 'close');
+  return answer;
+}

@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startDaemon, type DaemonOptions } from '../../../src/daemon/start/start.ts';
+import { embeddedConfiguration } from '../../../src/daemon/trial/embedded-configuration.ts';
+import type { PostgresServer } from './postgres.ts';
+import { urlOf } from './postgres-url.ts';
+import { silent } from '../silent-log.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+type Call = {
+  method?: string;
+  token?: string;
+  headers?: Record<string, string>;
+  body?: object;
+  key?: string;
+};
+
+/** One copy of an authority on PostgreSQL, and how its callers see it. */
+export interface Copy extends AsyncDisposable {
+  readonly stateDir: string;
+  readonly adminToken: string;
+  /** Asks as whoever may do everything, unless another token or header is given; POST where there is a body. */
+  call(path: string, call?: Call): Promise<Response>;
+  /** What `api.key` holds; null: there is no such file. */
+  readonly apiKey: string | null;
+}
+
+/** Starts a copy with a state directory of its own; `postgres` is laid over its `store.postgres`. */
+export async function startCopy(
+  server: Pick<PostgresServer, 'address'>,
+  postgres: { schema: string } & Record<string, unknown>,
+  options: Partial<DaemonOptions> = {},
+): Promise<Copy> {
+  await using starting = new AsyncDisposableStack();
+  const stateDir = join(starting.use(temporaryDirectory()).path, 'state');
+  const configuration = embeddedConfiguration({
+    state_dir: stateDir,
+    listen: { tcp: '127.0.0.1:0' },
+    store: { postgres: { url: urlOf(server.address), pool: 4, statement_timeout: '1s', ...postgres } },
+  });
+  const daemon = await startDaemon(configuration, { log: silent, ...options });
+  starting.defer(() => daemon.stop());
+  const owned = starting.move();
+  const read = (name: string): string => readFileSync(join(stateDir, name), 'utf8').trim();
+  const adminToken = read('admin.token');
+  return {
+    stateDir,
+    adminToken,
+    get apiKey() {
+      return existsSync(join(stateDir, 'api.key')) ? read('api.key') : null;
+    },
+    async call(path, { token, headers, body, key, method } = {}) {
+      const credential = headers ?? { authorization: `Bearer ${token ?? adminToken}` };
+      return await fetch(`${daemon.addresses.tcp}${path}`, {
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
+        headers: {
+          ...credential,
+          ...(key !== undefined && { 'idempotency-key': key }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Makes a product and sells it once; gives the license key. */
+export async function sellOne(copy: Copy): Promise<string> {
+  await copy.call('/admin/v1/products', { body: { name: 'Press', product_key: 'press' } });
+  const sold = await copy.call('/admin/v1/purchases', {
+    body: { product_key: 'press', buyer_email: 'a@example.com' },
+  });
+  const answered = (await sold.json()) as { data: { license: { license_key: string } } };
+  return answered.data.license.license_key;
+}

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { startDaemonProcess, type DaemonProcess } from '../process/daemon-process.ts';
+import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
+import { freePort } from '../network/free-port.ts';
+import { startPostgres, type PostgresServer } from './postgres.ts';
+import { urlOf } from './postgres-url.ts';
+import { httpClient, type HttpClient } from '../network/raw-http.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+const schema = 'copies';
+
+/** One authority: some processes on one PostgreSQL, each with its own network between them. */
+export interface Copies extends AsyncDisposable {
+  readonly server: PostgresServer;
+  readonly all: readonly Copy[];
+  /** What is stored, past the copies and their networks. */
+  readonly database: Database;
+}
+
+/** A copy of the authority, a process that can be killed and started again in its place. */
+export class Copy implements AsyncDisposable {
+  /** What lies between this copy and the database. */
+  readonly network: FaultProxy;
+  /** host:port that it listens at, whenever it runs. */
+  readonly address: string;
+  readonly http: HttpClient;
+  readonly #directory: string;
+  readonly #configuration: object;
+  #process: DaemonProcess | null = null;
+
+  /** Use `startCopies`. */
+  constructor(parts: { network: FaultProxy; port: number; directory: string; configuration: object }) {
+    this.network = parts.network;
+    this.address = `127.0.0.1:${parts.port}`;
+    this.http = httpClient({ tcp: `http://${this.address}` });
+    this.#directory = parts.directory;
+    this.#configuration = parts.configuration;
+  }
+
+  get process(): DaemonProcess {
+    if (this.#process === null) throw new Error('this copy does not run');
+    return this.#process;
+  }
+
+  async start(): Promise<void> {
+    this.#process = await startDaemonProcess(this.#directory, this.#configuration);
+  }
+
+  /** Ends it without a word. */
+  async kill(): Promise<void> {
+    await this.#process?.kill();
+    this.#process = null;
+  }
+
+  /** The headers of whoever may do everything, by the token of this copy. */
+  get admin(): Readonly<Record<string, string>> {
+    const token = readFileSync(join(this.#directory, 'state', 'admin.token'), 'utf8').trim();
+    return { authorization: `Bearer ${token}` };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await this.http[Symbol.asyncDispose]();
+  }
+}
+
+/** Starts a server and so many copies on it; `listen` is laid over the same of each. */
+export async function startCopies(count: number, listen: object = {}): Promise<Copies> {
+  await using starting = new AsyncDisposableStack();
+  const server = starting.use(await startPostgres());
+  const all: Copy[] = [];
+  for (let number = 0; number < count; number += 1) {
+    const network = starting.use(await startFaultProxy(server.address.port));
+    const directory = starting.use(temporaryDirectory()).path;
+    const port = await freePort();
+    const url = urlOf(server.address, { host: '127.0.0.1', port: network.port });
+    const configuration = {
+      listen: { tcp: `127.0.0.1:${port}`, socket: false, ...listen },
+      store: { postgres: { url, schema, pool: 8, statement_timeout: '2s' } },
+    };
+    const copy = starting.use(new Copy({ network, port, directory, configuration }));
+    await copy.start();
+    all.push(copy);
+  }
+  const near = { address: server.address, schema, pool: 2, statementTimeoutMs: 30_000 };
+  const database = starting.use(new Database(near));
+  const started = starting.move();
+  return { server, all, database, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}

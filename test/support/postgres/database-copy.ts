@@ -1,0 +1,55 @@
+import type { Log } from '../../../src/service/ports.ts';
+import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
+import { startCopy, type Copy } from './copies.ts';
+import { urlOf } from './postgres-url.ts';
+
+/** The URL of a server by a port of this machine. */
+export function urlByPort(address: DatabaseAddress, port: number = address.port): string {
+  return urlOf(address, { host: '127.0.0.1', port });
+}
+
+/** Whether a copy is sent requests, how it stands, and what callers get. */
+export type Answers = { ready: unknown; alive: number; storage: unknown; verify: unknown; sale: unknown };
+
+/** A copy of an authority that is watched. */
+export interface WatchedCopy extends Copy {
+  readonly lines: readonly { level: string; message: string; fields: Record<string, unknown> }[];
+  /** How it answers at this moment. */
+  answers(): Promise<Answers>;
+}
+
+/** Starts a copy whose log is kept; `postgres` is laid over its `store.postgres`. */
+export async function watchCopy(
+  address: DatabaseAddress,
+  postgres: { schema: string } & Record<string, unknown>,
+): Promise<WatchedCopy> {
+  const lines: WatchedCopy['lines'][number][] = [];
+  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
+    void lines.push({ level, message, fields });
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const copy = await startCopy({ address }, postgres, { log });
+  const told = async (path: string, body?: object): Promise<unknown> => {
+    const answer = await copy.call(path, body === undefined ? {} : { body });
+    const { type } = (await answer.json()) as { type?: string };
+    return type === undefined ? answer.status : [answer.status, type.replace('urn:latchkey:problem:', '')];
+  };
+  return Object.assign(copy, {
+    lines,
+    async answers() {
+      const [ready, alive, status, verify, sale] = await Promise.all([
+        copy.call('/readyz'),
+        copy.call('/livez'),
+        copy.call('/statusz'),
+        told('/api/v2/license/verify?license_key=NOBODY-HAS-THIS'),
+        told('/admin/v1/products', { name: 'Press' }),
+      ]);
+      return {
+        ready: [ready.status, ...((await ready.json()) as { reasons: string[] }).reasons],
+        alive: alive.status,
+        storage: ((await status.json()) as { storage: unknown }).storage,
+        verify,
+        sale,
+      };
+    },
+  });
+}

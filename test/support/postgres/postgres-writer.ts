@@ -1,0 +1,85 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { KeptClock } from '../../../src/daemon/system/clock.ts';
+import type { LicenseTrigger } from '../../../src/domain/license.ts';
+import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import type { CommandResult } from '../../../src/service/writer.ts';
+import { Database } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/postgres/migrations.ts';
+import { PostgresWriter, type PostgresRun } from '../../../src/store/postgres/writer.ts';
+import type { FaultProxy } from '../network/fault-proxy.ts';
+import type { PostgresServer } from './postgres.ts';
+import { account, givenLicense, product } from '../given/store-given.ts';
+
+/** How all but the first copy reach the database, and when it ends a statement. */
+type Way = { through?: FaultProxy | undefined; statementTimeoutMs?: number | undefined };
+
+/** Some copies over a schema of their own, in which `KEY-1` was sold; the first is the one to look by. */
+export async function openCopies(
+  server: PostgresServer,
+  count: number,
+  { through, statementTimeoutMs = 5_000 }: Way = {},
+): Promise<Database[] & AsyncDisposable> {
+  const own = server.settings({ pool: 4, statementTimeoutMs });
+  const port = through?.port ?? own.address.port;
+  const far = { ...own, address: { ...own.address, host: '127.0.0.1', port } };
+  const opened = Array.from({ length: count }, (_, index) => new Database(index === 0 ? own : far));
+  const [first] = opened;
+  if (first === undefined) throw new Error('there is no copy');
+  await migrate(first);
+  await first.lend(async (connection) => {
+    await connection.begin(null, []);
+    await connection.transaction.accounts.add(account, 'digest');
+    await connection.transaction.products.add(product, 'digest');
+    await connection.transaction.licenses.add(givenLicense());
+    await connection.commit();
+  });
+  const dispose = async (): Promise<void> => {
+    await Promise.all(opened.map((each) => each[Symbol.asyncDispose]()));
+  };
+  return Object.assign(opened, { [Symbol.asyncDispose]: dispose });
+}
+
+/** Another copy of the authority. */
+export function writerOn(database: Database, changes: Partial<PostgresRun> = {}): PostgresWriter {
+  const clock = new KeptClock(null);
+  return new PostgresWriter(database, {
+    run: runUseCase,
+    isRefusal,
+    context: (databaseNow) => ({
+      now: databaseNow ?? clock.now(),
+      steady: clock.steady(),
+      random: { bytes: randomBytes, uuid: () => randomUUID(), draw: () => Math.random() },
+      digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+      keepsHistory: true,
+    }),
+    clock,
+    random: { draw: () => Math.random() },
+    onCredentialsChanged: () => undefined,
+    onRepeat: () => undefined,
+    onTried: () => undefined,
+    timer: () => performance.now(),
+    ...changes,
+  });
+}
+
+type Use = {
+  under?: string | null;
+  of?: string;
+  fingerprint?: string;
+  trigger?: Exclude<LicenseTrigger, 'refund'>;
+};
+
+/** A use, or another change, of a license at a copy; `under`: its idempotency key, if it has one. */
+export function use(
+  writer: PostgresWriter,
+  { under = null, of = 'KEY-1', fingerprint = 'f', trigger = 'usage' }: Use = {},
+): Promise<CommandResult<'changeLicense'>> {
+  const idempotency = under === null ? null : { credential: 'account:default', key: under, fingerprint };
+  const reach = { accountId: account.accountId, productKey: null };
+  return writer.write('changeLicense', { reach, licenseKey: of, trigger }, { idempotency });
+}
+
+export async function usesIn(database: Database, licenseKey = 'KEY-1'): Promise<number | undefined> {
+  return (await database.reader.licenses.get(licenseKey))?.uses;
+}

@@ -1,0 +1,19 @@
+import type { TestProject } from 'vitest/node';
+import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
+import { startPostgres } from './postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server that all files of a project share; it keeps nothing that outlives it. */
+    postgres: DatabaseAddress | undefined;
+  }
+}
+
+/** Runs once before the files of a project, and ends what it has started after them. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startPostgres({ isDurable: false });
+  project.provide('postgres', server.address);
+  return async () => {
+    await server[Symbol.asyncDispose]();
+  };
+}

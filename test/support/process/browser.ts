@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { temporaryDirectory } from '../temporary.ts';
+
+const executablePath = '/usr/bin/chromium';
+
+/** Whether Debian's Chromium is installed. */
+export const isBrowserInstalled: boolean = existsSync(executablePath);
+
+/** A page as far as we use it. */
+export interface Page {
+  readonly goto: (url: string) => Promise<{ status: () => number; text: () => Promise<string> } | null>;
+  /** Runs a script in the page. */
+  readonly evaluate: <Value>(script: string) => Promise<Value>;
+  readonly waitForEvent: (name: 'framenavigated') => Promise<unknown>;
+  readonly on: {
+    (name: 'console', hear: (message: { type: () => string; text: () => string }) => void): unknown;
+    (name: 'pageerror', hear: (error: Error) => void): unknown;
+    (name: 'request', hear: (request: { url: () => string }) => void): unknown;
+  };
+}
+
+export interface Browser extends AsyncDisposable {
+  readonly newPage: () => Promise<Page>;
+}
+
+type Playwright = {
+  chromium: {
+    launchPersistentContext(
+      profile: string,
+      options: { executablePath: string; headless: boolean; args: readonly string[] },
+    ): Promise<{ newPage: () => Promise<Page>; close: () => Promise<void> }>;
+  };
+};
+
+/** Starts a real browser without a screen, with a new profile; every name ending in `.example` is this machine. */
+export async function startBrowser(): Promise<Browser> {
+  // Its own types are those of a page, which nothing else here may know.
+  const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;
+  const profile = temporaryDirectory();
+  const context = await chromium.launchPersistentContext(profile.path, {
+    executablePath,
+    headless: true,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--host-resolver-rules=MAP *.example 127.0.0.1',
+    ],
+  });
+  return {
+    newPage: () => context.newPage(),
+    [Symbol.asyncDispose]: async () => {
+      await context.close();
+      await profile[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { runProgram } from '../../../src/cli/program.ts';
+import { createOutput } from '../../../src/cli/output.ts';
+import { compiledCode } from '../made-once.ts';
+
+/** What a command line came to. */
+export interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command line in this process. */
+export async function latchkey(...argv: string[]): Promise<Outcome> {
+  let out = '';
+  let err = '';
+  const output = createOutput(
+    (text) => void (out += text),
+    (text) => void (err += text),
+  );
+  const code = await runProgram(argv, output);
+  return { code, out, err };
+}
+
+/** What is started, with its first arguments. */
+export type Program = readonly [file: string, ...argv: string[]];
+
+/** The program as it is in this repository. */
+export const fromSource: Program = [
+  process.execPath,
+  fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
+];
+
+/** The environment of a program besides what else it is given: one from source is compiled once for all tests. */
+export function compiledOnce(program: Program): Record<string, string> {
+  return program === fromSource ? { NODE_COMPILE_CACHE: compiledCode } : {};
+}
+
+/** Runs a command line as people do: a process of its own, ended after 50 seconds. */
+export function runProcess(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  program: Program = fromSource,
+  cwd: string = process.cwd(),
+): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const [file, ...first] = program;
+  const env = { ...process.env, ...compiledOnce(program), ...environment };
+  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 50_000 }, (_error, out, err) => {
+    resolve({ code: child.exitCode ?? -1, out, err });
+  });
+  return promise;
+}

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process';
+import { createHash, type Hash } from 'node:crypto';
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { madeOnce } from '../made-once.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Where `npm run build:executable` was tried; elsewhere its tests are skipped. */
+export const isBuildable: boolean = process.platform === 'linux';
+
+/** Builds the executable as a developer does, once for the same sources; gives its path, for reading and running. */
+export function buildExecutable(): string {
+  return madeOnce('executable', sourcesDigest(), (file) => {
+    const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:executable'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`npm run build:executable ended with ${status}: ${stderr}`);
+    copyFileSync(join(root, 'dist/executable/latchkey'), file);
+  });
+}
+
+/** Of all that it is made from: what `examples/Dockerfile`, too, makes it from, and the Node that becomes part of it. */
+function sourcesDigest(): string {
+  const digest = createHash('sha256').update(`${process.version} ${process.arch}`);
+  for (const path of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json']) add(digest, path);
+  const sources = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true });
+  const files = sources.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
+  for (const path of files.toSorted()) add(digest, path.slice(root.length + 1));
+  return digest.digest('hex').slice(0, 16);
+}
+
+function add(digest: Hash, path: string): void {
+  const content = readFileSync(join(root, path));
+  digest.update(`\n${path} ${content.length}\n`).update(content);
+}

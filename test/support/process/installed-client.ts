@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../../..');
+
+/** Puts the compiled client where `npm install latchkey` would, in a program's directory. */
+export async function installClient(directory: string): Promise<void> {
+  const installed = join(directory, 'node_modules/latchkey');
+  const commonJs = join(installed, 'dist/client/cjs');
+  await mkdir(commonJs, { recursive: true });
+  await copyFile(join(root, 'package.json'), join(installed, 'package.json'));
+  const source = join(root, 'src/client');
+  await compile('--project', join(source, 'tsconfig.json'), '--outDir', join(installed, 'dist/client'));
+  await compile('--project', join(source, 'commonjs.json'), '--outDir', commonJs);
+  await writeFile(join(commonJs, 'package.json'), '{"type":"commonjs"}');
+}
+
+/** Runs the TypeScript compiler. Rejects with what it says. */
+export async function compile(...options: string[]): Promise<void> {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [compiler, ...options]).catch((error: unknown) => {
+    throw new Error((error as { stdout: string }).stdout);
+  });
+}

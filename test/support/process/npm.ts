@@ -1,0 +1,50 @@
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** The PATH of this machine, without what npm puts in front of it for the scripts of this package. */
+export const machinePath: string = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(delimiter);
+
+/** What is downloaded once need not be downloaded again. */
+const cache = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).trim();
+
+/** The environment of somebody who runs npm with an empty home; what npm set for this process is left out. */
+export function machineEnvironment(home: string): NodeJS.ProcessEnv {
+  const given = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
+  return { ...Object.fromEntries(given), PATH: machinePath, HOME: home, npm_config_cache: cache };
+}
+
+/** Runs npm as somebody does who has an empty home; gives what it printed. */
+export async function npm(home: string, ...argv: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('npm', argv, { env: machineEnvironment(home), cwd: home });
+  return stdout;
+}
+
+/** Packs this package as it would be published; gives the path of the tarball. */
+export function packPackage(folder: string): string {
+  const argv = ['pack', '--json', '--pack-destination', folder];
+  const { status, stdout, stderr } = spawnSync('npm', argv, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm pack ended with ${status}: ${stderr}`);
+  return join(folder, /latchkey-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '');
+}
+
+/** The Node of this machine, besides that of this package; null: there is none. */
+export function machineNode(): string | null {
+  const files = machinePath.split(delimiter).map((folder) => join(folder, 'node'));
+  return files.find(isExecutable) ?? null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

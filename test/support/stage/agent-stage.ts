@@ -1,0 +1,322 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { startDaemonProcess, type DaemonProcess } from '../process/daemon-process.ts';
+import { startFaultProxy, type FaultProxy } from '../network/fault-proxy.ts';
+import {
+  startPlainUpstream,
+  type LicenseSeed,
+  type PlainUpstream,
+  type PlainUpstreamOptions,
+} from './plain-upstream.ts';
+import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } from '../network/raw-http.ts';
+import { temporaryDirectory, type TemporaryDirectory } from '../temporary.ts';
+
+export const productKey = 'product';
+export const secret = 'secret-of-the-product';
+export const apiKey = 'api-key';
+
+/** The headers that existing software sends: both credentials at once. */
+export const credentials: Readonly<Record<string, string>> = {
+  'service-api-key': apiKey,
+  'product-secret-key': secret,
+};
+
+export type LicenseChangeKind = 'usage' | 'decrease' | 'disable' | 'enable';
+
+/** Parts of a configuration, each laid over that of the stage. */
+export interface Configuration {
+  readonly listen?: object;
+  readonly upstream?: object;
+  readonly products?: readonly object[];
+  readonly freshness?: object;
+  readonly sync?: object;
+  readonly limits?: object;
+}
+
+export interface StageOptions {
+  /** A key alone is an enabled license without uses. */
+  readonly licenses?: readonly (string | (Partial<LicenseSeed> & { licenseKey: string }))[];
+  readonly upstream?: Partial<PlainUpstreamOptions>;
+  readonly configuration?: Configuration;
+}
+
+/** One operation as the outbox lists it. */
+export interface ListedOperation {
+  readonly id: string;
+  readonly kind: string;
+  readonly license_key: string | null;
+  readonly state: string;
+  readonly held: boolean;
+  readonly attempts: number;
+  readonly last_error: string | null;
+}
+
+export interface Statusz {
+  readonly instance: string;
+  readonly uptime_s: number;
+  readonly upstream: {
+    state: string;
+    since: string;
+    breaker: string;
+    last_success_at: string | null;
+    last_error: string | null;
+    last_error_at: string | null;
+    recovered_at: string | null;
+    retry_after: string | null;
+    paused_products: readonly string[];
+    coupons_paused: boolean;
+  };
+  readonly outbox: Record<
+    'pending' | 'in_flight' | 'uncertain' | 'held' | 'inferred' | 'conflicted' | 'dead' | 'delivered',
+    number
+  > & { oldest_age_s: number | null };
+  readonly records: Record<'fresh' | 'stale' | 'grace' | 'expired' | 'disabled', number>;
+  readonly totals: { verifies: number; uses: number };
+  readonly clock: { suspect: boolean; high_water: string };
+}
+
+/** An agent process with a client of each kind; disposing of it kills it as a power cut would. */
+export class Agent implements AsyncDisposable {
+  readonly process: DaemonProcess;
+  readonly client: HttpClient;
+  /** The headers of whoever may do everything. */
+  readonly admin: Readonly<Record<string, string>>;
+
+  constructor(running: DaemonProcess, directory: string) {
+    const token = readFileSync(join(directory, 'state', 'admin.token'), 'utf8').trim();
+    this.process = running;
+    this.client = httpClient(running.socket === null ? { tcp: running.tcp } : { socket: running.socket });
+    this.admin = { authorization: `Bearer ${token}` };
+  }
+
+  verify(licenseKey: string, headers: RequestOptions['headers'] = {}): Promise<HttpAnswer> {
+    const query = new URLSearchParams({ license_key: licenseKey });
+    return this.client.get(`/api/v2/license/verify?${query.toString()}`, {
+      headers: { ...credentials, ...headers },
+    });
+  }
+
+  /** Verifies keys until the upstream has vouched for each, however slow this machine is. */
+  async learn(licenseKeys: readonly string[]): Promise<void> {
+    const isKnown = async (key: string): Promise<boolean> => (await this.verify(key)).status === 200;
+    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), 100_000)));
+  }
+
+  change(
+    kind: LicenseChangeKind,
+    licenseKey: string,
+    headers: RequestOptions['headers'] = {},
+    client: HttpClient = this.client,
+  ): Promise<HttpAnswer> {
+    const form = { license_key: licenseKey };
+    return client.put(`/api/v2/license/${kind}`, { headers: { ...credentials, ...headers }, form });
+  }
+
+  createCoupon(
+    form: Record<string, string> & { code: string },
+    headers: RequestOptions['headers'] = {},
+  ): Promise<HttpAnswer> {
+    const whole = { coupon_type: 'multi', percent_off: '20', ...form };
+    return this.client.post('/api/v2/coupons', { headers: { ...credentials, ...headers }, form: whole });
+  }
+
+  /** Asks the part of the interface that people use. */
+  async ask(path: string, method: 'get' | 'post' = 'get'): Promise<unknown> {
+    const answer = await this.client[method](path, { headers: this.admin });
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+    return answer.body;
+  }
+
+  async status(): Promise<Statusz> {
+    return (await this.ask('/statusz')) as Statusz;
+  }
+
+  /** The operations in a state; without one, all that are not finished. */
+  async operations(state?: string): Promise<readonly ListedOperation[]> {
+    const query = state === undefined ? '' : `&state=${state}`;
+    const body = await this.ask(`/admin/v1/outbox?limit=100${query}`);
+    return (body as { data: { operations: ListedOperation[] } }).data.operations;
+  }
+
+  /** Waits until nothing is left in the outbox that moves by itself: what is held waits for a person. */
+  async atRest(timeoutMs = 60_000): Promise<void> {
+    await eventually(async () => {
+      const { pending, in_flight: inFlight, uncertain, held } = (await this.status()).outbox;
+      return pending + inFlight + uncertain - held === 0;
+    }, timeoutMs);
+  }
+
+  /**
+   * Does what a person does about enables whose answer was lost: no read can tell whether they arrived and
+   * were revoked since, so each is held until somebody sends it again, or gives it up where another change
+   * has followed.
+   */
+  async decideHeldEnables(isWanted: (licenseKey: string) => boolean = () => true): Promise<void> {
+    for (;;) {
+      await this.atRest();
+      const held = (await this.operations('uncertain')).filter((operation) => operation.held);
+      if (held.length === 0) return;
+      if (held.some(({ kind }) => kind !== 'enable')) throw new Error(`held: ${JSON.stringify(held)}`);
+      for (const { id, license_key: key } of held) {
+        const decision = isWanted(key ?? '') ? 'retry' : 'drop';
+        await this.ask(`/admin/v1/outbox/${id}/${decision}`, 'post');
+      }
+    }
+  }
+
+  async kill(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.process.kill();
+    await this.client[Symbol.asyncDispose]();
+  }
+}
+
+/** An upstream with a ledger, a network before it that can be broken, and a place for an agent to live in. */
+export class AgentStage implements AsyncDisposable {
+  readonly upstream: PlainUpstream;
+  readonly proxy: FaultProxy;
+  readonly #home: TemporaryDirectory;
+  #configuration: Configuration;
+  #agent: Agent | null = null;
+
+  /** Use `setStage`. */
+  constructor(parts: {
+    home: TemporaryDirectory;
+    upstream: PlainUpstream;
+    proxy: FaultProxy;
+    configuration: Configuration;
+  }) {
+    this.upstream = parts.upstream;
+    this.proxy = parts.proxy;
+    this.#home = parts.home;
+    this.#configuration = parts.configuration;
+  }
+
+  get directory(): string {
+    return this.#home.path;
+  }
+
+  get configuration(): object {
+    return laidOver(defaultConfiguration(this.proxy.url), this.#configuration);
+  }
+
+  /** The agent that runs now; throws when there is none. */
+  get agent(): Agent {
+    if (this.#agent === null) throw new Error('no agent runs on this stage');
+    return this.#agent;
+  }
+
+  /** Starts the agent, or another one in the place of the one that runs, which is killed. */
+  async startAgent(changes: Configuration = {}, environment: Record<string, string> = {}): Promise<Agent> {
+    await this.#agent?.kill();
+    this.#agent = null;
+    this.#configuration = laidOver(this.#configuration, changes);
+    const running = await startDaemonProcess(this.directory, this.configuration, environment);
+    this.#agent = new Agent(running, this.directory);
+    return this.#agent;
+  }
+
+  /** Changes the configuration of the agent that runs, which reads it again on SIGHUP. */
+  async reconfigure(changes: Configuration): Promise<void> {
+    this.#configuration = laidOver(this.#configuration, changes);
+    const whole = { state_dir: join(this.directory, 'state'), ...this.configuration };
+    writeFileSync(join(this.directory, 'config.yaml'), JSON.stringify(whole));
+    const { process: running } = this.agent;
+    const readings = (): number =>
+      running.lines.filter(({ msg }) => msg === 'the configuration was read again').length;
+    const before = readings();
+    running.signal('SIGHUP');
+    await eventually(() => readings() > before);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent?.kill();
+    await this.proxy[Symbol.asyncDispose]();
+    await this.upstream[Symbol.asyncDispose]();
+    await this.#home[Symbol.asyncDispose]();
+  }
+}
+
+/** Sets up an upstream, the network and a directory; no agent runs yet. */
+export async function setStage(options: StageOptions = {}): Promise<AgentStage> {
+  const { licenses = [], configuration = {} } = options;
+  const buyer = { productKey, buyerEmail: 'buyer@example.com' };
+  const upstream = await startPlainUpstream({
+    apiKey,
+    products: [{ productKey, secret }],
+    licenses: licenses.map((given) => ({
+      ...buyer,
+      ...(typeof given === 'string' ? { licenseKey: given } : given),
+    })),
+    ...options.upstream,
+  });
+  const proxy = await startFaultProxy(upstream.port);
+  return new AgentStage({ home: temporaryDirectory(), upstream, proxy, configuration });
+}
+
+/** Sets up a stage with an agent that knows all its licenses; leaves nothing open if that fails. */
+export async function setStageWithAgent(options: StageOptions = {}): Promise<AgentStage> {
+  await using setting = new AsyncDisposableStack();
+  const stage = setting.use(await setStage(options));
+  const agent = await stage.startAgent();
+  await agent.learn(
+    (options.licenses ?? []).map((given) => (typeof given === 'string' ? given : given.licenseKey)),
+  );
+  setting.move();
+  return stage;
+}
+
+/** For an agent whose upstream leaves requests without an answer: it gives up on them within a test. */
+export const hasty: Configuration = { upstream: { timeout: '200ms' } };
+
+/**
+ * Waits that let a test live through outages in seconds. For an answer it is patient: a slow machine is no fault of the
+ * upstream.
+ */
+function defaultConfiguration(upstreamUrl: string): Configuration {
+  return {
+    listen: { tcp: '127.0.0.1:0' },
+    upstream: { base_url: upstreamUrl, api_key: apiKey, timeout: '10s', probe: '200ms' },
+    products: [{ key: productKey, secret }],
+    sync: {
+      rate: 1000,
+      lanes: 8,
+      fence: '350ms',
+      writers: 'single',
+      backoff: { first: '20ms', max: '200ms' },
+      breaker: { failures: 5, open: '200ms' },
+    },
+  };
+}
+
+function laidOver(below: Configuration, above: Configuration): Configuration {
+  const isSection = (value: unknown): value is object => typeof value === 'object' && !Array.isArray(value);
+  const merged: Record<string, unknown> = { ...below };
+  for (const [name, value] of Object.entries(above)) {
+    const under = merged[name];
+    merged[name] = isSection(under) && isSection(value) ? { ...under, ...value } : value;
+  }
+  return merged;
+}
+
+/** Waits until `holds` does, looking again every few milliseconds. */
+export async function eventually(holds: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+  const look = async (): Promise<void> => {
+    if (!(await holds())) throw new Error(`it never came to be within ${timeoutMs} ms: ${String(holds)}`);
+  };
+  await vi.waitFor(look, { timeout: timeoutMs, interval: 20 });
+}
+
+/** The stable code of a problem answer. */
+export function codeOf({ body }: HttpAnswer): unknown {
+  return (body as { code?: unknown }).code;
+}
+
+/** The object inside an answer's `data`. */
+export function dataOf({ body }: HttpAnswer): Record<string, unknown> {
+  return (body as { data: Record<string, unknown> }).data;
+}

@@ -1,0 +1,157 @@
+import type { Coupon } from '../../../src/domain/checkout/coupon.ts';
+import type { License } from '../../../src/domain/license.ts';
+import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
+import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
+import type { CouponPage, StorageError, Upstream } from '../../../src/service/ports.ts';
+import { KeyLanes } from '../../../src/sync/key-lanes.ts';
+import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { HeldLists } from './held-lists.ts';
+import { AgentStage, key, minute, productKey, second, valueOf } from './service-stage.ts';
+import { silent, uncounted } from '../silent-log.ts';
+import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
+
+/** A request about a license that has arrived upstream, and waits for what the test lets become of it. */
+export type Arrived = {
+  kind: 'verify' | LicenseOperationKind;
+  productKey: string;
+  licenseKey: string;
+  answer: (outcome: Outcome<License>) => Promise<void>;
+};
+
+/** A request about coupons that waits likewise: how it asks, and what becomes of it. */
+export type ArrivedCoupon =
+  | { kind: 'list'; offset: number; answer: (outcome: Outcome<CouponPage>) => Promise<void> }
+  | { kind: 'get'; id: number; answer: (outcome: Outcome<Coupon>) => Promise<void> }
+  | { kind: 'create'; code: string; answer: (outcome: Outcome<Coupon>) => Promise<void> };
+
+const never: AbortSignal = new AbortController().signal;
+
+/** An agent with its sync over virtual time, and an upstream that answers when the test says so. */
+export class ManualStage extends AgentStage {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly lanes: KeyLanes = new KeyLanes();
+  readonly clock: VirtualClock;
+  readonly sync: Sync;
+  readonly arrived: Arrived[] = [];
+  readonly arrivedCoupons: ArrivedCoupon[] = [];
+  readonly lists: HeldLists = new HeldLists();
+  /** Aborted, it ends the loops that a test has started with it. */
+  readonly ending: AbortController = new AbortController();
+  /** What the store throws instead of taking a write of the loops. */
+  fault: StorageError | null = null;
+  /** What people are warned of in the log. */
+  readonly warnings: string[] = [];
+  /** Counts of a key that this agent's own operations do not explain. */
+  readonly unexpected: Record<string, unknown>[] = [];
+  options: Omit<SyncOptions, 'policy'> = {
+    rate: 1000,
+    lanes: 4,
+    breaker: { failures: 3, openMs: 10 * second },
+    unknownMs: minute,
+    probeMs: minute,
+    productKeys: [productKey],
+    hasApiKey: true,
+  };
+
+  constructor() {
+    super();
+    this.clock = this.time.clock({ wall: this.now });
+    this.sync = new Sync({
+      reader: this.store,
+      writer: {
+        write: (name, command, options) =>
+          this.fault === null ? this.writer.write(name, command, options) : Promise.reject(this.fault),
+      },
+      upstream: this.#upstream(),
+      clock: this.clock,
+      log: {
+        ...silent,
+        warn: (fields, message) => {
+          this.warnings.push(message);
+          if (message.startsWith('another writer')) this.unexpected.push(fields);
+        },
+      },
+      meter: uncounted,
+      lanes: this.lanes,
+      settings: () => ({ ...this.options, policy: this.policy }),
+      lifetime: never,
+    });
+  }
+
+  /** Lets time pass for the store and for whoever sleeps. */
+  async passes(ms: number): Promise<void> {
+    const until = this.time.elapsed + ms;
+    for (let next = this.time.nextAt(); next !== null && next <= until; next = this.time.nextAt()) {
+      await this.#step(next - this.time.elapsed);
+    }
+    await this.#step(until - this.time.elapsed);
+  }
+
+  /** The one request that is waiting upstream; throws when there is another number of them. */
+  async request(): Promise<Arrived> {
+    await this.time.settle();
+    const [first, ...others] = this.arrived.splice(0);
+    if (first === undefined || others.length > 0)
+      throw new Error(`${first === undefined ? 'no' : 'more than one'} request has arrived`);
+    return first;
+  }
+
+  /** The keys of the requests that are waiting upstream. */
+  async requested(): Promise<string[]> {
+    await this.time.settle();
+    return this.arrived.map(({ kind, licenseKey }) => `${kind} ${licenseKey}`);
+  }
+
+  /** The upstream's answer about any key: that it has never been used. */
+  saysOf(licenseKey: string): Applied<License> {
+    const answer = this.says(0);
+    return { ...answer, value: { ...answer.value, licenseKey } };
+  }
+
+  /** Reads a key for the first time. */
+  async learn(licenseKey: string): Promise<void> {
+    const { policy, steady: sentAt } = this;
+    const read = { licenseKey, productKey, outcome: this.saysOf(licenseKey), sentAt };
+    const command = { ...read, isMissingBelieved: true, policy };
+    valueOf(await this.writer.write('recordRead', command));
+  }
+
+  async #step(ms: number): Promise<void> {
+    this.pass(ms);
+    await this.time.advance(ms);
+  }
+
+  #upstream(): Upstream {
+    const held = <Value>(arrive: (answer: (outcome: Outcome<Value>) => Promise<void>) => void) => {
+      const { promise, resolve } = Promise.withResolvers<Outcome<Value>>();
+      arrive(async (outcome) => {
+        resolve(outcome);
+        await this.time.settle();
+      });
+      return promise;
+    };
+    const ask = (request: Omit<Arrived, 'answer'>): Promise<Outcome<License>> =>
+      held((answer) => this.arrived.push({ ...request, answer }));
+    return {
+      verify: (product, licenseKey) => ask({ kind: 'verify', productKey: product, licenseKey }),
+      change: ({ productKey: product, licenseKey, kind }) => ask({ kind, productKey: product, licenseKey }),
+      createCoupon: ({ code }) =>
+        held((answer) => this.arrivedCoupons.push({ kind: 'create', code, answer })),
+      getCoupon: (id) => held((answer) => this.arrivedCoupons.push({ kind: 'get', id, answer })),
+      listCoupons: (page) =>
+        this.lists.answer(page, () =>
+          held((answer) => this.arrivedCoupons.push({ kind: 'list', offset: page.offset, answer })),
+        ),
+    };
+  }
+}
+
+/** A stage whose agent has seen the key with so many uses since its start. */
+export async function givenManual({ uses = 5 }: { uses?: number } = {}): Promise<ManualStage> {
+  const stage = new ManualStage();
+  await stage.start();
+  await stage.read(stage.says(uses));
+  return stage;
+}
+
+export { key, never, productKey };

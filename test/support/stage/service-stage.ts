@@ -1,0 +1,295 @@
+import { deepStrictEqual, ok } from 'node:assert';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { License, LicenseTrigger } from '../../../src/domain/license.ts';
+import { localState, type LocalState, type Observation } from '../../../src/domain/agent/observation.ts';
+import type { LaneName, Operation } from '../../../src/domain/outbox/operation.ts';
+import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../../src/domain/outbox/outcome.ts';
+import type { Result } from '../../../src/domain/problem/problem.ts';
+import type { ProblemCode } from '../../../src/domain/problem/problem-table.ts';
+import { defaultFreshnessPolicy, type FreshnessPolicy } from '../../../src/domain/agent/freshness.ts';
+import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import type { Idempotency, WriterContext } from '../../../src/service/ports.ts';
+import type { Writer } from '../../../src/service/writer.ts';
+import type { QueuedChange } from '../../../src/service/outbox/queue/license-change.ts';
+import type { RecordedAnswer } from '../../../src/service/outbox/delivery/record-answer.ts';
+import type { RecordedRead } from '../../../src/service/outbox/settlement/record-read.ts';
+import type { SyncPolicy } from '../../../src/service/outbox/policy.ts';
+import type { Transaction } from '../../../src/service/tables.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import type { Step } from '../../../src/domain/outbox/lane.ts';
+import { openWriting } from '../../../src/store/sqlite/connection.ts';
+import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { openStore } from '../../../src/store/sqlite/files/open.ts';
+import { temporaryDirectory } from '../temporary.ts';
+
+export const second = 1000;
+export const minute: number = 60 * second;
+export const hour: number = 60 * minute;
+export const day: number = 24 * hour;
+export const key = 'KEY-1';
+export const productKey = 'press';
+
+/** A store on a real file, its writer in place, and time that the test turns by hand. */
+export class Stage implements AsyncDisposable {
+  /** `Clock.now` and `Clock.steady` of the next command. */
+  now: number = Date.UTC(2026, 0, 1);
+  steady: number = Date.UTC(2026, 0, 1);
+  /** What the random source draws. */
+  draw = 0.5;
+  /** Whether `history.keep` is above 0. */
+  keepsHistory = true;
+  readonly #directory: ReturnType<typeof temporaryDirectory> = temporaryDirectory();
+  #open: { stack: DisposableStack; writer: Writer; transaction: Transaction };
+  #made = 0;
+
+  constructor() {
+    this.#open = this.#reopened();
+  }
+
+  get writer(): Writer {
+    return this.#open.writer;
+  }
+
+  /** What the store holds. Tests only read by it. */
+  get store(): Transaction {
+    return this.#open.transaction;
+  }
+
+  /** Lets time pass, on both clocks. */
+  pass(ms: number): void {
+    this.now += ms;
+    this.steady += ms;
+  }
+
+  /** Ends the process without a word, and opens its store again. */
+  reopen(): void {
+    this.#open.stack.dispose();
+    this.#open = this.#reopened();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#open.stack.dispose();
+    await this.#directory[Symbol.asyncDispose]();
+  }
+
+  #reopened(): { stack: DisposableStack; writer: Writer; transaction: Transaction } {
+    const stack = new DisposableStack();
+    const { databasePath } = stack.use(openStore({ directory: join(this.#directory.path, 'state') }));
+    const connection = stack.use(openWriting(databasePath));
+    const context = (): WriterContext => this.#context();
+    const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
+    return { stack, writer, transaction: connection.transaction };
+  }
+
+  #context(): WriterContext {
+    const next = (): number => {
+      this.#made += 1;
+      return this.#made;
+    };
+    return {
+      now: this.now,
+      steady: this.steady,
+      random: {
+        bytes: (count) => createHash('sha512').update(String(next())).digest().subarray(0, count),
+        uuid: () => `id-${next()}`,
+        draw: () => this.draw,
+      },
+      digest: (secret) => createHash('sha256').update(secret).digest('hex'),
+      keepsHistory: this.keepsHistory,
+    };
+  }
+}
+
+/** The value of a result that was not refused. */
+export function valueOf<Value>(result: Result<Value>): Value {
+  if (!result.ok) throw new Error(`refused: ${result.problem.code} ${result.problem.detail}`);
+  return result.value;
+}
+
+/** The code of the problem, null when it was not refused. */
+export function refusalOf(result: Result<unknown>): ProblemCode | null {
+  return result.ok ? null : result.problem.code;
+}
+
+/** An agent's store after its start, and what happens between it and its upstream, step by step. */
+export class AgentStage extends Stage {
+  policy: SyncPolicy = {
+    fenceMs: minute,
+    writers: 'single',
+    onDoubt: 'infer',
+    backoff: { firstMs: second, maxMs: 15 * minute },
+    goneMs: minute,
+    refreshMs: 6 * hour,
+    graceMs: 14 * day,
+  };
+  freshness: FreshnessPolicy = defaultFreshnessPolicy;
+  maxPending = 1000;
+  /** Where the state directory is. */
+  place = 'here';
+
+  /** A start of the process on this store. */
+  async start(): Promise<void> {
+    valueOf(
+      await this.writer.write('startAgent', {
+        adminTokenDigest: 'd',
+        place: this.place,
+        fenceMs: this.policy.fenceMs,
+      }),
+    );
+  }
+
+  /** The process ends and starts again. */
+  async restart(): Promise<void> {
+    this.reopen();
+    this.pass(second);
+    await this.start();
+    this.check();
+  }
+
+  async change(
+    trigger: Exclude<LicenseTrigger, 'refund'>,
+    { idempotency = null, licenseKey = key }: { idempotency?: Idempotency | null; licenseKey?: string } = {},
+  ): Promise<Result<QueuedChange>> {
+    const { freshness, maxPending } = this;
+    const command = { productKeys: [productKey], licenseKey, trigger, freshness, maxPending };
+    const result = await this.writer.write('queueChange', command, { idempotency });
+    this.check();
+    return result;
+  }
+
+  /** Records a change that is taken; gives its operation. */
+  async record(trigger: Exclude<LicenseTrigger, 'refund'>): Promise<string> {
+    const { operationId } = valueOf(await this.change(trigger));
+    if (operationId === null) throw new Error(`${trigger} needs no operation`);
+    return operationId;
+  }
+
+  async plan(lane: LaneName, { justRead = false }: { justRead?: boolean } = {}): Promise<Step> {
+    const step = valueOf(await this.writer.write('planStep', { subject: key, lane, justRead }));
+    this.check();
+    return step;
+  }
+
+  /** Plans what must be a send; gives the operation in flight. */
+  async send(lane: LaneName, options: { justRead?: boolean } = {}): Promise<Operation> {
+    const step = await this.plan(lane, options);
+    if (step.step !== 'send') throw new Error(`the ${lane} lane needs ${step.step}, not send`);
+    return step.operation;
+  }
+
+  async answer(
+    { id }: { id: string },
+    outcome: Applied<License> | NotApplied | Ambiguous,
+    { overlapped = false }: { overlapped?: boolean } = {},
+  ): Promise<RecordedAnswer> {
+    const { policy } = this;
+    const command = { operationId: id, outcome, overlapped, policy };
+    const recorded = valueOf(await this.writer.write('recordAnswer', command));
+    this.check();
+    return recorded;
+  }
+
+  /** An answer to a read that was sent now, or `sentAt`. */
+  async read(
+    outcome: Applied<License> | NotApplied | Ambiguous,
+    { sentAt = this.steady, isMissingBelieved = true }: { sentAt?: number; isMissingBelieved?: boolean } = {},
+  ): Promise<RecordedRead> {
+    const { policy } = this;
+    const command = { licenseKey: key, productKey, outcome, sentAt, isMissingBelieved, policy };
+    const recorded = valueOf(await this.writer.write('recordRead', command));
+    this.check();
+    return recorded;
+  }
+
+  /** The upstream's answer in the specification's shape. */
+  says(uses: number, { enabled = true, ...extra }: SaidBeside = {}): Applied<License> {
+    const license = { licenseKey: key, productKey: 'link', buyerEmail: 'a@example.com', createdAt: 1 };
+    return {
+      outcome: 'applied',
+      value: { ...license, uses, enabled, ...extra },
+      confirmedAt: this.now,
+      isCached: false,
+    };
+  }
+
+  /** The same out of a cache that took it in `ageMs` ago. */
+  cacheSays(uses: number, ageMs: number, how: { enabled?: boolean } = {}): Applied<License> {
+    return { ...this.says(uses, how), confirmedAt: this.now - ageMs, isCached: true };
+  }
+
+  get observation(): Observation {
+    const observation = this.store.observations.get(key);
+    if (observation === null) throw new Error('the key was never observed');
+    return observation;
+  }
+
+  get local(): LocalState {
+    return this.observation.local;
+  }
+
+  operation(id: string): Operation {
+    const operation = this.store.operations.get(id);
+    if (operation === null) throw new Error(`there is no operation ${id}`);
+    return operation;
+  }
+
+  stateOf(id: string): string {
+    const { progress } = this.operation(id);
+    return progress.state === 'uncertain' && progress.held ? 'held' : progress.state;
+  }
+
+  /** When the head of a lane is due, in ms from now; null when it waits for nothing. */
+  dueIn(lane: LaneName): number | null {
+    const nextAt = this.store.operations.head(key, lane)?.nextAt ?? null;
+    return nextAt === null ? null : nextAt - this.steady;
+  }
+
+  /** Throws when something does not hold that holds after every command, whatever it was. */
+  check(): void {
+    const { operations, observations } = this.store;
+    const observation = observations.get(key);
+    if (observation !== null) {
+      deepStrictEqual(
+        observation.local,
+        localState(observation.license, operations.shown(observation.license.licenseKey)),
+      );
+    }
+    for (const lane of ['counter', 'state'] as const) {
+      const [head, ...behind] = operations.lane(key, lane);
+      const waits = head !== undefined && head.nextAt !== null;
+      const isFlying = head?.progress.state === 'in_flight';
+      ok(head === undefined || waits !== isFlying, `the head of ${lane} neither waits nor is under way`);
+      ok(!behind.some(({ nextAt }) => nextAt !== null), `${lane} has one behind its head that is due`);
+      ok(!behind.some(({ progress }) => progress.state === 'in_flight'), `${lane} has two under way`);
+    }
+  }
+}
+
+/** An agent that has seen the key with so many uses since its start. */
+export async function givenAgent(
+  { uses = 5, enabled = true }: { uses?: number; enabled?: boolean } = {},
+  policy: Partial<SyncPolicy> = {},
+): Promise<AgentStage> {
+  const stage = new AgentStage();
+  stage.policy = { ...stage.policy, ...policy };
+  await stage.start();
+  await stage.read(stage.says(uses, { enabled }));
+  return stage;
+}
+
+/** What the upstream tells beside the count. */
+type SaidBeside = Partial<Pick<License, 'enabled' | 'extra'>>;
+
+/** Nobody can tell whether it was applied. */
+export const lost: Ambiguous = {
+  outcome: 'ambiguous',
+  status: null,
+  detail: 'the answer was lost',
+  retryAfterMs: null,
+};
+
+/** The upstream, or the way to it, refused. */
+export function no(reason: NotAppliedReason, retryAfterMs: number | null = null): NotApplied {
+  return { outcome: 'not_applied', reason, status: null, detail: `no: ${reason}`, retryAfterMs };
+}

@@ -1,0 +1,267 @@
+import { DatabaseSync } from 'node:sqlite';
+import { defaultBackoffPolicy } from '../../../src/domain/outbox/backoff.ts';
+import { defaultBreakerPolicy } from '../../../src/domain/outbox/circuit-breaker.ts';
+import { changeLicense, type License } from '../../../src/domain/license.ts';
+import type { LicenseOperationKind } from '../../../src/domain/outbox/operation.ts';
+import type { Applied, Outcome } from '../../../src/domain/outbox/outcome.ts';
+import { isRefusal } from '../../../src/service/access/idempotency.ts';
+import { agentLicensing } from '../../../src/service/agent/license.ts';
+import type { LicenseAnswer, Licensing } from '../../../src/service/answers.ts';
+import type { Result } from '../../../src/domain/problem/problem.ts';
+import type { Lookups, Upstream, UpstreamChange } from '../../../src/service/ports.ts';
+import type { Transaction } from '../../../src/service/tables.ts';
+import type { Writer } from '../../../src/service/writer.ts';
+import { retryAfterUntil } from '../../../src/service/outbox/control/retry-after.ts';
+import { runUseCase } from '../../../src/service/run.ts';
+import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
+import { localWriter } from '../../../src/store/sqlite/local-writer.ts';
+import { prepareTransaction } from '../../../src/store/sqlite/tables.ts';
+import { KeyLanes } from '../../../src/sync/key-lanes.ts';
+import { Sync, type SyncOptions } from '../../../src/sync/sync.ts';
+import { silent, uncounted } from '../silent-log.ts';
+import { VirtualTime, type VirtualClock } from './virtual-clock.ts';
+
+export const second = 1000;
+export const minute: number = 60 * second;
+const hour = 60 * minute;
+const never = new AbortController().signal;
+const product = 'press';
+
+/** What an answer becomes, by what is asked and about which key; null: what it would have been. */
+type Spoil = (what: 'verify' | LicenseOperationKind, key: string) => Outcome<never> | null;
+
+/** An upstream in memory, which answers after 20 ms. */
+export class Vendor implements Upstream {
+  readonly licenses: Map<string, License> = new Map<string, License>();
+  /** What it was asked, in order. */
+  readonly asked: string[] = [];
+  /** What comes instead of doing what was asked. */
+  instead: Spoil = () => null;
+  /** What comes instead of the answer, after doing what was asked. */
+  loses: Spoil = () => null;
+  /** For how long a cache on the way has kept the answers to reads, in ms. */
+  cachedForMs = 0;
+  /** How the upstream itself spells a key that it is asked about. */
+  spells: (key: string) => string = (key) => key;
+  readonly #clock: VirtualClock;
+
+  constructor(clock: VirtualClock, keys: readonly string[]) {
+    this.#clock = clock;
+    for (const licenseKey of keys) {
+      const rest = { productKey: 'link', buyerEmail: 'b@example.com', uses: 0, enabled: true, createdAt: 0 };
+      this.licenses.set(licenseKey, { licenseKey, ...rest });
+    }
+  }
+
+  verify(_: string, key: string): Promise<Outcome<License>> {
+    return this.#answer('verify', key, (license) => license);
+  }
+
+  change({ licenseKey, kind }: UpstreamChange): Promise<Outcome<License>> {
+    return this.#answer(kind, licenseKey, (license) => changeLicense(license, kind));
+  }
+
+  createCoupon(): never {
+    throw new Error('nobody asks for coupons');
+  }
+
+  listCoupons(): never {
+    throw new Error('nobody asks for coupons');
+  }
+
+  getCoupon(): never {
+    throw new Error('nobody asks for coupons');
+  }
+
+  async #answer(
+    what: 'verify' | LicenseOperationKind,
+    asked: string,
+    work: (license: License) => License,
+  ): Promise<Outcome<License>> {
+    this.asked.push(`${what} ${asked}`);
+    const key = this.spells(asked);
+    await this.#clock.sleep(20, never);
+    const early = this.instead(what, key);
+    if (early !== null) return early;
+    const license = this.licenses.get(key);
+    if (license === undefined) return missing;
+    const value = work(license);
+    this.licenses.set(key, value);
+    const ageMs = what === 'verify' ? this.cachedForMs : 0;
+    const confirmedAt = this.#clock.now() - ageMs;
+    const applied: Applied<License> = { outcome: 'applied', value, confirmedAt, isCached: ageMs > 0 };
+    return this.loses(what, key) ?? applied;
+  }
+}
+
+const missing: Outcome<never> = {
+  outcome: 'not_applied',
+  reason: 'missing',
+  status: 404,
+  detail: 'HTTP 404',
+  retryAfterMs: null,
+};
+
+/** An agent's service, loops and store in this process, on virtual time, over a vendor in memory. */
+export class SyncStage implements Disposable {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly vendor: Vendor;
+  #clock: VirtualClock = this.time.clock();
+  #process: { sync: Sync; licensing: Licensing; writer: Writer; ending: AbortController };
+  readonly #database = new DatabaseSync(':memory:');
+  readonly store: Transaction;
+  readonly #options: SyncOptions;
+
+  /** Use `startSyncStage`. */
+  constructor(keys: readonly string[], options: Partial<SyncOptions>) {
+    takeSteps(this.#database, 0, migrations);
+    this.store = prepareTransaction(this.#database);
+    this.vendor = new Vendor(this.time.clock(), keys);
+    this.#options = { ...defaults, ...options };
+    this.#process = this.#made();
+  }
+
+  get sync(): Sync {
+    return this.#process.sync;
+  }
+
+  get licensing(): Licensing {
+    return this.#process.licensing;
+  }
+
+  get writer(): Writer {
+    return this.#process.writer;
+  }
+
+  /** A start of the process: the store is taken into use, the loops run. */
+  async start(): Promise<void> {
+    await this.writer.write('startAgent', {
+      adminTokenDigest: 'd',
+
+      place: 'here',
+      fenceMs: this.#options.policy.fenceMs,
+    });
+    this.sync.uplink.waitUntil(retryAfterUntil(this.store));
+    // It ends with the process, whose loops nobody waits for.
+    this.sync.run(this.#process.ending.signal).catch(() => undefined);
+    await this.time.settle();
+  }
+
+  /** The process dies and starts again, by a wall clock that was turned by so many ms meanwhile. */
+  async restart({ turnedByMs = 0 }: { turnedByMs?: number } = {}): Promise<void> {
+    const wall = this.#clock.reading().wall + turnedByMs;
+    this.#clock.stop();
+    this.#clock = this.time.clock({ wall });
+    this.#process = this.#made();
+    await this.start();
+  }
+
+  async verify(licenseKey: string, lookups: Lookups | null = null): Promise<Result<LicenseAnswer>> {
+    return await this.#within(this.ask(licenseKey, lookups));
+  }
+
+  /** Asks without letting time pass. */
+  ask(licenseKey: string, lookups: Lookups | null): Promise<Result<LicenseAnswer>> {
+    return this.licensing.verify(allProducts, licenseKey, never, lookups);
+  }
+
+  async change(
+    licenseKey: string,
+    trigger: LicenseOperationKind,
+    { waitMs = 0, idempotencyKey = null }: { waitMs?: number; idempotencyKey?: string | null } = {},
+  ): Promise<Result<LicenseAnswer>> {
+    const idempotency =
+      idempotencyKey === null ? null : { credential: 'c', key: idempotencyKey, fingerprint: 'f' };
+    const request = { reach, licenseKey, trigger, waitMs, actor: null, idempotency };
+    return await this.#within(this.licensing.change(request, never));
+  }
+
+  [Symbol.dispose](): void {
+    this.#clock.stop();
+    this.#database.close();
+  }
+
+  async #within<Value>(answer: Promise<Value>): Promise<Value> {
+    let isDone = false;
+    void answer.finally(() => {
+      isDone = true;
+    });
+    await this.time.runUntil(() => isDone, minute);
+    return await answer;
+  }
+
+  #made(): { sync: Sync; licensing: Licensing; writer: Writer; ending: AbortController } {
+    const clock = this.#clock;
+    const ending = new AbortController();
+    let ids = this.time.elapsed;
+    const random = {
+      bytes: (count: number) => new Uint8Array(count),
+      uuid: () => `id-${(ids += 1)}`,
+      draw: () => 0.5,
+    };
+    const context = () => ({
+      now: clock.now(),
+      steady: clock.steady(),
+      random,
+      digest: (text: string) => text,
+      keepsHistory: true,
+    });
+    const connection = {
+      database: this.#database,
+      transaction: this.store,
+      [Symbol.dispose]: () => undefined,
+    };
+    const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
+    const shared = { reader: this.store, writer, clock };
+    const sync = new Sync({
+      ...shared,
+      upstream: this.vendor,
+      log: silent,
+      meter: uncounted,
+      lanes: new KeyLanes(),
+      settings: () => this.#options,
+      lifetime: ending.signal,
+    });
+    const freshness = { freshMs: 24 * hour, staleMs: 48 * hour, graceMs: 96 * hour };
+    const licensing = agentLicensing({
+      ...shared,
+      pull: sync.reads,
+      deliveries: sync.push,
+      productKeys: () => this.#options.productKeys,
+      settings: () => ({ freshness, maxPending: 1000, timeoutMs: 10 * second, refreshMs: 6 * hour }),
+    });
+    return { sync, licensing, writer, ending };
+  }
+}
+
+const allProducts = { accountId: 'default', productKey: null };
+const reach = { accountId: 'default', productKey: product };
+
+const defaults: SyncOptions = {
+  rate: 5,
+  lanes: 4,
+  breaker: defaultBreakerPolicy,
+  unknownMs: minute,
+  probeMs: 30 * second,
+  productKeys: [product],
+  hasApiKey: true,
+  policy: {
+    fenceMs: minute,
+    writers: 'single',
+    onDoubt: 'infer',
+    backoff: defaultBackoffPolicy,
+    goneMs: minute,
+    refreshMs: 6 * hour,
+    graceMs: 96 * hour,
+  },
+};
+
+/** Starts an agent over a vendor who knows these keys. */
+export async function startSyncStage(
+  keys: readonly string[],
+  options: Partial<SyncOptions> = {},
+): Promise<SyncStage> {
+  const stage = new SyncStage(keys, options);
+  await stage.start();
+  return stage;
+}

@@ -1,0 +1,101 @@
+import { onTestFinished, vi } from 'vitest';
+import { credentialHeaders } from '../../../src/domain/header-names.ts';
+import { dialects } from '../../../src/upstream/dialects/all.ts';
+import { plainUpstream, type PlainUpstreamSettings } from '../../../src/upstream/plain-upstream.ts';
+import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
+import { type FaultProxy, startFaultProxy } from '../network/fault-proxy.ts';
+import { type PlainUpstream, type PlainUpstreamOptions, startPlainUpstream } from './plain-upstream.ts';
+
+export const key = 'KEY-1';
+/** What the client's clock shows throughout. */
+export const now: number = Date.UTC(2040, 0, 1);
+
+export type Client = Upstream & AsyncDisposable;
+
+/** How an upstream is spoken to that knows the specification and nothing else. */
+export const asSpecified: Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'userAgent' | 'self'> = {
+  headers: { ...credentialHeaders },
+  dialect: dialects.specification,
+  userAgent: 'latchkey/test',
+  self: null,
+};
+
+/** A client whose credentials fit the staged upstream. */
+export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSettings> = {}): Client {
+  return plainUpstream(
+    {
+      baseUrl,
+      apiKey: () => 'api-1',
+      secretOf: (productKey) => (productKey === 'p1' ? 'secret-1' : null),
+      ...asSpecified,
+      timeoutMs: 5_000,
+      ca: null,
+      proxy: null,
+      own: null,
+      connectTo: null,
+      maxConnections: () => 4,
+      ...settings,
+    },
+    { now: () => now, steady: () => now },
+  );
+}
+
+export interface Stage extends AsyncDisposable {
+  readonly server: PlainUpstream;
+  /** The network between the client and the server. */
+  readonly network: FaultProxy;
+  readonly client: Client;
+}
+
+/** An upstream with one license, a network to break, and a client behind it. */
+export async function stage(
+  settings: Partial<PlainUpstreamSettings> = {},
+  options: Partial<PlainUpstreamOptions> = {},
+): Promise<Stage> {
+  const server = await startPlainUpstream({
+    apiKey: 'api-1',
+    products: [{ productKey: 'p1', secret: 'secret-1' }],
+    licenses: [
+      { licenseKey: key, productKey: 'p1', buyerEmail: 'a@example.com', date: '2024-02-22T11:23:05+00:00' },
+    ],
+    ...options,
+  });
+  const network = await startFaultProxy(server.port);
+  const client = clientOf(network.url, settings);
+  return {
+    server,
+    network,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await network[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/**
+ * Stops all timers until the end of the test, but for the time that it lets pass: however slow this machine is, no
+ * request is given up by chance.
+ */
+export function stopTimers(): { pass: (ms: number) => void } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return { pass: (ms) => vi.advanceTimersByTime(ms) };
+}
+
+/** A signal that is never aborted. */
+export function never(): AbortSignal {
+  return new AbortController().signal;
+}
+
+/** A change that no request asked for. */
+export function changeOf(
+  productKey: string,
+  licenseKey: string,
+  kind: UpstreamChange['kind'],
+): UpstreamChange {
+  return { productKey, licenseKey, kind, requestId: null };
+}

@@ -1,0 +1,218 @@
+import {
+  acceptTime,
+  believedJumpMs,
+  keepTime,
+  learnDate,
+  startTimeKeeping,
+  timeOf,
+} from '../../../src/domain/clock.ts';
+import type { TimeMark, ClockReading, TimeKeeping } from '../../../src/domain/clock.ts';
+import type { Clock } from '../../../src/service/ports.ts';
+
+type Sleeper = { owner: VirtualClock; at: number; order: number; fire: () => void; forget: () => void };
+
+/**
+ * Time that passes only when it is told to. Everything under test may run between two instants, as far as
+ * it needs no more than promises: sockets, files and real timers are not part of it.
+ */
+export class VirtualTime {
+  #elapsed = 0;
+  #started = 0;
+  #running = false;
+  readonly #sleepers = new Set<Sleeper>();
+
+  /** Ms that have passed since the beginning. */
+  get elapsed(): number {
+    return this.#elapsed;
+  }
+
+  /** How many sleep at this moment, those for ever included. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  /** The clock of a machine whose wall clock shows `wall` (epoch ms) now. */
+  clock({ wall = defaultStart, mark = null }: { wall?: number; mark?: TimeMark | null } = {}): VirtualClock {
+    return new VirtualClock(this, { wall, mark, upSince: this.#elapsed });
+  }
+
+  /** When the next one wakes, in ms since the beginning; null when nobody will by time alone. */
+  nextAt(): number | null {
+    const next = this.#next(Infinity);
+    return next === null || next.at === Infinity ? null : next.at;
+  }
+
+  /** Lets everything run that needs no time to pass. */
+  async settle(): Promise<void> {
+    // A turn of the event loop comes only after every promise that can settle has settled.
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+
+  /** Lets `ms` pass: wakes sleepers one by one in the order of their time, then of their coming. */
+  async advance(ms: number): Promise<void> {
+    await this.#run(this.#elapsed + ms, () => false);
+  }
+
+  /** Lets time pass until the condition holds, looked at before each instant; throws when it does not in time. */
+  async runUntil(holds: () => boolean, withinMs: number): Promise<void> {
+    await this.#run(this.#elapsed + withinMs, holds);
+    if (!holds()) throw new Error(`it did not come about within ${withinMs} ms of virtual time`);
+  }
+
+  /** Lets time pass until nobody sleeps any more, but for ever; throws when that takes longer. */
+  async runUntilIdle(withinMs: number): Promise<void> {
+    await this.runUntil(() => this.nextAt() === null, withinMs);
+  }
+
+  /** For `VirtualClock`. */
+  sleep(owner: VirtualClock, ms: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    if (signal.aborted) reject(signal.reason as Error);
+    else this.#add({ owner, ms, signal, resolve, reject });
+    return promise;
+  }
+
+  /** For `VirtualClock`: those who sleep by it never wake. */
+  forget(owner: VirtualClock): void {
+    for (const sleeper of this.#sleepers) if (sleeper.owner === owner) sleeper.forget();
+  }
+
+  #add(sleep: {
+    owner: VirtualClock;
+    ms: number;
+    signal: AbortSignal;
+    resolve: () => void;
+    reject: (reason: Error) => void;
+  }): void {
+    const { owner, ms, signal, resolve, reject } = sleep;
+    const forget = (): void => {
+      this.#sleepers.delete(sleeper);
+      signal.removeEventListener('abort', end);
+    };
+    const end = (): void => {
+      forget();
+      reject(signal.reason as Error);
+    };
+    const sleeper: Sleeper = {
+      owner,
+      // As Node's timers: whole ms, and one at least, so that no loop can stop time.
+      at: this.#elapsed + Math.max(1, Math.trunc(ms)),
+      order: this.#started,
+      fire: () => {
+        forget();
+        resolve();
+      },
+      forget,
+    };
+    this.#started += 1;
+    signal.addEventListener('abort', end, { once: true });
+    this.#sleepers.add(sleeper);
+  }
+
+  async #run(until: number, holds: () => boolean): Promise<void> {
+    if (this.#running) throw new Error('virtual time is passing already');
+    this.#running = true;
+    try {
+      await this.settle();
+      for (let next = this.#next(until); next !== null && !holds(); next = this.#next(until)) {
+        this.#elapsed = next.at;
+        next.fire();
+        await this.settle();
+      }
+      if (!holds()) this.#elapsed = until;
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  #next(until: number): Sleeper | null {
+    let next: Sleeper | null = null;
+    for (const sleeper of this.#sleepers) {
+      const isBefore =
+        next === null || sleeper.at < next.at || (sleeper.at === next.at && sleeper.order < next.order);
+      if (sleeper.at <= until && isBefore) next = sleeper;
+    }
+    return next;
+  }
+}
+
+const defaultStart = Date.UTC(2026, 0, 1);
+
+/** The clock of one process: virtual time, read by the rules by which the daemon's own clock reads time. */
+export class VirtualClock implements Clock {
+  readonly #time: VirtualTime;
+  readonly #upSince: number;
+  readonly #steadyOffset: number;
+  #wallOffset: number;
+  #keeping: TimeKeeping;
+  #isStopped = false;
+
+  /** Made by `VirtualTime.clock` and `restarted`. `upSince`: ms of virtual time at which it was started. */
+  constructor(time: VirtualTime, start: { wall: number; mark: TimeMark | null; upSince: number }) {
+    this.#time = time;
+    this.#upSince = start.upSince;
+    this.#wallOffset = start.wall - time.elapsed;
+    const reading = this.reading();
+    this.#keeping = startTimeKeeping(start.mark, reading);
+    this.#steadyOffset = timeOf(this.#keeping) - reading.monotonic;
+  }
+
+  now(): number {
+    this.#keeping = keepTime(this.#keeping, this.reading());
+    return timeOf(this.#keeping);
+  }
+
+  steady(): number {
+    return this.#steadyOffset + this.reading().monotonic;
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#isStopped) await new Promise<never>(() => undefined);
+    await this.#time.sleep(this, ms, signal);
+  }
+
+  /** What the machine's clocks show. */
+  reading(): ClockReading {
+    const { elapsed } = this.#time;
+    return { wall: this.#wallOffset + elapsed, monotonic: elapsed - this.#upSince };
+  }
+
+  /** Whether it shows a time that is not believed, and so not remembered. */
+  get isUnbelieved(): boolean {
+    return this.#keeping.unbelieved !== null;
+  }
+
+  /** Turns the wall clock, forwards or (a negative number) backwards. */
+  jumpWall(byMs: number): void {
+    this.#wallOffset += byMs;
+  }
+
+  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; gives whether it led far ahead. */
+  learn(date: number | null): boolean {
+    const before = this.#keeping.base;
+    this.#keeping =
+      date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.reading());
+    return this.#keeping.base - before > believedJumpMs;
+  }
+
+  /** Moves the base on; gives the mark for the store to remember. */
+  mark(): TimeMark {
+    this.now();
+    const { base, isConfirmed } = this.#keeping;
+    return { at: base, isConfirmed };
+  }
+
+  /** The process is gone: whoever sleeps by this clock never wakes, and never hears of it. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#time.forget(this);
+  }
+
+  /** Stops this process, and starts the next on the same machine from the mark that the store remembers. */
+  restarted(mark: TimeMark | null): VirtualClock {
+    this.stop();
+    return new VirtualClock(this.#time, { wall: this.reading().wall, mark, upSince: this.#time.elapsed });
+  }
+}
