@@ -96,7 +96,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
 
 test.for<readonly [what: string, content: string | null, said: string]>([
   ['a file that is not there', null, 'no such file or directory'],
-  ['an empty file', '', 'There is no header'],
+  ['an empty file', '', 'It is empty'],
   ['a file with names of its own', 'Key,Mail\nA,a@example.com\n', 'The header does not name license_key'],
 ])('%s is refused with one line, and nothing is changed', async ([, content, said]) => {
   await using here = temporaryDirectory();

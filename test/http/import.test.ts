@@ -161,7 +161,7 @@ test('columns without a name are passed over, however many', async () => {
 });
 
 test.for<readonly [csv: string, detail: string]>([
-  ['', 'There is no header: the first line must name the columns.'],
+  ['', 'It is empty: the first line of CSV names the columns.'],
   ['license_key,license_key\n', 'The header names the column "license_key" twice.'],
   ...(
     [

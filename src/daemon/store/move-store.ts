@@ -10,9 +10,8 @@ import { MoveInDoubt } from '../../store/move/target.ts';
 import { PostgresAway, PostgresRefused } from '../../store/postgres/refusal.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import { DatabaseRefused } from '../../store/sqlite/faults.ts';
-import { findDatabase } from '../../store/sqlite/files/database-file.ts';
 import { takeDirectory } from '../../store/sqlite/files/open.ts';
-import { draftFrom } from '../../store/sqlite/files/restore.ts';
+import { checkBackup, draftFrom } from '../../store/sqlite/files/restore.ts';
 import { databaseIn } from '../../store/sqlite/files/state-directory.ts';
 import { directAddressOf, type PostgresSettings } from './database-settings.ts';
 import { isStoreRefusal, makeOwn } from './restore.ts';
@@ -69,7 +68,7 @@ async function moveFromDraft(
 ): Promise<Omit<Extract<Moving, { ok: true }>, 'ok'>> {
   using stack = new DisposableStack();
   const from = backup ?? databaseIn(stateDir);
-  if (!findDatabase(from)) throw new DatabaseRefused(from, 'there is no such file.');
+  checkBackup(from);
   // A daemon may go on while a backup of it is moved, to try it.
   const directory = backup === null ? stateDir : ownDirectory(stack);
   if (backup === null) stack.use(takeDirectory(stateDir));

@@ -202,7 +202,7 @@ class Table {
       throw new CsvUnreadable(`${where} ${fault}.`);
     }
     if (this.#columns === null)
-      throw new CsvUnreadable('There is no header: the first line must name the columns.');
+      throw new CsvUnreadable('It is empty: the first line of CSV names the columns.');
   }
 }
 
