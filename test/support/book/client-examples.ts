@@ -7,7 +7,7 @@ import { installClient } from '../process/installed-client.ts';
 const run = promisify(execFile);
 const folder = join(import.meta.dirname, '../../../examples/clients');
 /** Where `.ci/run` puts Python libraries. */
-const pythonLibraries = join(import.meta.dirname, '../../node_modules/.python');
+const pythonLibraries = join(import.meta.dirname, '../../../node_modules/.python');
 
 type Command = readonly [string, ...string[]];
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 const folder = fileURLToPath(new URL('../../e2e/existing-software/programs', import.meta.url));
 /** Where `.ci/run` puts the Python libraries that the programs want. */
-const pythonLibraries = fileURLToPath(new URL('../../node_modules/.python', import.meta.url));
+const pythonLibraries = fileURLToPath(new URL('../../../node_modules/.python', import.meta.url));
 const run = promisify(execFile);
 
 type Api = 'v1' | 'v2';
