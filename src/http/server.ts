@@ -114,7 +114,7 @@ function follow(
   // Fastify's own, which would answer all of them; `take` does what it did.
   listener.removeAllListeners('request');
   listener.on('request', (request, response) => {
-    connections.inTurn(request, response, () => take(request, response));
+    connections.inTurn(request, response, take);
   });
   // An unknown expectation may be ignored (RFC 9110 section 10.1.1).
   listener.on('checkExpectation', (request, response) => listener.emit('request', request, response));

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
@@ -96,18 +96,18 @@ export class Connections {
    * Looks at a request in its turn: reads that were sent without waiting may be done at once, but nothing overtakes a
    * change, and no change a read (RFC 9112, 9.3.2).
    */
-  inTurn(request: IncomingMessage, response: ServerResponse, look: () => void): void {
+  inTurn(request: IncomingMessage, response: Parameters<RequestListener>[1], look: RequestListener): void {
     const { socket } = request;
     if (this.isOver(socket)) return;
     const before = this.unanswered(socket).findLast(({ req }) => !isRead(req) || !isRead(request));
     if (before === undefined) {
-      look();
+      look(request, response);
       return;
     }
     this.begin(socket, response);
     before.once('close', () => {
       // An answer that ends the connection has ended our side of it by now.
-      if (socket.writable) look();
+      if (socket.writable) look(request, response);
     });
   }
 
