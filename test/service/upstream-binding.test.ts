@@ -17,6 +17,14 @@ async function bind(
   return bound;
 }
 
+/** An agent whose key was read with so many uses, from an upstream that names its instance. */
+async function givenRead(uses: number, instance: string): Promise<AgentStage> {
+  const agent = await givenAgent({ uses });
+  await bind(agent, store);
+  await agent.read({ ...agent.says(uses), instance });
+  return agent;
+}
+
 describe('an upstream that was replaced in the configuration', () => {
   it('does not settle what is in doubt at the one before: a person must, and is told', async () => {
     await using agent = await givenAgent({ uses: 5 });
@@ -129,9 +137,7 @@ describe('an upstream that was replaced in the configuration', () => {
 
 describe('a Latchkey upstream, whose answers name its instance', () => {
   it('that is another instance behind the same address does not settle what was sent to the one before', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(5), instance: 'first' });
+    await using agent = await givenRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     expect(agent.operation(use).upstream).toBe(`${store} first`);
@@ -142,9 +148,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is another instance shows it in its answer to a change as well', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(5), instance: 'first' });
+    await using agent = await givenRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.record('disable');
@@ -154,9 +158,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is another instance since the start is no base, and its first count is no sign of another writer', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'first' });
+    await using agent = await givenRead(7, 'first');
     const { value, ...said } = agent.says(1);
     const outcome = { ...said, value: { ...value, licenseKey: 'KEY-2' }, instance: 'restored' };
     const read = { licenseKey: 'KEY-2', productKey: 'press', outcome, sentAt: agent.steady };
@@ -171,9 +173,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that shows itself as another one by its answer to a use is no other writer', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'first' });
+    await using agent = await givenRead(7, 'first');
     await agent.record('usage');
     const answer = { ...agent.says(3), instance: 'restored' };
     expect(await agent.answer(await agent.send('counter'), answer)).toMatchObject({ unexpected: null });
@@ -182,9 +182,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that became another one while a use was on its way does not settle it once its answer is lost', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'first' });
+    await using agent = await givenRead(7, 'first');
     const use = await agent.record('usage');
     const next = await agent.record('usage');
     await agent.record('disable');
@@ -198,9 +196,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that shows itself as another one by its answer to a repeated disable has taken it', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'first' });
+    await using agent = await givenRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
@@ -212,9 +208,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   it.each([lost, no('unreachable'), no('refused')])(
     'that became another one while what was in doubt was on its way again holds it ($detail)',
     async (outcome) => {
-      await using agent = await givenAgent({ uses: 7 });
-      await bind(agent, store);
-      await agent.read({ ...agent.says(7), instance: 'first' });
+      await using agent = await givenRead(7, 'first');
       const use = await agent.record('usage');
       await agent.answer(await agent.send('counter'), lost);
       valueOf(await agent.writer.write('decideOperation', { operationId: use, decision: 'retry' }));
@@ -230,9 +224,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   );
 
   it('that became another one is sent the disable that was in doubt at the one before', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'first' });
+    await using agent = await givenRead(7, 'first');
     const disable = await agent.record('disable');
     await agent.answer(await agent.send('state'), lost);
     agent.pass(minute);
@@ -251,9 +243,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   ])(
     'that became another one while a disable was on its way again is sent it until it takes or refuses it (%o)',
     async (outcome, state) => {
-      await using agent = await givenAgent({ uses: 7 });
-      await bind(agent, store);
-      await agent.read({ ...agent.says(7), instance: 'first' });
+      await using agent = await givenRead(7, 'first');
       const disable = await agent.record('disable');
       await agent.answer(await agent.send('state'), lost);
       agent.pass(minute);
@@ -267,9 +257,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   );
 
   it('that an answer of the one before came between settles what was lost on the way to itself', async () => {
-    await using agent = await givenAgent({ uses: 7 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(7), instance: 'restored' });
+    await using agent = await givenRead(7, 'restored');
     const use = await agent.record('usage');
     const flying = await agent.send('counter');
     const { value, ...said } = agent.says(1);
@@ -295,9 +283,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('is not told by a cache on the way', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(5), instance: 'first' });
+    await using agent = await givenRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     agent.pass(minute);
@@ -306,9 +292,7 @@ describe('a Latchkey upstream, whose answers name its instance', () => {
   });
 
   it('that is the same instance settles as ever, also after a restart', async () => {
-    await using agent = await givenAgent({ uses: 5 });
-    await bind(agent, store);
-    await agent.read({ ...agent.says(5), instance: 'first' });
+    await using agent = await givenRead(5, 'first');
     const use = await agent.record('usage');
     await agent.answer(await agent.send('counter'), lost);
     await agent.restart();
