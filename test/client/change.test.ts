@@ -20,6 +20,9 @@ const counted = {
   },
 };
 
+/** For what is to be answered, however slow the machine is. */
+const patienceMs = 50_000;
+
 let sandbox: Sandbox;
 let proxy: FaultProxy;
 let client: LatchkeyClient;
@@ -68,8 +71,9 @@ describe('a change', () => {
     const key = await newKey();
     await client.verify(key);
     await proxy.become({ kind: 'reset_answer' });
-    const used = client.use(key);
-    setTimeout(() => void proxy.become({ kind: 'pass' }), 300);
+    const used = client.use(key, { deadlineMs: patienceMs });
+    await expect.poll(() => countedOf(key)).toBe(1);
+    await proxy.become({ kind: 'pass' });
     expect((await used).license.uses).toBe(1);
     expect(await countedOf(key)).toBe(1);
   });
@@ -78,7 +82,7 @@ describe('a change', () => {
     const key = await newKey();
     await client.verify(key);
     await proxy.become({ kind: 'reset_answer' });
-    const failed = await client.use(key, { deadlineMs: 400 }).catch((error: unknown) => error);
+    const failed = await client.use(key, { deadlineMs: 1_500 }).catch((error: unknown) => error);
     await proxy.become({ kind: 'pass' });
     expect(failed).toBeInstanceOf(AgentAwayError);
     const { idempotencyKey, mayHaveCounted } = failed as AgentAwayError;
@@ -112,7 +116,7 @@ describe('a change', () => {
     const found = connect({ stateDir: sandbox.agent.stateDir, productSecret: sandbox.productSecret });
     await found.use(key);
     await sandbox.agent.stop();
-    const used = found.use(key);
+    const used = found.use(key, { deadlineMs: patienceMs });
     await sandbox.agent.start();
     expect((await used).license.uses).toBe(2);
   });
@@ -138,7 +142,7 @@ describe('a change', () => {
     const file = join(state.path, 'latchkey', 'listen.json');
     writeFileSync(file, JSON.stringify({ tcp: own.url }), { mode: 0o600 });
     const program = connect({ productSecret: 'the-secret' });
-    const used = program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
+    const used = program.use('KEY', { deadlineMs: 1_500 }).catch((error: unknown) => error);
     await lost.promise;
     rmSync(file);
     expect(await used).toMatchObject({ mayHaveCounted: true });
@@ -179,14 +183,14 @@ describe('a change', () => {
     await client.verify(key);
     await proxy.become({ kind: 'reset_answer' });
     const closed = connect({ url: proxy.url, productSecret: sandbox.productSecret });
-    const used = closed.use(key).catch((error: unknown) => error);
+    // Only the test's own time ends before these.
+    const used = closed.use(key, { deadlineMs: 600_000 }).catch((error: unknown) => error);
     await expect.poll(() => countedOf(key)).toBe(1);
     await proxy.become({ kind: 'blackhole' });
-    const [since, asked] = [performance.now(), closed.verify(key)];
+    const asked = closed.verify(key, { deadlineMs: 600_000 });
     closed.close();
     const failed = await used;
     expect(await asked).toMatchObject({ verdict: 'undetermined', reason: 'agent_away' });
-    expect(performance.now() - since).toBeLessThan(1_000);
     expect(failed).toBeInstanceOf(AgentAwayError);
     expect(failed).toMatchObject({
       message: 'The agent did not answer: the client was closed',
@@ -228,7 +232,7 @@ describe('a change', () => {
       }),
     );
     const program = connect({ url: agent.url, productSecret: 'the-secret' });
-    const failed = await program.use('KEY', { deadlineMs: 1_000 }).catch((error: unknown) => error);
+    const failed = await program.use('KEY', { deadlineMs: patienceMs }).catch((error: unknown) => error);
     expect(failed).toMatchObject({ code: 'starting', retryAfterMs: 60_000 });
     expect(asked).toBe(1);
   });
