@@ -13,7 +13,7 @@ import {
 } from '../store/sqlite/faults.ts';
 import { PostgresAway, PostgresRefused } from '../store/postgres/refusal.ts';
 import type { Daemon } from './daemon.ts';
-import { adviceOn, isOfTooFewFiles } from './start/advice.ts';
+import { explainFailure, isOfTooFewFiles } from './start/advice.ts';
 import { startDaemon } from './start/start.ts';
 import { makeLog } from './log/log.ts';
 import { logOf } from './log/part.ts';
@@ -58,7 +58,7 @@ export async function serve(
     if (error === ended.signal.reason) return 0;
     handlers.uninstall();
     if (!isExpected(error)) throw error;
-    process.stderr.write(`latchkey: ${error.message}${adviceOn(error)}\n`);
+    process.stderr.write(`latchkey: ${explainFailure(error)}\n`);
     return error instanceof PostgresRefused && error.isConfigured ? configurationExit : 1;
   }
   void tellServiceManager('READY', log);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -11,8 +12,9 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { adviceOn, isOfTooFewFiles } from '../../src/daemon/start/advice.ts';
+import { explainFailure, isOfTooFewFiles } from '../../src/daemon/start/advice.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { machineTime } from '../../src/daemon/system/clock.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
@@ -134,6 +136,8 @@ test('a start with an api.key that a restored store does not know says so, and h
   ]);
 });
 
+const moreFiles = 'allow more open files: ulimit -n, or LimitNOFILE= in the unit of the service';
+
 test.for([
   "EMFILE: too many open files, open '/program/part.js'",
   'cannot listen on /run/latchkey.sock: listen EMFILE: too many open files /run/latchkey.sock',
@@ -141,14 +145,36 @@ test.for([
   'Cannot read package config /program/package.json: too many open files.',
 ])('a start that is allowed too few open files says where that is set: %s', (message) => {
   expect(isOfTooFewFiles(new Error(message))).toBe(true);
-  expect(adviceOn(new Error(message))).toMatch(/ulimit -n.*LimitNOFILE=/);
+  expect(explainFailure(new Error(message))).toBe(`${message.replace(/\.$/, '')}; ${moreFiles}`);
+});
+
+test('a start whose database cannot be opened says so too where no more files can be opened, and only there', () => {
+  const message = 'The state directory /state cannot be used: unable to open database file';
+  expect(explainFailure(new Error(message))).toBe(message);
+  const program = `
+    import { openSync } from 'node:fs';
+    import { explainFailure } from '${pathToFileURL('src/daemon/start/advice.ts').href}';
+    try {
+      for (;;) openSync(process.execPath, 'r');
+    } catch {
+      process.stdout.write(explainFailure(new Error('${message}')));
+    }`;
+  const limited = [
+    '-c',
+    'ulimit -n 64 && exec "$0" --input-type=module --eval "$1"',
+    process.execPath,
+    program,
+  ];
+  expect(spawnSync('sh', limited, { encoding: 'utf8' }).stdout).toBe(`${message}; ${moreFiles}`);
 });
 
 test.for([
   'The state directory /state cannot be used: database or disk is full',
   "The state directory /state cannot be used: ENOSPC: no space left on device, open '/state/admin.token'",
 ])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
-  expect(adviceOn(new Error(message))).toMatch(/^; free some space there and start it again/);
+  expect(explainFailure(new Error(message))).toContain(
+    `${message}; free some space there and start it again`,
+  );
 });
 
 test('a program that starts a daemon can tell by class why it could not', async () => {
