@@ -1,3 +1,8 @@
+/** Writes how many there are: `1 key`, `2 keys`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** Whether a text has more characters, as JSON Schema counts them; JavaScript counts some twice. */
 export function isLonger(text: string, maximum: number): boolean {
   return text.length > maximum && Array.from(text).length > maximum;

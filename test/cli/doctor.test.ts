@@ -421,7 +421,7 @@ test('changes that a stopped agent has not sent are told', async () => {
   }
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(linesOf(found, 'warn')).toContain(
-    `1 changes in it have not reached the upstream  →  start it: latchkey --config ${directory.path}/agent.yaml serve`,
+    `1 change in it did not reach the upstream yet  →  start it: latchkey --config ${directory.path}/agent.yaml serve`,
   );
 });
 

@@ -52,8 +52,11 @@ test.each<[string, Operation[], string]>([
   expect(say(...changes)).toBe(words);
 });
 
-test('many that wait for a person are not all named', () => {
-  const said = say(...Array.from({ length: 5 }, () => change('usage', { state: 'conflicted' })));
+test.for([
+  [5, 'So do 2 more'],
+  [4, 'So does 1 more'],
+] as const)('%i that wait for a person are not all named', ([length, more]) => {
+  const said = say(...Array.from({ length }, () => change('usage', { state: 'conflicted' })));
   expect(said.split('\n')).toHaveLength(4);
-  expect(said).toContain('So do 2 more: latchkey outbox list');
+  expect(said).toContain(`${more}: latchkey outbox list`);
 });

@@ -211,6 +211,7 @@ describe('rates', () => {
   test.each([
     [0, 'nothing waits'],
     [10, '10 wait, 5.0/s go: 2s left'],
+    [1, '1 waits, 9.5/s go: 1s left'],
     [20, '20 wait, and none goes'],
     [40, '40 wait, and 10.0/s more come than go'],
   ])('with %i left of 20 after two seconds it says: %s', (waiting, words) => {

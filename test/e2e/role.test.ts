@@ -26,7 +26,7 @@ test('an agent whose upstream section is lost refuses to start, says what is wai
   expect(await refusedStart(stage.directory, authority)).toBe(
     `latchkey: The state directory ${state} is refused: it is an agent's, and the configuration has no upstream: ` +
       'put the upstream back, or choose another state_dir for an authority. To begin anew here, move the files ' +
-      'away first; 1 changes in them have not reached the upstream, and never would.\n',
+      'away first; 1 change in them did not reach the upstream, and never would.\n',
   );
   expect(existsSync(join(state, 'api.key'))).toBe(false);
   await stage.proxy.become({ kind: 'pass' });
@@ -44,7 +44,7 @@ test('an authority whose configuration has gained an upstream refuses to start, 
   }
   const complaint = await refusedStart(directory.path, agent);
   expect(complaint).toContain("it is an authority's, and the configuration has an upstream");
-  expect(complaint).toContain('the licenses of 1 products are kept in them alone');
+  expect(complaint).toContain('the licenses of 1 product are kept in them alone');
   await using _ = await startDaemonProcess(directory.path, authority);
 });
 

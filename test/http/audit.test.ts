@@ -31,7 +31,7 @@ const acts: Readonly<Record<string, { at?: (made: Made) => string; body?: object
   'PUT /admin/v1/collections/:id': {
     at: () => 'C',
     body: { name: 'Each', product_keys: ['P'] },
-    record: 'collection.update | C | Each: 1 products',
+    record: 'collection.update | C | Each: 1 product',
   },
   'PUT /admin/v1/coupons/:id': {
     at: () => '1',

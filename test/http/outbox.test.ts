@@ -119,8 +119,8 @@ test('a person gives an operation up, or says that it was applied, and that is i
     }
   }
   expect(await opened.record()).toEqual([
-    'token:admin | outbox.drop | a | usage, was conflicted after 1 attempts',
-    'token:admin | outbox.confirm | b | usage, was uncertain after 1 attempts',
+    'token:admin | outbox.drop | a | usage, was conflicted after 1 attempt',
+    'token:admin | outbox.confirm | b | usage, was uncertain after 1 attempt',
   ]);
 });
 

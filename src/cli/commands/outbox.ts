@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { operationStates, type OperationState } from '../../domain/outbox/operation.ts';
+import { counted } from '../../domain/text.ts';
 import { type AnswerView, defineRequest } from '../client/ask.ts';
 import type { Answer } from '../client/call.ts';
 import { defineFilteredList } from '../client/list.ts';
@@ -163,7 +164,7 @@ const tones: Record<OperationState | 'person', Tone> = {
 /** Explains how a change stands, and what can be decided about it. */
 function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Shown {
   const { meaning, waits, shown, expected_uses: expected } = it.standing;
-  const base = it.base_uses === null ? null : formatUses(it.base_uses);
+  const base = it.base_uses === null ? null : counted(it.base_uses, 'use');
   const fields = formatFields({
     id: whole(it.id),
     change: it.kind,
@@ -173,9 +174,9 @@ function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Sho
     ...Object.fromEntries(waits.map(formatWait)),
     created: instant(it.created_at),
     attempts: it.attempts,
-    'sent on': expected === null ? base : `${base}; applied alone, it makes ${formatUses(expected)}`,
+    'sent on': expected === null ? base : `${base}; applied alone, it makes ${counted(expected, 'use')}`,
     'store said':
-      shown === null ? null : [`${formatUses(shown.uses)}, ${formatEnabled(shown)}, `, brief(shown.at)],
+      shown === null ? null : [`${counted(shown.uses, 'use')}, ${formatEnabled(shown)}, `, brief(shown.at)],
     'last error': it.last_error,
   });
   const open = decisions.filter((decision) => it.standing.decisions[decision] !== null);
@@ -192,10 +193,6 @@ function formatStanding(it: StandingOperation, _answer: Answer, hint: Hint): Sho
 function formatWait({ detail, until }: Wait, index: number): [string, Cell] {
   const name = index === 0 ? 'waits for' : ' '.repeat(index);
   return [name, until === null ? detail : [`${detail}: `, brief(until)]];
-}
-
-function formatUses(count: number): string {
-  return count === 1 ? '1 use' : `${count} uses`;
 }
 
 function formatEnabled({ enabled }: { enabled: boolean }): string {

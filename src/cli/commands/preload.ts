@@ -4,6 +4,7 @@ import { type Asked, inquire } from '../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
+import { counted } from '../../domain/text.ts';
 import { withSource } from './seller/csv-source.ts';
 
 interface PreloadOptions extends GlobalOptions {
@@ -39,7 +40,7 @@ export const preloadCommand: Command = defineCommand<PreloadOptions>(
       if (args.json) output.printJson({ queued: count });
       else
         output.print(
-          `${count} license keys are queued. How far they are fetched: ${hintFor(args)('status')}`,
+          `${counted(count, 'license key is', 'license keys are')} queued. How far they are fetched: ${hintFor(args)('status')}`,
         );
       return exitCode.done;
     }),

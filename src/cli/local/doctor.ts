@@ -10,6 +10,7 @@ import { startCommand } from '../start-command.ts';
 import { formatSource, toLoadOptions } from '../configuration.ts';
 import { type Hint, hintFor } from '../hint.ts';
 import { readiness, status } from '../commands/status/status-view.ts';
+import { counted } from '../../domain/text.ts';
 
 /** `doctor`: one line for each check; fails when one does. Changes nothing. */
 export const doctorCommand: Command = defineCommand(
@@ -119,7 +120,14 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
       ? [fail('the database is read-only: changes are refused', 'see the findings on it below')]
       : []),
     ...(clock.suspect ? [fail('the daemon does not trust the clock', 'synchronize it by NTP')] : []),
-    ...(waiting > 0 ? [warn(`${waiting} changes wait for a person`, `see: ${hint('outbox list')}`)] : []),
+    ...(waiting > 0
+      ? [
+          warn(
+            `${counted(waiting, 'change waits', 'changes wait')} for a person`,
+            `see: ${hint('outbox list')}`,
+          ),
+        ]
+      : []),
     ...(upstream?.state === 'down'
       ? [warn(`the upstream has been away since ${upstream.since}`, 'see the findings on it below')]
       : []),

@@ -4,6 +4,7 @@ import { exitCode } from '../exit-code.ts';
 import { hintFor } from '../hint.ts';
 import { reportFaults, toLoadOptions } from '../configuration.ts';
 import { startCommand } from '../start-command.ts';
+import { counted } from '../../domain/text.ts';
 
 /** `restore`: replaces the files, which no daemon may be using. */
 export const restoreCommand: Command = defineCommand(
@@ -40,7 +41,7 @@ export const restoreCommand: Command = defineCommand(
         ...(kept === null ? [] : [`The database that was there is kept as ${kept}`]),
         unfinished === 0
           ? 'No change in it waits for the upstream.'
-          : `${unfinished} changes in it are not finished: each is read back from the upstream before any is sent.`,
+          : `${counted(unfinished, 'change in it is', 'changes in it are')} not finished: each is read back from the upstream before any is sent.`,
         role === 'agent' && !hasUpstream
           ? `Start it with its upstream and products in the configuration: ${hintFor({ ...args, config: args.config ?? 'FILE' })('serve')}`
           : `Start it: ${startCommand(args, stateDir)}`,

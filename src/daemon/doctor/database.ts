@@ -22,6 +22,7 @@ import {
 } from '../store/database-settings.ts';
 import { findLeftBehind } from '../store/left-behind.ts';
 import { systemRandom } from '../system/random.ts';
+import { counted } from '../../domain/text.ts';
 
 /** From here on a difference of the clocks is worth a word, in ms. */
 const noticeableMs = 5_000;
@@ -143,7 +144,7 @@ function examineDurability({ fsync, fullPageWrites, synchronousCommit }: Durabil
 
 function examineReplication({ standbys, synchronousStandbys }: Durability): Finding[] {
   if (standbys === 0) return [];
-  const who = standbys === 1 ? '1 standby follows' : `${standbys} standbys follow`;
+  const who = counted(standbys, 'standby follows', 'standbys follow');
   if (synchronousStandbys !== '') return [ok(`${who} it, and commits wait for ${synchronousStandbys}`)];
   const advice = 'set synchronous_standby_names if nothing that was answered may be lost';
   return [warn(`${who} it asynchronously: a failover loses what has not arrived there yet`, advice)];
@@ -152,7 +153,7 @@ function examineReplication({ standbys, synchronousStandbys }: Durability): Find
 function examineConnections({ most, used, copies }: ConnectionCounts, { pool }: PostgresSettings): Finding {
   const each = pool + besidesPool;
   const wanted = Math.max(copies, 1) * each;
-  const who = copies === 1 ? '1 copy is' : `${copies} copies are`;
+  const who = counted(copies, 'copy is', 'copies are');
   const how = `${who} connected, and each may take ${each} connections; ${used} of ${most} are in use`;
   return wanted > most || (copies === 0 && used + each > most) ? warn(how, moreConnections) : ok(how);
 }

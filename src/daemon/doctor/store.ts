@@ -1,5 +1,6 @@
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import type { RoleName } from '../../domain/role.ts';
+import { counted } from '../../domain/text.ts';
 import { formatReason } from '../../config/fault/fault.ts';
 import { DatabaseRefused, sqliteCode } from '../../store/sqlite/faults.ts';
 import { readContents } from '../../store/sqlite/files/contents.ts';
@@ -65,5 +66,5 @@ function examineOutbox(stateDir: string, start: string): Finding[] {
   const count = Object.values(unfinished).reduce((sum, each) => sum + each, 0);
   return count === 0
     ? []
-    : [warn(`${count} changes in it have not reached the upstream`, `start it: ${start}`)];
+    : [warn(`${counted(count, 'change')} in it did not reach the upstream yet`, `start it: ${start}`)];
 }

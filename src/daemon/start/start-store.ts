@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import type { Configuration } from '../../config/configuration.ts';
 import { defaultAccountId } from '../../domain/access/principal.ts';
+import { counted } from '../../domain/text.ts';
 import type { Log } from '../../service/ports.ts';
 import { isUnusedAuthority, roleOf } from '../../service/lifecycle/role.ts';
 import type { Writer } from '../../service/writer.ts';
@@ -69,12 +70,12 @@ async function refuseOtherRole(
   const reasons = {
     agent:
       "it is an agent's, and the configuration has no upstream: put the upstream back, or choose another " +
-      `state_dir for an authority. To begin anew here, move the files away first; ${reader.operations.unfinished()} changes in ` +
-      'them have not reached the upstream, and never would.',
+      `state_dir for an authority. To begin anew here, move the files away first; ${counted(reader.operations.unfinished(), 'change')} in ` +
+      'them did not reach the upstream, and never would.',
     authority:
       "it is an authority's, and the configuration has an upstream: remove the upstream, or choose another " +
-      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${reader.products.count({})} ` +
-      'products are kept in them alone.',
+      `state_dir for an agent. To begin anew here, move the files away first; the licenses of ${counted(reader.products.count({}), 'product')} ` +
+      'are kept in them alone.',
   };
   throw new StateDirectoryRefused(stateDir, reasons[kept]);
 }

@@ -1,6 +1,7 @@
 import { formatDatetime } from '../../domain/datetime.ts';
 import type { Token } from '../../domain/access/token.ts';
 import type { Result } from '../../domain/problem/problem.ts';
+import { counted } from '../../domain/text.ts';
 import type { ImportReport } from '../authority/import.ts';
 import type { Context } from '../ports.ts';
 import type { AuditEntry } from './tables.ts';
@@ -38,7 +39,7 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
   updateCollection: ({ collectionId, name, productKeys }) => ({
     act: 'collection.update',
     subject: collectionId,
-    detail: `${name}: ${productKeys.length} products`,
+    detail: `${name}: ${counted(productKeys.length, 'product')}`,
   }),
   createCoupon: ({ id, code }) => ({ act: 'coupon.create', subject: String(id), detail: code }),
   updateCoupon: ({ id, code }) => ({ act: 'coupon.update', subject: String(id), detail: code }),
@@ -61,7 +62,11 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
     subject: accountId,
     detail: importOf(report),
   }),
-  queuePreload: ({ queued }) => ({ act: 'license.preload', subject: 'upstream', detail: `${queued} keys` }),
+  queuePreload: ({ queued }) => ({
+    act: 'license.preload',
+    subject: 'upstream',
+    detail: counted(queued, 'key'),
+  }),
   voidRedemption: ({ order, couponId }) => ({
     act: 'redemption.void',
     subject: order,
@@ -72,14 +77,14 @@ const audited: { [Name in UseCaseName]?: (value: ValueOf<Name>, command: Command
   decideOperation: ({ operation, was }, { decision }) => ({
     act: `outbox.${decision}`,
     subject: operation.id,
-    detail: `${operation.kind}, was ${was} after ${operation.attempts} attempts`,
+    detail: `${operation.kind}, was ${was} after ${counted(operation.attempts, 'attempt')}`,
   }),
   retryNow: () => ({ act: 'sync.now', subject: 'upstream' }),
   pauseSync: (_, { isPaused }) => ({ act: isPaused ? 'sync.pause' : 'sync.resume', subject: 'upstream' }),
   restore: ({ instance, unfinished }) => ({
     act: 'store.restore',
     subject: instance,
-    detail: `${unfinished} unfinished operations to read back`,
+    detail: `${counted(unfinished, 'unfinished operation')} to read back`,
   }),
 };
 

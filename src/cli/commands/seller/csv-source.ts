@@ -4,6 +4,7 @@ import { CsvUnreadable } from '../../../http/wire/bulk/csv.ts';
 import { exitCode } from '../../exit-code.ts';
 import type { Output } from '../../output.ts';
 import { startProgress } from '../../screen/progress.ts';
+import { counted } from '../../../domain/text.ts';
 
 /** The bytes of a file, and a progress bar of them on a terminal. */
 interface Source extends AsyncDisposable {
@@ -50,7 +51,7 @@ async function openSource(file: string): Promise<Source> {
     bytes: stream,
     advance: (more) => {
       rows += more;
-      bar?.update(stream.bytesRead, `${rows} rows`);
+      bar?.update(stream.bytesRead, counted(rows, 'row'));
     },
     [Symbol.asyncDispose]: async () => {
       bar?.stop();

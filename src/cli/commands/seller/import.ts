@@ -4,6 +4,7 @@ import { inquire } from '../../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
 import type { Output } from '../../output.ts';
+import { counted } from '../../../domain/text.ts';
 import { withSource } from './csv-source.ts';
 import { type Columns, columnsBy } from './import-columns.ts';
 
@@ -245,7 +246,9 @@ function show(report: Report, { json, dryRun }: ImportOptions, output: Output): 
   }
   if (rejected.length > 0) output.complain(rejected.map(({ line, detail }) => `line ${line}: ${detail}`));
   const done = dryRun ? 'would be imported' : 'imported';
-  output.print(`${imported} ${done}, ${unchanged} were here already, ${rejectedRows(report)} rejected`);
+  output.print(
+    `${imported} ${done}, ${counted(unchanged, 'was', 'were')} here already, ${rejectedRows(report)} rejected`,
+  );
 }
 
 /** How many rows are rejected: one may have several faults. */

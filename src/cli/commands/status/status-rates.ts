@@ -1,4 +1,5 @@
 import { formatAge } from '../../format.ts';
+import { counted } from '../../../domain/text.ts';
 import type { Status } from './status-view.ts';
 
 /** What is counted at one look at the daemon; `at` in ms of a clock that only passes. */
@@ -74,9 +75,10 @@ export function formatRates(rates: Rates | null, isAgent: boolean): string {
 /** Writes how many wait, how fast they go, and how long that takes. */
 export function formatDrain(waiting: number, rates: Rates | null): string {
   if (waiting === 0) return 'nothing waits';
-  if (rates === null) return `${waiting} wait`;
+  const those = counted(waiting, 'waits', 'wait');
+  if (rates === null) return those;
   const left = secondsLeft(waiting, rates);
-  if (left !== null) return `${waiting} wait, ${rates.drained.toFixed(1)}/s go: ${formatAge(left)} left`;
-  if (rates.drained === 0) return `${waiting} wait, and none goes`;
-  return `${waiting} wait, and ${(-rates.drained).toFixed(1)}/s more come than go`;
+  if (left !== null) return `${those}, ${rates.drained.toFixed(1)}/s go: ${formatAge(left)} left`;
+  if (rates.drained === 0) return `${those}, and none goes`;
+  return `${those}, and ${(-rates.drained).toFixed(1)}/s more come than go`;
 }

@@ -3,6 +3,7 @@ import { inquire } from '../../client/ask.ts';
 import type { GlobalOptions } from '../../command.ts';
 import { type Hint, hintFor } from '../../hint.ts';
 import { operation, type Operation, outboxPath } from '../outbox.ts';
+import { counted } from '../../../domain/text.ts';
 
 /** How many changes that wait for a person are named one by one. */
 const namedOnes = 3;
@@ -25,7 +26,7 @@ export function formatUnconfirmed(operations: readonly Operation[], hint: Hint):
   const more = forPerson.length - namedOnes;
   return [
     ...forPerson.slice(0, namedOnes).map((each) => formatForPerson(each, hint)),
-    ...(more > 0 ? [`So do ${more} more: ${hint('outbox list')}`] : []),
+    ...(more > 0 ? [`So ${more === 1 ? 'does' : 'do'} ${more} more: ${hint('outbox list')}`] : []),
     ...(has('enable')
       ? [
           'The enable is recorded and waits for the store: the key stays as it is here until the store agrees.',
@@ -48,6 +49,7 @@ function formatForPerson({ id, kind, held }: Operation, hint: Hint): string {
 }
 
 function formatCount(count: number): string {
-  if (count === 1) return '1 change of the count';
-  return count < 100 ? `${count} changes of the count` : 'at least 100 changes of the count';
+  return count < 100
+    ? counted(count, 'change of the count', 'changes of the count')
+    : 'at least 100 changes of the count';
 }
