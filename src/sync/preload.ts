@@ -10,7 +10,7 @@ import type { Wake } from './wake.ts';
 
 /** How many keys are fetched at a time. */
 const batch = 50;
-/** How long to rest when nothing is left, or nothing of it was answered; longer each time, in ms. */
+/** How long to rest while nothing may go up, nothing is left, or nothing of it was answered; the latter two longer each time, in ms. */
 const shortestRestMs = 5_000;
 const longestRestMs = 300_000;
 
@@ -30,7 +30,11 @@ export async function preload(parts: PreloadParts, signal: AbortSignal): Promise
   const { reader, writer, clock, uplink, wake } = parts;
   let restMs = shortestRestMs;
   while (!signal.aborted) {
-    const left = uplink.admission().admitted ? reader.preload.left(batch) : [];
+    if (!uplink.admission().admitted) {
+      await wake.wait(shortestRestMs, signal);
+      continue;
+    }
+    const left = reader.preload.left(batch);
     const outcomes = await Promise.all(left.map((key) => fetchKey(parts, key)));
     if (outcomes.length > 0) {
       // A full disk must not end the loops; one that is full at the end only loses what can be asked again.

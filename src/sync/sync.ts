@@ -96,7 +96,7 @@ export class Sync {
     ]);
   }
 
-  /** License keys were queued to be fetched. */
+  /** License keys were queued to be fetched, or a person wants it to go on. */
   wakePreload(): void {
     this.#preloadWake.up();
   }

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { syncControl } from '../../src/daemon/role/sync-control.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { minute, second, startSyncStage, type SyncStage } from '../support/stage/sync-stage.ts';
@@ -10,6 +11,9 @@ const unreachable: Outcome<never> = {
   detail: 'away',
   retryAfterMs: null,
 };
+
+const throttled: Outcome<never> = { ...unreachable, reason: 'throttled', status: 429 };
+const byNobody = { actor: null, requestId: null, idempotency: null };
 
 async function preload(stage: SyncStage, licenseKeys: readonly string[]): Promise<void> {
   await stage.writer.write('queuePreload', { licenseKeys, productKey: null });
@@ -62,6 +66,40 @@ test('it waits while the upstream is away, and goes on when it is back', async (
   stage.vendor.instead = () => null;
   await stage.time.advance(2 * minute);
   expect([stage.store.preload.progress().left, isKnown(stage, 'A')]).toEqual([0, true]);
+});
+
+test('however long the upstream was away, fetching goes on seconds after it is back', async () => {
+  using stage = await startSyncStage(['A']);
+  stage.vendor.instead = () => unreachable;
+  await preload(stage, ['A']);
+  await stage.time.advance(60 * minute);
+  stage.vendor.instead = () => null;
+  await stage.time.runUntil(() => stage.sync.uplink.admission().admitted, 10 * minute);
+  await stage.time.advance(6 * second);
+  expect(isKnown(stage, 'A')).toBe(true);
+});
+
+test('after a pause it goes on at once', async () => {
+  using stage = await startSyncStage(['A']);
+  const control = syncControl({ reader: stage.store, writer: stage.writer }, stage.sync);
+  await control.pause(byNobody);
+  await preload(stage, ['A']);
+  await stage.time.advance(minute + second);
+  await control.resume(byNobody);
+  await stage.time.advance(second);
+  expect(isKnown(stage, 'A')).toBe(true);
+});
+
+test('a person who asks for it now need not wait for the next turn', async () => {
+  using stage = await startSyncStage(['A']);
+  const control = syncControl({ reader: stage.store, writer: stage.writer }, stage.sync);
+  stage.vendor.instead = () => throttled;
+  await preload(stage, ['A']);
+  await stage.time.advance(10 * minute);
+  stage.vendor.instead = () => null;
+  await control.now(byNobody);
+  await stage.time.advance(second);
+  expect(isKnown(stage, 'A')).toBe(true);
 });
 
 test('keys that the upstream cannot answer for do not keep the others waiting', async () => {

@@ -58,6 +58,7 @@ export function agentRole(parts: RoleParts & { reader: Reader }): Role {
       sync.uplink.waitUntil(retryAfterUntil(reader));
       // Only now that the store knows of it may the changes of a product with another key go up.
       sync.push.wake();
+      sync.wakePreload();
     },
     async run(signal) {
       await using _ = upstream;

@@ -10,6 +10,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
   const follow = (): void => {
     if (isPaused(reader)) uplink.pause();
     else uplink.resume();
+    sync.wakePreload();
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
     const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
@@ -22,6 +23,7 @@ export function syncControl({ reader, writer }: { reader: Reader; writer: Writer
     async now(writeOptions) {
       const done = await writer.write('retryNow', {}, writeOptions);
       uplink.closeBreaker();
+      sync.wakePreload();
       return done;
     },
     wake() {
