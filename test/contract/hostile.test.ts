@@ -461,43 +461,59 @@ test('there are at least 150 hostile requests, all of them different', () => {
   expect(cases.length).toBeGreaterThanOrEqual(150);
 });
 
+type ListenerName = 'tcp' | 'socket';
+
+/** A daemon with a license, and how it is reached. */
+interface Attacked extends AsyncDisposable {
+  readonly daemon: DaemonProcess;
+  readonly listeners: Readonly<Record<ListenerName, Listener>>;
+  readonly http: Readonly<Record<ListenerName, HttpClient>>;
+}
+
+async function startAttacked(limits: object): Promise<Attacked> {
+  await using starting = new AsyncDisposableStack();
+  const { path } = starting.use(temporaryDirectory());
+  const configuration = {
+    listen: { tcp: '127.0.0.1:0', socket: join(path, 'l.sock') },
+    limits: { failed_rate: 1_000_000, ...limits },
+    ...storeOfProject(),
+  };
+  const daemon = starting.use(await startDaemonProcess(path, configuration));
+  const listeners = { tcp: { tcp: daemon.tcp }, socket: { socket: daemon.socket ?? '' } };
+  const http = {
+    tcp: starting.use(httpClient(listeners.tcp)),
+    socket: starting.use(httpClient(listeners.socket)),
+  };
+  const headers = {
+    authorization: `Bearer ${readFileSync(join(path, 'state', 'admin.token'), 'utf8').trim()}`,
+  };
+  const product = { name: 'Editor', product_key: 'EDITOR', secret };
+  await http.tcp.post('/admin/v1/products', { headers, json: product });
+  const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: 'KEY' };
+  await http.tcp.post('/admin/v1/purchases', { headers, json: purchase });
+  const owned = starting.move();
+  return { daemon, listeners, http, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
 describe('a daemon, on both of its listeners', () => {
-  const directory = temporaryDirectory();
-  let daemon: DaemonProcess;
-  let http: Readonly<Record<'tcp' | 'socket', HttpClient>>;
+  const opened = new AsyncDisposableStack();
+  let patient: Attacked;
+  /** For what never ends: it waits less than a busy machine may take for a request that is whole. */
+  let hasty: Attacked;
 
   beforeAll(async () => {
-    const limits = { header_timeout: '300ms', request_timeout: '500ms', failed_rate: 1_000_000 };
-    const listen = { tcp: '127.0.0.1:0', socket: join(directory.path, 'l.sock') };
-    daemon = await startDaemonProcess(directory.path, { listen, limits, ...storeOfProject() });
-    http = { tcp: httpClient(listenerOf('tcp')), socket: httpClient(listenerOf('socket')) };
-    await addKey();
+    patient = opened.use(await startAttacked({}));
+    hasty = opened.use(await startAttacked({ header_timeout: '300ms', request_timeout: '500ms' }));
   });
-  afterAll(async () => {
-    for (const client of Object.values(http)) await client[Symbol.asyncDispose]();
-    await daemon[Symbol.asyncDispose]();
-    await directory[Symbol.asyncDispose]();
-  });
-
-  function listenerOf(name: 'tcp' | 'socket'): Listener {
-    return name === 'tcp' ? { tcp: daemon.tcp } : { socket: daemon.socket ?? '' };
-  }
-
-  async function addKey(): Promise<void> {
-    const token = readFileSync(join(directory.path, 'state', 'admin.token'), 'utf8').trim();
-    const headers = { authorization: `Bearer ${token}` };
-    const product = { name: 'Editor', product_key: 'EDITOR', secret };
-    await http.tcp.post('/admin/v1/products', { headers, json: product });
-    const purchase = { product_key: 'EDITOR', buyer_email: 'b@example.com', license_key: 'KEY' };
-    await http.tcp.post('/admin/v1/purchases', { headers, json: purchase });
-  }
+  afterAll(() => opened.disposeAsync());
 
   /** What the bytes are answered with, and then a good request. */
   async function send(
-    name: 'tcp' | 'socket',
+    { http, listeners }: Attacked,
+    name: ListenerName,
     bytes: string,
   ): Promise<{ refusal: unknown[]; next: unknown[] }> {
-    const { status, headers, body: text } = await sendRaw(listenerOf(name), Buffer.from(bytes, 'latin1'));
+    const { status, headers, body: text } = await sendRaw(listeners[name], Buffer.from(bytes, 'latin1'));
     const { code } = text.startsWith('{') ? (JSON.parse(text) as { code: string }) : { code: null };
     const cors = Object.keys(headers).filter((header) => header.startsWith('access-control-'));
     const verify = '/api/v2/license/verify?license_key=KEY';
@@ -510,10 +526,10 @@ describe('a daemon, on both of its listeners', () => {
     test.each(cases)('refuses %s', async (_, bytes, status, code) => {
       // An answer to HEAD has no body.
       const refusal = [status, bytes.startsWith('HEAD') ? null : code];
-      expect(await send(name, bytes)).toEqual({ refusal, next: [200, 0] });
+      expect(await send(patient, name, bytes)).toEqual({ refusal, next: [200, 0] });
     });
     test.concurrent.each(slow)('does not wait for ever: %s', async (_, bytes, status, code) => {
-      expect(await send(name, bytes)).toEqual({ refusal: [status, code], next: [200, 0] });
+      expect(await send(hasty, name, bytes)).toEqual({ refusal: [status, code], next: [200, 0] });
     });
   });
 
@@ -528,13 +544,13 @@ describe('a daemon, on both of its listeners', () => {
     '2130706433',
     '0x7f.0.0.1',
   ])('over TCP it does not answer to the name %s', async (name) => {
-    const { refusal } = await send('tcp', head(live, `Host: ${name}`));
+    const { refusal } = await send(patient, 'tcp', head(live, `Host: ${name}`));
     expect(refusal).toEqual([403, 'host_forbidden']);
   });
 
   test('a body that is too large is refused also after a caller has asked whether to send it', async () => {
     const bytes = body('a'.repeat(20_000), form, 'Expect: 100-continue');
-    expect((await sendRaw(listenerOf('tcp'), bytes)).raw).toContain('HTTP/1.1 413 ');
+    expect((await sendRaw(patient.listeners.tcp, bytes)).raw).toContain('HTTP/1.1 413 ');
   });
 
   test('what follows a good request on its connection is refused by itself', async () => {
@@ -543,20 +559,22 @@ describe('a daemon, on both of its listeners', () => {
     const text = 'license_key=NONE';
     const slower = `${[change, host, ours, form, `Content-Length: ${text.length}`].join('\r\n')}\r\n\r\n${text}`;
     const broken = `${use}\r\n${host}\r\n${ours}\r\n${form}\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n`;
-    for (const [bytes, expected] of [
-      [`${good}HELLO\r\n\r\n`, ['200', '400']],
-      [`${slower}${good}HELLO\r\n\r\n`, ['404', '200', '400']],
-      [`${slower}${broken}`, ['404', '400']],
-      [`${good}${slower}GET`, ['200', '404', '408']],
+    for (const [{ listeners }, bytes, expected] of [
+      [patient, `${good}HELLO\r\n\r\n`, ['200', '400']],
+      [patient, `${slower}${good}HELLO\r\n\r\n`, ['404', '200', '400']],
+      [patient, `${slower}${broken}`, ['404', '400']],
+      [hasty, `${good}${slower}GET`, ['200', '404', '408']],
     ] as const) {
-      const { raw } = await sendRaw(listenerOf('tcp'), bytes);
+      const { raw } = await sendRaw(listeners.tcp, bytes);
       expect([...raw.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(expected);
     }
   });
 
   test('it has not complained, crashed or failed', async () => {
-    expect(daemon.complaints).toBe('');
-    expect(daemon.lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
-    expect((await http.tcp.get('/livez')).status).toBe(200);
+    for (const { daemon, http } of [patient, hasty]) {
+      expect(daemon.complaints).toBe('');
+      expect(daemon.lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+      expect((await http.tcp.get('/livez')).status).toBe(200);
+    }
   });
 });
