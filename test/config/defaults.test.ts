@@ -54,7 +54,7 @@ test('without any configuration this is an authority with the defaults of the co
 });
 
 test('an upstream makes this an agent with the header names of the specification', () => {
-  const { role, upstream } = configurationOf({ text: 'upstream: { base_url: "https://api.example.com/" }' });
+  const { role, upstream } = configurationOf({ text: 'upstream: { base_url: "https://api.example.com//" }' });
   expect(role).toBe('agent');
   expect(upstream).toEqual({
     baseUrl: 'https://api.example.com',

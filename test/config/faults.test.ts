@@ -56,6 +56,7 @@ test.each([
   ['listen: { sockets: {} }', 'listen.sockets: must be a list'],
   ['listen: { sockets: [/x] }', 'listen.sockets[0]: must be a mapping'],
   ['listen: { sockets: [{ path: /x }, { path: /x }] }', 'listen.sockets: has the same path twice'],
+  ['listen: { socket: /x, sockets: [{ path: /x }] }', 'listen.sockets: has the same path twice'],
   [
     'listen: { sockets: [{ path: /x, grant: {} }] }',
     'listen.sockets[0].grant.scopes: must name at least one scope',
@@ -99,6 +100,7 @@ test.each([
   ['listen: { dialect: other }', 'listen.dialect: must be one of specification, payhip'],
   ['listen: { allowed_hosts: ["https://x"] }', 'listen.allowed_hosts[0]: must be a host name'],
   ['listen: true', 'listen: must be a mapping'],
+  ['state_dir: ""', 'state_dir: must be a path'],
   ['upstream: { base_url: "ftp://x" }', 'upstream.base_url: must be an http or https URL'],
   ['upstream: { base_url: "http://x?a" }', 'upstream.base_url: must be an http or https URL'],
   ['upstream: { base_url: "http://x/#" }', 'upstream.base_url: must be an http or https URL'],
@@ -143,7 +145,15 @@ test.each([
     'store.postgres.url: must be postgres://user@host',
   ],
   [
+    'store: { postgres: { url: "postgres://a@localhost/b", listen_url: "postgres://b.example/b" } }',
+    'store.postgres.listen_url: must be postgres://user@host',
+  ],
+  [
     'store: { postgres: { url: "postgres://a@localhost/b", schema: pg_a } }',
+    'store.postgres.schema: must consist of at most 63 lower-case letters',
+  ],
+  [
+    `store: { postgres: { url: "postgres://a@localhost/b", schema: ${'s'.repeat(64)} } }`,
     'store.postgres.schema: must consist of at most 63 lower-case letters',
   ],
   ['freshness: { grace: 1000001d }', 'freshness.grace: must be a duration, 0 or above'],
@@ -173,6 +183,40 @@ test('a fault of the text itself has its line', () => {
   expect(faultsOf({ environment: { LATCHKEY_PRODUCTS: '[{' } })[0]).toContain(
     'environment LATCHKEY_PRODUCTS',
   );
+});
+
+test('a variable is named for what it gave, however like others it is', () => {
+  const environment = {
+    LATCHKEY_UPSTREAM__BASE_URL: 'ftp://x',
+    LATCHKEY_UPSTREAM__TIMEOUT: '1s',
+    LATCHKEY_UPSTREAM__USER_AGENT: 'x',
+  };
+  expect(faultsOf({ environment })).toEqual([
+    expect.stringContaining('(from environment LATCHKEY_UPSTREAM__BASE_URL)'),
+  ]);
+});
+
+test.each([
+  ['that begins at 1', ['1']],
+  ['with a gap', ['0', '2']],
+])('a list of single items %s is none, and no item takes the place of another', (_, positions) => {
+  const items = positions.flatMap((at) => [
+    [`LATCHKEY_PRODUCTS__${at}__KEY`, `P${at}`],
+    [`LATCHKEY_PRODUCTS__${at}__SECRET`, `s${at}`],
+  ]);
+  const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', ...Object.fromEntries(items) };
+  expect(faultsOf({ environment })).toEqual([
+    `products: must be a list (from environment LATCHKEY_PRODUCTS__${positions.at(-1)}__SECRET)`,
+  ]);
+});
+
+test.each([
+  ['the nearest key is meant', { LATCHKEY_LISTEN__SOKETS: 'x' }, 'did you mean sockets?'],
+  ['two letters away is near', { LATCHKEY_LISTEN__SOCKET_MODEST: 'x' }, 'did you mean socket_mode?'],
+  ['three are not', { LATCHKEY_SYNC__WRITERSABC: 'x' }, 'unknown key (from'],
+  ['nor are two of three letters', { LATCHKEY_LISTEN__TXX: 'x' }, 'unknown key (from'],
+])('of a key that is not known %s', (_, environment, told) => {
+  expect(faultsOf({ environment })).toEqual([expect.stringContaining(told)]);
 });
 
 test('what is wrong by default says so', () => {
@@ -206,6 +250,11 @@ test('what looks wrong and is not is taken', () => {
     'freshness: { fresh: 1ms, stale: 1ms, grace: 1ms, refresh: 1ms, unknown: 0, gone: 0s }',
     'limits: { body_bytes: 1000, header_bytes: 1GiB, rate: 0.5 }',
     'sync: { max_pending: 1e6 }',
+    'listen: { tcp: "LocalHost:65535", drain_delay: 10m }',
+    `listen: { socket: /${'x'.repeat(106)} }`,
+    `store: { postgres: { url: "postgres://a@localhost/b", schema: ${'s'.repeat(63)} } }`,
+    'freshness: { grace: 1000000d, refresh: 24d }',
+    'sync: { backoff: { first: 1m, max: 1m } }',
     agent,
     '',
   ])

@@ -96,12 +96,14 @@ test.skipIf(!isRoot)('a link that another user made is not followed, also to one
 });
 
 test.skipIf(!isRoot)(
-  'a group may write that has its user’s number and is therefore of that user alone',
+  'a group may write that has its user’s number and is therefore of that user alone; another may read',
   () => {
     chmodSync(file, 0o660);
     chownSync(file, stranger, stranger);
     expect(judgeLocalFile(file, stranger)).toBe('safe');
     chownSync(file, stranger, 100);
     expect(judgeLocalFile(file, stranger)).toEqual({ distrust: 'other users can write to it' });
+    chmodSync(file, 0o640);
+    expect(judgeLocalFile(file, stranger)).toBe('safe');
   },
 );

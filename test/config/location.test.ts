@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -12,6 +12,25 @@ test('a caller finds the daemon although it may not read the secrets and the fil
   expect(parseLocation(given({ text, files: { '/root/key': denied() } }))).toMatchObject({
     ok: true,
     location: { stateDir: '/s', socket: '/s/latchkey.sock', tcp: { host: '127.0.0.1', port: 1 } },
+  });
+});
+
+test('a section whose every line is commented out is as good as none', () => {
+  const text = 'state_dir: /s\nstore:\nupstream:\nlisten:\n';
+  expect(parseLocation(given({ text }))).toMatchObject({
+    ok: true,
+    location: { stateDir: '/s', hasDatabase: false, hasUpstream: false },
+  });
+});
+
+test('it is told whether the records are in a database, and whether it is an agent', () => {
+  const told = (text: string): unknown => parseLocation(given({ text }));
+  const url = 'postgres://a@localhost/b';
+  expect(told(`store: { postgres: { url: "${url}" } }`)).toMatchObject({
+    location: { hasDatabase: true, hasUpstream: false },
+  });
+  expect(told('upstream: { base_url: "http://localhost" }')).toMatchObject({
+    location: { hasDatabase: false, hasUpstream: true },
   });
 });
 
@@ -50,6 +69,12 @@ test('a configuration is loaded from the file system', () => {
   expect(locateDaemon({ file, environment: {} })).toMatchObject({
     ok: true,
     location: { stateDir: directory },
+  });
+  chmodSync(join(directory, 'key'), 0o640);
+  expect(loadConfiguration({ file, environment: {} })).toMatchObject({ warnings: [] });
+  chmodSync(join(directory, 'key'), 0o604);
+  expect(loadConfiguration({ file, environment: {} })).toMatchObject({
+    warnings: [{ key: 'upstream.api_key_file' }],
   });
   expect(loadConfiguration({ file: directory, environment: {} })).toEqual({
     ok: false,

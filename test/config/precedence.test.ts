@@ -8,6 +8,7 @@ import {
   folder,
   type Given,
   given,
+  notADirectory,
 } from '../support/given/config-given.ts';
 
 const levelOf = (what: Parameters<typeof configurationOf>[0]) => configurationOf(what).log.level;
@@ -39,6 +40,11 @@ test('null, or an empty variable, is the same as not given', () => {
   expect(configuration.log.level).toBe('info');
   expect(configuration.role).toBe('authority');
   expect(configuration.listen.tcp?.port).toBe(8787);
+  for (const nothing of ['', ' ', 'null', '~']) {
+    const environment = { LATCHKEY_UPSTREAM__PROXY: nothing };
+    const behind = 'upstream: { base_url: "http://localhost", proxy: "http://proxy" }';
+    expect(configurationOf({ text: behind, environment }).upstream?.proxy).toBeNull();
+  }
 });
 
 test('a variable takes scalars as they are, and lists and mappings as YAML or JSON', () => {
@@ -76,6 +82,31 @@ test('a variable can reach into a list by position', () => {
     ['A', 'one'],
     ['B', 'two'],
   ]);
+});
+
+test('a part of a list beats the whole of it, whichever variable comes first', () => {
+  const parts = { LATCHKEY_PRODUCTS__0__SECRET: 'of its own', LATCHKEY_PRODUCTS: '[{ key: A, secret: a }]' };
+  const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', ...parts };
+  expect(configurationOf({ environment }).products[0]?.secret.reveal()).toBe('of its own');
+});
+
+test('a variable can reach the eleventh item of a list in the file', () => {
+  const items = Array.from({ length: 11 }, (_, index) => `{ key: P${index}, secret: s${index} }`);
+  const { products } = configurationOf({
+    text: `upstream: { base_url: "http://localhost" }\nproducts: [${items.join(', ')}]`,
+    environment: { LATCHKEY_PRODUCTS__10__SECRET: 'ten', LATCHKEY_PRODUCTS__2__SECRET: 'two' },
+  });
+  expect(products).toHaveLength(11);
+  expect([products[2], products[10]].map((item) => item?.secret.reveal())).toEqual(['two', 'ten']);
+});
+
+test.each([
+  ['brackets, braces and quotation marks further on are text', 'a"b {c} [d] #e', 'a"b {c} [d] #e'],
+  ['white space around it is dropped, as a file with CRLF leaves it', ' hush \r', 'hush'],
+  ['a text in quotes is what is in them', '"null"', 'null'],
+])('a variable is taken literally: %s', (_, value, secret) => {
+  const environment = { LATCHKEY_UPSTREAM__BASE_URL: 'http://localhost', LATCHKEY_UPSTREAM__API_KEY: value };
+  expect(configurationOf({ environment }).upstream?.apiKey?.reveal()).toBe(secret);
 });
 
 test('text that looks like a number stays the text that was written', () => {
@@ -142,6 +173,11 @@ describe('the file is found in this order', () => {
       '/x/latchkey/config.yaml',
     ],
     ['the system’s file', { files: without(local, user) }, system],
+    [
+      'the system’s file, where the user’s directory is a file',
+      { files: { ...files, [user]: notADirectory() }, local: 'absent' },
+      system,
+    ],
     ['none', { files: without(local, user, system) }, null],
   ])('%s', ([, sources, found]) => {
     expect(fileOf({ files, ...sources })).toBe(found);

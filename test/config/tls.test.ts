@@ -19,6 +19,10 @@ test('a certificate and its key are taken, by paths from the folder of the file'
 test.each([
   [{ text }, `listen.tls.cert_file: cannot read ${cert}: no such file or directory (from ${file} line 3)`],
   [
+    { text, files: { [cert]: certificate } },
+    `listen.tls.key_file: cannot read ${key}: no such file or directory (from ${file} line 4)`,
+  ],
+  [
     withFiles('no', privateKey),
     `listen.tls.cert_file: ${cert} does not contain a certificate (PEM) (from ${file} line 3)`,
   ],

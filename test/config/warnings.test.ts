@@ -29,13 +29,17 @@ const files = { '/etc/key': 'key', [`${folder}/a.secret`]: 'secret' };
 
 test.each([
   ['the secret of a product', `${agent}products: [{ key: A, secret: hush }]`],
+  [
+    'the secret of one of several products',
+    `${agent}products: [{ key: A, secret_file: a.secret }, { key: B, secret: hush }]`,
+  ],
   ['an API key', 'upstream: { base_url: "http://localhost", api_key: hush }'],
   ['the password of a proxy', 'upstream: { base_url: "http://localhost", proxy: "http://me:hush@proxy" }'],
 ])('a file with %s in it is warned of when every user can read it', (_, text) => {
-  expect(warningsOf({ text, worldReadable: [here] })).toEqual([
+  expect(warningsOf({ text, files, worldReadable: [here] })).toEqual([
     `file: ${here} holds a secret and can be read by every user of this machine: chmod 0600 (from flag)`,
   ]);
-  expect(warningsOf({ text })).toEqual([]);
+  expect(warningsOf({ text, files })).toEqual([]);
 });
 
 test('a file that holds no secret may be read by every user, wherever the secrets are', () => {

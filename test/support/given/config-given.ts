@@ -67,6 +67,11 @@ export function denied(): Error {
   return Object.assign(new Error('EACCES'), { code: 'EACCES', errno: -13 });
 }
 
+/** The error of a path through what is no directory. */
+export function notADirectory(): Error {
+  return Object.assign(new Error('ENOTDIR'), { code: 'ENOTDIR', errno: -20 });
+}
+
 /** The configuration made of sound sources. */
 export function configurationOf(what: Given = {}): Configuration {
   const result = parseConfiguration(given(what));
