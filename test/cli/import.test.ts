@@ -50,6 +50,24 @@ test.for(['license', 'purchase', 'coupon'])(
   },
 );
 
+test('coupons that leave their id empty are sent behind all others, whose ids they might take', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'coupons.csv');
+  const rejected = [{ row: 1, code: 'coupon_code_taken', detail: 'It is taken.' }];
+  daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
+  const run = () => latchkey('coupon', 'import', file, '--state-dir', daemon.stateDir);
+  await writeFile(file, 'code,coupon_type,id\nA,multi,\nB,multi,7\n');
+  expect((await run()).err).toBe('line 2: It is taken.\nline 3: It is taken.\n');
+  await writeFile(file, 'code,coupon_type\nA,multi\nB,multi\n');
+  await run();
+  const [a, b] = ['A', 'B'].map((code) => ({ code, coupon_type: 'multi' }));
+  expect(daemon.received.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+    { coupons: [{ ...b, id: '7' }] },
+    { coupons: [a] },
+    { coupons: [a, b] },
+  ]);
+});
+
 test('a file with semicolons between its cells is told so, with or without quotes', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'licenses.csv');

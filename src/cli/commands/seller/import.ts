@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readCsv, type CsvRow } from '../../../http/wire/bulk/csv.ts';
+import { readCsv, type CsvRow, type ToColumns } from '../../../http/wire/bulk/csv.ts';
 import { inquire } from '../../client/ask.ts';
 import { type Command, defineCommand, type GlobalOptions, operand, textOption } from '../../command.ts';
 import { exitCode } from '../../exit-code.ts';
@@ -135,24 +135,50 @@ async function importFile(
 ): Promise<number> {
   const toColumns = columnsBy(args.map ?? '', importable);
   return await withSource(args.file, output, async (source) => {
-    const sent = overlapped(batches(readCsv(source.bytes, toColumns)), async (rows) => ({
-      rows: rows.length,
-      complain: await send(importable, { rows, report, args }),
-    }));
-    for await (const { rows, complain } of sent) {
-      // Of those that are under way together, the first one says it.
-      if (complain !== null) return complain(output);
-      source.advance(rows);
-      if (rejectedRows(report) <= maximumRejected) continue;
-      output.complain([`latchkey: over ${maximumRejected} rows are rejected: the rest was not read`]);
-      return exitCode.failed;
+    for (const part of inParts(source.bytes, toColumns)) {
+      const sent = overlapped(batches(part), async (rows) => ({
+        rows: rows.length,
+        complain: await send(importable, { rows, report, args }),
+      }));
+      for await (const { rows, complain } of sent) {
+        // Of those that are under way together, the first one says it.
+        if (complain !== null) return complain(output);
+        source.advance(rows);
+        if (rejectedRows(report) <= maximumRejected) continue;
+        output.complain([`latchkey: over ${maximumRejected} rows are rejected: the rest was not read`]);
+        return exitCode.failed;
+      }
     }
     return exitCode.done;
   });
 }
 
+/**
+ * A file in parts, each to be sent when all before it is in: rows that leave their column `id` empty come last, since
+ * their new id might be one that a later row names.
+ */
+function inParts(bytes: AsyncIterable<Uint8Array>, toColumns: ToColumns): readonly Rows[] {
+  const withoutId: CsvRow[] = [];
+  let hasIds = false;
+  const file = readCsv(bytes, (header) => {
+    const columns = toColumns(header);
+    hasIds = columns.includes('id');
+    return columns;
+  });
+  async function* first(): AsyncGenerator<readonly CsvRow[]> {
+    for await (const rows of file) {
+      const isWithoutId = (row: CsvRow): boolean => hasIds && 'cells' in row && row.cells['id'] === undefined;
+      withoutId.push(...rows.filter(isWithoutId));
+      yield rows.filter((row) => !isWithoutId(row));
+    }
+  }
+  return [first(), [withoutId]];
+}
+
+type Rows = AsyncIterable<readonly CsvRow[]> | readonly (readonly CsvRow[])[];
+
 /** Gathers rows for a request each; also those before a fault of the file, which then follows. */
-async function* batches(file: AsyncIterable<readonly CsvRow[]>): AsyncGenerator<readonly CsvRow[]> {
+async function* batches(file: Rows): AsyncGenerator<readonly CsvRow[]> {
   let batch: CsvRow[] = [];
   let characters = 0;
   try {
