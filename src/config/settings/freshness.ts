@@ -18,7 +18,12 @@ const keys = {
     purpose:
       'Up to this age an answer is `grace`; beyond it, verifying an enabled key gives 503 until the upstream answers.',
   },
-  refresh: { kind: 'wait', default: '6h', purpose: 'How often a known key is read again from the upstream.' },
+  refresh: {
+    kind: 'wait',
+    default: '6h',
+    purpose:
+      'How often a known key is read again from the upstream. Another one counts for a key from its next read on.',
+  },
   unknown: {
     kind: 'duration',
     default: '60s',
