@@ -22,7 +22,7 @@ const keys = {
     kind: 'wait',
     default: '6h',
     purpose:
-      'How often a known key is read again from the upstream. Another one counts for a key from its next read on.',
+      'How often a known key is read again from the upstream. A change applies to a key from its next read on.',
   },
   unknown: {
     kind: 'duration',
