@@ -205,6 +205,8 @@ describe('a change', () => {
   it.each([
     [503, '{"code":"outcome_unknown","title":"","detail":""}'],
     [507, '{"code":"storage_full","title":"","detail":""}'],
+    [409, '{"code":"idempotency_key_in_use","title":"","detail":""}'],
+    [408, '<p>A proxy: request timeout</p>'],
     [429, '<p>A proxy: too many requests</p>'],
     [502, '<p>A proxy: bad gateway</p>'],
   ])('is repeated under its key where %s says %s', async (status, body) => {

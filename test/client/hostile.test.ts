@@ -67,6 +67,7 @@ const hostile = {
   'bytes that are no HTTP': 'garbage\r\n\r\n',
   'a page': html,
   'a refusal of its own': 'HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno',
+  'a redirect, whatever is in it': `HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: ${answered.length}\r\n\r\n${answered}`,
   'another protocol': 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
   'headers without end': `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`,
   'a body without end': `HTTP/1.1 200 OK\r\n\r\n${'a'.repeat(5 * 1024 * 1024)}`,

@@ -29,6 +29,7 @@ test.each([
   'mysql://seller@db.example/shop',
   'postgres://db.example/shop',
   'postgres://seller@db.example',
+  'postgres://seller@db.example/shop?host=',
   'postgres://seller@db.example/shop?sslmode=disable',
   'postgres://seller@db.example/shop?sslmode=prefer',
   'postgres://seller@localhost/shop?sslmode=require',
