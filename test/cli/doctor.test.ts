@@ -389,7 +389,7 @@ test('a damaged store is told while no daemon runs', async () => {
   const found = await examine(directory.path, { base_url: upstream.url });
   expect(found.code).toBe(1);
   expect(linesOf(found, 'fail').join('\n')).toMatch(
-    /it is not an SQLite database.* → {2}restore a backup: latchkey --config \S+ restore FILE/,
+    /it is damaged, or not an SQLite database.* → {2}restore a backup: latchkey --config \S+ restore FILE/,
   );
 });
 

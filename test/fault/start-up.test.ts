@@ -179,7 +179,11 @@ const databases: [string, (path: string) => void, string][] = [
     (path) => writeFileSync(path, ''),
     'it is empty: remove it, or restore a backup: latchkey restore FILE',
   ],
-  ['of another kind', (path) => writeFileSync(path, 'a'.repeat(5000)), 'it is not an SQLite database.'],
+  [
+    'of another kind',
+    (path) => writeFileSync(path, 'a'.repeat(5000)),
+    'it is damaged, or not an SQLite database: restore a backup: latchkey restore FILE',
+  ],
   ["another program's", anotherPrograms, 'another program made it.'],
 ];
 

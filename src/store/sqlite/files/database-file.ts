@@ -26,8 +26,10 @@ export function findDatabase(path: string): boolean {
   if (!status.isFile()) throw new DatabaseRefused(path, 'it is not a file.');
   if (status.size === 0) throw new DatabaseRefused(path, `it is empty: remove it, or ${restoreAdvice}`);
   const header = readHeader(path);
-  const isSqlite = header.toString('latin1', 0, 16) === 'SQLite format 3\0';
-  if (!isSqlite) throw new DatabaseRefused(path, 'it is not an SQLite database.');
+  if (!isSqlite(header)) {
+    // A crash of the machine may have left zeros where its first page was.
+    throw new DatabaseRefused(path, `it is damaged, or not an SQLite database: ${restoreAdvice}`);
+  }
   if (header.readUInt32BE(applicationIdOffset) !== applicationId) {
     throw new DatabaseRefused(path, 'another program made it.');
   }
@@ -42,6 +44,13 @@ export function isGone(path: string): boolean {
     return false;
   }
 }
+
+/** Whether a file begins as databases of SQLite do, ours or another's. */
+export function beginsAsDatabase(path: string): boolean {
+  return isSqlite(readHeader(path));
+}
+
+const isSqlite = (header: Buffer): boolean => header.toString('latin1', 0, 16) === 'SQLite format 3\0';
 
 /** Read as a file, since SQLite may write to what it opens. Nothing of this process has it open yet. */
 function readHeader(path: string): Buffer {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { findDatabase, syncDirectory } from './database-file.ts';
+import { beginsAsDatabase, findDatabase, syncDirectory } from './database-file.ts';
 import { checkpoint } from '../connection.ts';
 import { DatabaseRefused, StateDirectoryUnusable } from '../faults.ts';
 import { findDamage } from './damage.ts';
@@ -28,6 +28,9 @@ export function checkBackup(path: string): void {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) throw new DatabaseRefused(path, 'there is no such file.');
   if (status.size === 0) throw new DatabaseRefused(path, 'it is empty.');
+  if (status.isFile() && !beginsAsDatabase(path)) {
+    throw new DatabaseRefused(path, 'it is not an SQLite database.');
+  }
   findDatabase(path);
 }
 
