@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
       'a server without TLS',
       () => ({ url: `postgres://owner:secret@localhost:${server.address.port}/postgres` }),
       78,
-      'the connection to localhost:PORT cannot be secured (The server does not support SSL connections): name who signed its certificate in store.postgres.ca_file, and in store.postgres.url the host that it is for.',
+      'the connection to localhost:PORT cannot be secured (The server does not support SSL connections): turn TLS on there (ssl = on), or, for a server on this machine, end store.postgres.url in ?sslmode=disable.',
     ],
     [
       'a schema of something else',

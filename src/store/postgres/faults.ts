@@ -133,7 +133,12 @@ const tlsCode =
 
 /** Whether a connection could not be secured. */
 export function isOfTls(error: Error): boolean {
-  return ('code' in error && tlsCode.test(String(error.code))) || /does not support SSL/.test(error.message);
+  return ('code' in error && tlsCode.test(String(error.code))) || hasNoTls(error);
+}
+
+/** Whether the server has no TLS, so that no certificate would help. */
+export function hasNoTls(error: Error): boolean {
+  return error.message.includes('does not support SSL');
 }
 
 /** What callers are told of an error that is not theirs. */

@@ -1,5 +1,5 @@
 import { StorageError } from '../../service/ports.ts';
-import { isOfTls, sqlState, sqlStates } from './faults.ts';
+import { hasNoTls, isOfTls, sqlState, sqlStates } from './faults.ts';
 import type { Names } from './names.ts';
 
 /**
@@ -45,8 +45,11 @@ export function refusalOf(
   if (isOfTls(error)) {
     // Node goes on with advice that is not for here.
     const [fault] = said.split('; if ');
+    const cure = hasNoTls(error)
+      ? 'turn TLS on there (ssl = on), or, for a server on this machine, end store.postgres.url in ?sslmode=disable.'
+      : 'name who signed its certificate in store.postgres.ca_file, and in store.postgres.url the host that it is for.';
     return new PostgresRefused(
-      `the connection to ${place} cannot be secured (${fault}): name who signed its certificate in store.postgres.ca_file, and in store.postgres.url the host that it is for.`,
+      `the connection to ${place} cannot be secured (${fault}): ${cure}`,
       configured,
     );
   }
