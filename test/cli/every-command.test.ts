@@ -31,6 +31,12 @@ describe('the help', () => {
       expect([chapter.usage, mute]).toEqual([chapter.usage, []]);
     }
   });
+
+  test('calls an option one of every command only if every command takes it', async () => {
+    const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
+    expect(program?.options.map(({ term }) => term)).toEqual(['-v, --version']);
+    for (const { general } of chapters) expect(general).toEqual(program?.general);
+  });
 });
 
 /** What is not run here with success, and where it is. */

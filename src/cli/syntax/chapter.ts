@@ -38,14 +38,14 @@ export async function readChapter(
   const declaration = isCommand ? (await entry.load()).declaration : nothing;
   const { operands, examples, epilogue } = declaration;
   const line = ['latchkey', ...words.slice(0, -1), ...(entry === null ? [] : [entry.usage])].join(' ');
-  const general = [...globalOptions, ...(entry === null ? programOptions : [])];
+  const options = entry === null ? programOptions : declaration.options;
   return {
     usage: isCommand ? `${line}${optionsOf(declaration)}` : `${line} <command>`,
     summary: entry === null ? programSummary : entry.summary,
     commands: members.map(({ usage, summary }) => ({ term: usage, meaning: summary })),
     operands: slotsOf(entry?.usage ?? '').map((slot) => toOperandTerm(slot, operands.get(slot.name))),
-    options: [...declaration.options].map(toOptionTerm),
-    general: general.map(toOptionTerm),
+    options: [...options].map(toOptionTerm),
+    general: [...globalOptions].map(toOptionTerm),
     examples: examples.map(({ line: term, says }) => ({ term, meaning: says })),
     epilogue: entry === null ? programEpilogue : epilogue,
   };

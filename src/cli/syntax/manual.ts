@@ -23,6 +23,7 @@ export function formatManual({ version, date, program, commands, sections }: Man
     '.SH DESCRIPTION',
     ...fill(program.summary),
     ...(program.epilogue === null ? [] : ['.PP', ...fill(program.epilogue)]),
+    ...section('OPTIONS WITHOUT A COMMAND', program.options),
     ...section('OPTIONS OF EVERY COMMAND', program.general),
     '.SH COMMANDS',
     ...commands.flatMap(formatCommand),

@@ -6,6 +6,7 @@ export async function commandsBook(): Promise<string> {
   const [program, ...chapters] = await readChapters({ words: [], entry: null }, commands);
   if (program === undefined) throw new Error('there is no program');
   return [
+    `## Options without a command\n\n${tableOf(program.options)}`,
     `## Options of every command\n\n${tableOf(program.general)}`,
     ...chapters.filter((chapter) => chapter.commands.length === 0).map(write),
   ].join('\n\n');
