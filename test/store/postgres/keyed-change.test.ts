@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runUseCase } from '../../../src/service/run.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
 import type { PostgresWriter } from '../../../src/store/postgres/writer.ts';
 import { startFaultProxy } from '../../support/network/fault-proxy.ts';
@@ -140,6 +141,29 @@ describe.skipIf(!hasPostgres)('uses under idempotency keys that come together', 
       'fulfilled',
     ]);
     expect(await usesIn(database)).toBe(4);
+  });
+
+  test('leave nothing of one whose answer cannot be made, and are done without it', async () => {
+    await using copy = await given('UNANSWERED');
+    const { database } = copy;
+    const writer = writerOn(database, {
+      run: ({ licenses, ...tables }, request, context) => {
+        const change: typeof licenses.change = async (asked) => {
+          const changed = await licenses.change(asked);
+          if (asked.licenseKey === 'UNANSWERED') throw new Error('no answer');
+          return changed;
+        };
+        return runUseCase({ ...tables, licenses: { ...licenses, change } }, request, context);
+      },
+    });
+    const outcomes = await Promise.allSettled([
+      use(writer, { under: 'first' }),
+      use(writer, { under: 'second' }),
+      use(writer, { under: 'unanswered', of: 'UNANSWERED' }),
+      use(writer, { under: 'third' }),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
+    expect([await usesIn(database), await usesIn(database, 'UNANSWERED')]).toEqual([3, 0]);
   });
 
   test.each([
