@@ -119,7 +119,9 @@ test('a file that is no database is refused and left as it is', async () => {
   const path = join(temporary.path, 'latchkey.db');
   for (const content of ['x', 'not a database '.repeat(100)]) {
     writeFileSync(path, content);
-    expect(() => openStore({ directory: temporary.path })).toThrow('or not an SQLite database: restore a backup: latchkey restore FILE');
+    expect(() => openStore({ directory: temporary.path })).toThrow(
+      'or not an SQLite database: restore a backup: latchkey restore FILE',
+    );
     expect(readFileSync(path, 'utf8')).toBe(content);
   }
 });
