@@ -86,14 +86,19 @@ export class Sync {
 
   /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
   async run(signal: AbortSignal): Promise<void> {
-    const { settings } = this.#parts;
+    const { settings, lifetime } = this.#parts;
     const shared = { ...this.#parts, uplink: this.uplink, reads: this.reads };
-    await Promise.all([
+    const loops = [
       this.push.run(signal),
       probe({ ...shared, wake: this.#probeWake }, signal),
       preload({ ...shared, wake: this.#preloadWake, productKeys: () => settings().productKeys }, signal),
       refresh({ ...shared, refreshMs: () => settings().policy.refreshMs }, signal),
-    ]);
+    ];
+    // A wait that the end of the process cuts short is no fault, and takes no time from the other loops.
+    const unlessEnding = (error: unknown): void => {
+      if (!signal.aborted && !lifetime.aborted) throw error;
+    };
+    await Promise.all(loops.map((loop) => loop.catch(unlessEnding)));
   }
 
   /** License keys were queued to be fetched, or a person wants it to go on. */

@@ -5,17 +5,21 @@ import { Agent, productKey, secret } from '../support/stage/agent-stage.ts';
 import { fromSource } from '../support/process/command-line.ts';
 import { spawnDaemon, startDaemonProcess } from '../support/process/daemon-process.ts';
 import { freePort } from '../support/network/free-port.ts';
-import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { hang, startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { canMount, smallDisk, type SmallDisk } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const patience = { timeout: 30_000, interval: 50 };
 
-async function startAgent({ path }: SmallDisk, upstream: PlainUpstream): Promise<Agent> {
+async function startAgent(
+  { path }: SmallDisk,
+  upstream: PlainUpstream,
+  { timeout = '1s' }: { timeout?: string } = {},
+): Promise<Agent> {
   const configuration = {
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { base_url: upstream.url, timeout: '1s', probe: '100ms' },
+    upstream: { base_url: upstream.url, timeout, probe: '100ms' },
     products: [{ key: productKey, secret }],
     sync: {
       rate: '1000',
@@ -123,6 +127,35 @@ test.runIf(canMount)(
     await takesUsesAgain(agent, 'KEY');
     agent.process.signal('SIGTERM');
     expect(await agent.process.ended).toBe(0);
+  },
+);
+
+test.runIf(canMount)(
+  'on a disk without a free byte a stop is no failure of the storage, and loses no answer that could not be recorded (skipped where nothing may be mounted)',
+  async () => {
+    await using disk = smallDisk(32 * 1024);
+    await using upstream = await upstreamWith('KEY');
+    {
+      await using agent = await startAgent(disk, upstream, { timeout: '1h' });
+      await agent.learn(['KEY']);
+      upstream.fault = ({ kind }) => (kind === 'usage' ? hang(true) : undefined);
+      expect((await agent.change('usage', 'KEY')).status).toBe(200);
+      await upstream.until(() => upstream.countsOf('KEY').net === 1);
+      disk.fill(0);
+      await useUntilFull(agent, 'KEY');
+      // The room of the ballast, too.
+      disk.fill(0);
+      await upstream.stop();
+      agent.process.signal('SIGTERM');
+      expect(await agent.process.ended).toBe(0);
+      expect(agent.process.lines.filter(({ level }) => level === 'fatal')).toEqual([]);
+    }
+    disk.clear();
+    upstream.fault = () => undefined;
+    await upstream.start();
+    await using successor = await startAgent(disk, upstream);
+    await successor.atRest();
+    expect(upstream.countsOf('KEY').net).toBe(1);
   },
 );
 

@@ -101,6 +101,23 @@ describe('a probe', () => {
     },
   );
 
+  it('that waits for its key as the process ends leaves time for the answer to what is in flight', async () => {
+    await using stage = await givenManual();
+    const use = await stage.record('usage');
+    let end = 'none yet';
+    stage.sync.run(stage.ending.signal).then(
+      () => (end = 'in good order'),
+      () => (end = 'a fault'),
+    );
+    const request = await stage.request();
+    await stage.passes(minute);
+    stage.ending.abort();
+    await stage.time.settle();
+    expect(end).toBe('none yet');
+    await request.answer(stage.says(6));
+    expect([end, stage.stateOf(use)]).toEqual(['in good order', 'delivered']);
+  });
+
   it('that is answered opens the way again, whatever it asked for', async () => {
     await using stage = await givenRunning();
     const { uplink } = stage.sync;
