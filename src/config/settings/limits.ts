@@ -24,7 +24,12 @@ export const limits = {
       default: '10s',
       purpose: 'How long a whole request may take to arrive; its answer may take longer.',
     },
-    body_bytes: { kind: 'size', default: '16KiB', purpose: 'The maximum size of a body.' },
+    body_bytes: {
+      kind: 'size',
+      default: '16KiB',
+      purpose:
+        'The maximum size of a body; at least 256 KiB for a cart, 2 MiB for a preload and 4 MiB for an import.',
+    },
     parameters: {
       kind: 'count',
       default: 32,

@@ -69,7 +69,8 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   backup_running: 'Another backup is in progress, and only one is made at a time.',
   backed_up_by_the_database:
     'The authority keeps its records in PostgreSQL (store.postgres): the others could not continue from a backup that one of several processes made.',
-  body_too_large: 'The body is larger than limits.body_bytes, or an import larger than 4 MiB.',
+  body_too_large:
+    'The body is larger than limits.body_bytes or, where more is taken, than 256 KiB (a cart), 2 MiB (a preload) or 4 MiB (an import).',
   unsupported_media_type:
     'The route does not read this Content-Type, its charset is not UTF-8, or the body is compressed.',
   parameters_invalid:
