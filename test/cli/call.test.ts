@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { call } from '../../src/cli/client/call.ts';
+import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 test('a request whose answer stops in the middle may have been done', async () => {
@@ -28,10 +29,7 @@ test('a request that could not even be sent was not done', async () => {
   await using directory = temporaryDirectory();
   const socket = { kind: 'socket', path: join(directory.path, 'none.sock') } as const;
   expect(await call(socket, { path: '/' }, null)).toMatchObject({ ok: false, sent: false });
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  await new Promise((done) => server.close(done));
+  const url = new URL(`http://127.0.0.1:${await freePort()}`);
   const refused = await call({ kind: 'tcp', url, certificate: null }, { path: '/' }, null);
   expect(refused).toMatchObject({ ok: false, sent: false });
 });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { latchkey, type Outcome } from '../support/process/command-line.ts';
+import { freePort } from '../support/network/free-port.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const agent = { upstream: { base_url: 'http://127.0.0.1:1', timeout: '1s' }, products: [] };
@@ -38,9 +39,10 @@ function leave(directory: string, role: 'agent' | 'authority', isUsed: boolean):
 
 test('an address that a start could not have is told, and one that it could is not', async () => {
   await using directory = temporaryDirectory();
-  const other = createServer().listen(0, '127.0.0.1');
+  const port = await freePort();
+  const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
-  const tcp = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+  const tcp = `127.0.0.1:${port}`;
   const taken = await examine(directory.path, { listen: { tcp, socket: false } });
   expect([taken.code, taken.out]).toEqual([
     1,
