@@ -75,7 +75,9 @@ test.concurrent(
     // Nobody knocks on with a secret that was refused.
     for (let ask = 0; ask < 5; ask += 1) await agent.verify(`UNKNOWN-${ask}`);
     const refused = upstream.ledger.filter(({ answered }) => answered === 'status:401');
-    expect(refused.length).toBeLessThanOrEqual(2);
+    expect(refused.filter(movesCounter)).toHaveLength(1);
+    // A probe may have been on its way with the use; and a read asks a second later whether it is really refused.
+    expect(refused.length).toBeLessThanOrEqual(3);
 
     await stage.reconfigure({
       products: [
@@ -160,7 +162,8 @@ test.concurrent(
   async () => {
     await using stage = await setStage({
       licenses: ['LICENSE-1', 'LICENSE-2'],
-      configuration: { freshness: { gone: '600ms' } },
+      // Longer than a busy machine takes to look before it.
+      configuration: { freshness: { gone: '5s' } },
     });
     const { upstream } = stage;
     const agent = await stage.startAgent();
