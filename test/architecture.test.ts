@@ -1,12 +1,12 @@
 import { dirname } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
+import * as world from './support/book/outside-world.ts';
 import * as source from './support/book/source-tree.ts';
-import type { Import, Place, Tree } from './support/book/source-tree.ts';
+import type { Import, Rule, Tree } from './support/book/source-tree.ts';
+import { strayWireNames } from './support/book/wire-names.ts';
 
-const { folderOf, importsOf, isNode, isTimeless, nameAt, placesOf, readTree } = source;
-
-/** One rule about the shape of the source: what of a tree breaks it, one line each. */
-type Rule = (tree: Tree) => string[];
+const { folderOf, importsOf, isNode, placesOf, readTree } = source;
+const { belowDaemon, outsideAllowed, outsideUses, waitingInTheDomain, worldly } = world;
 
 // --- The floors.
 
@@ -15,8 +15,6 @@ const writing = ['service/ports.ts', 'service/tables.ts', 'service/writer.ts'];
 
 /** What each folder may import besides itself: folders, single files, and modules of npm or Node. */
 type Allowance = { folders: readonly string[]; files?: readonly string[]; modules: boolean };
-
-const belowDaemon = ['domain', 'service', 'store', 'upstream', 'sync', 'http', 'config'];
 
 const floors: Readonly<Record<string, Allowance>> = {
   domain: { folders: [], modules: false },
@@ -117,37 +115,6 @@ const barrels: Rule = (tree) =>
     })
     .map(({ path, node }) => `${path} has a ${node.type}`);
 
-// --- Time, chance and the process.
-
-const outsideNames =
-  /^(?:Date|process|setTimeout|setInterval|setImmediate|queueMicrotask|performance|hrtime|randomUUID|getRandomValues|randomBytes|Math\.random|AbortSignal\.timeout)$/;
-const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
-
-/** What may know the outside world below the daemon, and why. */
-const outsideAllowed: Readonly<Record<string, string>> = {
-  'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
-  'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
-  'http/listen.ts node:process': 'a socket must never be there with a wider mode',
-  'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
-  'http/short-way/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
-  'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
-};
-
-/** Each use of the outside world below the daemon: file and word. */
-function outsideUses(tree: Tree): string[] {
-  const names = placesOf(tree).flatMap((place) => {
-    const word = nameAt(place);
-    if (word === null || !outsideNames.test(word) || (word === 'Date' && isTimeless(place))) return [];
-    return [{ ...place, word }];
-  });
-  const modules = importsOf(tree).filter(({ target }) => outsideModules.test(target));
-  return [...names, ...modules.map((found) => ({ ...found, word: found.target }))]
-    .filter(({ folder }) => belowDaemon.includes(folder))
-    .map(({ path, word }) => `${path} ${word}`);
-}
-
-const worldly: Rule = (tree) => outsideUses(tree).filter((use) => outsideAllowed[use] === undefined);
-
 /** An exception that is no longer needed lets something in one day. */
 const needlessExceptions: Rule = (tree) => {
   const used = new Set(outsideUses(tree));
@@ -156,37 +123,6 @@ const needlessExceptions: Rule = (tree) => {
     files.map((file) => `${folder} ${file}`),
   );
   return [...single, ...Object.keys(outsideAllowed)].filter((exception) => !used.has(exception));
-};
-
-const waitingInTheDomain: Rule = (tree) =>
-  placesOf(tree)
-    .filter(({ folder }) => folder === 'domain')
-    .filter((place) => place.node['async'] === true || /^(?:Promise|AbortSignal)$/.test(nameAt(place) ?? ''))
-    .map(({ path, node }) => `${path} has a ${node.type}`);
-
-// --- Names of the wire.
-
-const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
-/**
- * Where names of the wire and of files are at home. The command line speaks JSON and configuration, the driver of
- * PostgreSQL in names of its own.
- */
-const speaksWire = /^(?:client|config|cli|daemon)\/|^http\/wire\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
-
-const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
-
-/** Words of the domain, states and codes of problems, are written as in the contract wherever they stand. */
-const strayWireNames: Rule = (tree) => {
-  const found = placesOf(tree).flatMap((place) => {
-    const name = place.node[place.node.type === 'Literal' ? 'value' : 'name'];
-    return typeof name === 'string' && snakeCase.test(name) ? [{ ...place, name }] : [];
-  });
-  const isWord = ({ path, folder, node }: Place): boolean =>
-    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.has(path);
-  const words = new Set(found.filter(isWord).map(({ name }) => name));
-  return found
-    .filter(({ path, node, name }) => node.type !== 'Literal' && !speaksWire.test(path) && !words.has(name))
-    .map(({ path, name }) => `${path} has ${name}`);
 };
 
 // --- The source as it is, and sources that break each rule.

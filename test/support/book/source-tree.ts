@@ -5,6 +5,9 @@ import { parseAst } from 'vitest/node';
 /** Source files by their path under src, with `/` between the parts. */
 export type Tree = Readonly<Record<string, string>>;
 
+/** One rule about the shape of the source: what of a tree breaks it, one line each. */
+export type Rule = (tree: Tree) => string[];
+
 export type Node = { type: string } & Readonly<Record<string, unknown>>;
 
 /** A node of a file's syntax, and where it stands: under which key of which node above it. */

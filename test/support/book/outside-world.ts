@@ -1,0 +1,49 @@
+import { importsOf, isTimeless, nameAt, placesOf, type Rule, type Tree } from './source-tree.ts';
+
+/** The folders below the daemon: time, chance and the process are handed to them. */
+export const belowDaemon: readonly string[] = [
+  'domain',
+  'service',
+  'store',
+  'upstream',
+  'sync',
+  'http',
+  'config',
+];
+
+const outsideNames =
+  /^(?:Date|process|setTimeout|setInterval|setImmediate|queueMicrotask|performance|hrtime|randomUUID|getRandomValues|randomBytes|Math\.random|AbortSignal\.timeout)$/;
+const outsideModules = /^node:(?:process|timers(?:\/promises)?|perf_hooks)$/;
+
+/** What may know the outside world below the daemon, and why. */
+export const outsideAllowed: Readonly<Record<string, string>> = {
+  'config/load.ts process': 'gathers the raw text that configuration is made of: environment, platform',
+  'store/sqlite/files/open.ts process': 'which SQLite is built in, only Node can say',
+  'http/listen.ts node:process': 'a socket must never be there with a wider mode',
+  'http/entry/request-id.ts randomUUID': 'names requests that come without a name',
+  'http/short-way/answers-of-turn.ts setImmediate': 'no time, but the end of a turn of the event loop',
+  'upstream/exchange.ts setTimeout': 'the bound of a real request, which has to end by real time',
+};
+
+/** Each use of the outside world below the daemon: file and word. */
+export function outsideUses(tree: Tree): string[] {
+  const names = placesOf(tree).flatMap((place) => {
+    const word = nameAt(place);
+    if (word === null || !outsideNames.test(word) || (word === 'Date' && isTimeless(place))) return [];
+    return [{ ...place, word }];
+  });
+  const modules = importsOf(tree).filter(({ target }) => outsideModules.test(target));
+  return [...names, ...modules.map((found) => ({ ...found, word: found.target }))]
+    .filter(({ folder }) => belowDaemon.includes(folder))
+    .map(({ path, word }) => `${path} ${word}`);
+}
+
+/** Only those that say why may know it below the daemon. */
+export const worldly: Rule = (tree) => outsideUses(tree).filter((use) => outsideAllowed[use] === undefined);
+
+/** The domain is pure: what waits is above it. */
+export const waitingInTheDomain: Rule = (tree) =>
+  placesOf(tree)
+    .filter(({ folder }) => folder === 'domain')
+    .filter((place) => place.node['async'] === true || /^(?:Promise|AbortSignal)$/.test(nameAt(place) ?? ''))
+    .map(({ path, node }) => `${path} has a ${node.type}`);

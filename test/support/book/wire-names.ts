@@ -1,0 +1,24 @@
+import { type Place, placesOf, type Rule } from './source-tree.ts';
+
+const snakeCase = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/;
+/**
+ * Where names of the wire and of files are at home. The command line speaks JSON and configuration, the driver of
+ * PostgreSQL in names of its own.
+ */
+const speaksWire = /^(?:client|config|cli|daemon)\/|^http\/wire\/|\/wire\.ts$|^store\/postgres\/client\.ts$/;
+
+const problemTables = new Set(['domain/problem/problem-table.ts', 'domain/problem/server-problems.ts']);
+
+/** Words of the domain, states and codes of problems, are written as in the contract wherever they stand. */
+export const strayWireNames: Rule = (tree) => {
+  const found = placesOf(tree).flatMap((place) => {
+    const name = place.node[place.node.type === 'Literal' ? 'value' : 'name'];
+    return typeof name === 'string' && snakeCase.test(name) ? [{ ...place, name }] : [];
+  });
+  const isWord = ({ path, folder, node }: Place): boolean =>
+    node.type === 'Literal' ? ['domain', 'service'].includes(folder) : problemTables.has(path);
+  const words = new Set(found.filter(isWord).map(({ name }) => name));
+  return found
+    .filter(({ path, node, name }) => node.type !== 'Literal' && !speaksWire.test(path) && !words.has(name))
+    .map(({ path, name }) => `${path} has ${name}`);
+};
