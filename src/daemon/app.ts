@@ -8,7 +8,7 @@ import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/standing.ts';
 import { countedLicensing } from './counted-licensing.ts';
-import type { DatabaseStanding } from './gauges.ts';
+import type { ConnectionCounts } from './gauges.ts';
 import { logOf } from './log/part.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role, RoleParts } from './role/role.ts';
@@ -23,7 +23,7 @@ export type AppParts = Pick<RoleParts, 'instance' | 'current' | 'clock' | 'log'>
     local: LocalStore | null;
     writer: StoreWriter;
     metrics: Metrics;
-    connections: (() => DatabaseStanding) | null;
+    connections: (() => ConnectionCounts) | null;
     role: Role;
   };
 

@@ -8,7 +8,7 @@ import type { Status } from '../service/status.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { persist } from '../sync/persist.ts';
 import { appOf } from './app.ts';
-import type { DatabaseStanding } from './gauges.ts';
+import type { ConnectionCounts } from './gauges.ts';
 import { Health } from './health.ts';
 import { runHousekeeping } from './housekeeping.ts';
 import { openListeners, type Addresses, type Listeners } from './listeners.ts';
@@ -37,7 +37,7 @@ export type DaemonParts = Omit<RoleParts, 'lifetime' | 'meter' | 'tokenUses'> & 
   /** Counts those of an authority. */
   licenses: StatusParts['licenses'];
   /** Null: the store is on this machine. */
-  connections: (() => DatabaseStanding) | null;
+  connections: (() => ConnectionCounts) | null;
   writer: StoreWriter;
   /** Null: the store is a database on another machine, which looks after itself. */
   local: LocalStore | null;

@@ -4,19 +4,19 @@ import type { OutboxStatus, Status, UpstreamStatus } from '../service/status.ts'
 const outboxStates = ['pending', 'in_flight', 'uncertain', 'inferred', 'conflicted', 'dead'] as const;
 const breakerStates = { closed: 0, half_open: 1, open: 2 } as const;
 
-/** How a process stands at a scrape. */
-export type Standing = {
+/** What the gauges of a process are read from, at a scrape. */
+export type ProcessSnapshot = {
   status: Status;
   /** Bytes on the disk of the state directory that this user may still write; null: it cannot be told. */
   freeBytes: number | null;
   /** The products that an agent is configured with; empty on an authority. */
   productKeys: readonly string[];
   /** Null: the store is on this machine. */
-  database: DatabaseStanding | null;
+  database: ConnectionCounts | null;
 };
 
 /** The connections of this process to its database, free ones included, the most there may be, and who waits for one. */
-export type DatabaseStanding = { connections: number; free: number; waiting: number; most: number };
+export type ConnectionCounts = { connections: number; free: number; waiting: number; most: number };
 
 export type Sample = { labels?: Record<string, string>; value: number };
 
@@ -25,7 +25,7 @@ export type GaugeDescription = {
   name: string;
   help: string;
   labels?: readonly string[];
-  read: (standing: Standing) => readonly Sample[];
+  read: (snapshot: ProcessSnapshot) => readonly Sample[];
 };
 
 /** The gauges of every process. */
@@ -137,7 +137,7 @@ export const upstreamGauges: readonly GaugeDescription[] = [
     name: 'upstream_credential_refused',
     help: '1: the upstream refuses it (401, 403), and what would be sent under it waits.',
     labels: ['credential'],
-    read: (standing) => ofUpstream((upstream) => credentialSamples(upstream, standing))(standing),
+    read: (snapshot) => ofUpstream((upstream) => credentialSamples(upstream, snapshot))(snapshot),
   },
   {
     name: 'upstream_paused_products',
@@ -171,7 +171,7 @@ function ofUpstream(read: (upstream: UpstreamStatus) => readonly Sample[]): Gaug
   return ({ status: { upstream } }) => (upstream === null ? [] : read(upstream));
 }
 
-function ofDatabase(read: (database: DatabaseStanding) => readonly Sample[]): GaugeDescription['read'] {
+function ofDatabase(read: (database: ConnectionCounts) => readonly Sample[]): GaugeDescription['read'] {
   return ({ database }) => (database === null ? [] : read(database));
 }
 
@@ -182,7 +182,7 @@ function ofOutbox(read: (outbox: OutboxStatus) => readonly Sample[]): GaugeDescr
 /** Those that are accepted are shown, too: an alert can only end where its series goes on. */
 function credentialSamples(
   { pausedProducts, couponsPaused }: UpstreamStatus,
-  { productKeys }: Standing,
+  { productKeys }: ProcessSnapshot,
 ): readonly Sample[] {
   const products = new Set([...productKeys, ...pausedProducts]);
   return [

@@ -12,7 +12,7 @@ import {
   processGauges,
   upstreamGauges,
   type GaugeDescription,
-  type Standing,
+  type ProcessSnapshot,
 } from './gauges.ts';
 import type { CommitMeasure } from './threads/writer-message.ts';
 
@@ -169,13 +169,13 @@ export class Metrics implements UpstreamMeter, Disposable {
   }
 
   /** In Prometheus' text format. */
-  async expose(standing: Standing): Promise<string> {
+  async expose(snapshot: ProcessSnapshot): Promise<string> {
     for (const { gauge, read } of this.#gauges) {
       // What is no more, such as a product that is not configured any longer, has no series.
       gauge.reset();
       // Nor has one without labels, which a reset makes 0.
       gauge.remove({});
-      for (const { labels = {}, value } of read(standing)) gauge.set(labels, value);
+      for (const { labels = {}, value } of read(snapshot)) gauge.set(labels, value);
     }
     this.#eventLoop.reset();
     return await this.#registry.metrics();

@@ -5,7 +5,7 @@ import { Metrics } from '../../src/daemon/metrics.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { listenTcp } from '../../src/http/listen.ts';
 import { StorageError } from '../../src/service/ports.ts';
-import { adminToken, authorityStanding, openApp, serverOf } from '../support/app/http-app.ts';
+import { adminToken, authoritySnapshot, openApp, serverOf } from '../support/app/http-app.ts';
 import { sendRaw } from '../support/network/raw-http.ts';
 
 /** Lets the event loop turn for so many ms: its delay is measured every 20 ms. */
@@ -21,7 +21,7 @@ test('how long the event loop was held up is measured', async () => {
     await spin(60);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
     await spin(60);
-    const text = await metrics.expose(authorityStanding);
+    const text = await metrics.expose(authoritySnapshot);
     return Number(/^latchkey_event_loop_lag_seconds (\S+)$/m.exec(text)?.[1]);
   };
   await expect.poll(lagAfterHold, { timeout: 30_000 }).toBeGreaterThan(0.15);
@@ -43,7 +43,7 @@ async function countedServer(changes: Parameters<typeof openApp>[0] = {}) {
   metrics.watch(server);
   const unanswered = async (): Promise<string[]> => {
     const series = /^latchkey_requests_total\{route=".*\/(\w+)",status="499"\} (\d+)$/gm;
-    const text = await metrics.expose(authorityStanding);
+    const text = await metrics.expose(authoritySnapshot);
     return [...text.matchAll(series)].map(([, name, count]) => `${name} ${count}`);
   };
   const tcp = await listenTcp(server, { host: '127.0.0.1', port: 0 });

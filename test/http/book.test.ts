@@ -14,7 +14,7 @@ import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes, routesOf } from '../../src/http/routes/all.ts';
-import { authorityStanding } from '../support/app/http-app.ts';
+import { authoritySnapshot } from '../support/app/http-app.ts';
 
 const source = join(import.meta.dirname, '../../src');
 const book = readFileSync(join(source, 'http/README.md'), 'utf8');
@@ -65,7 +65,7 @@ test('every route that only a dialect has is in the book', () => {
 test('every metric is in the book, and the book has no other', async () => {
   using metrics = new Metrics({ role: 'agent', isSecure: true, hasDatabase: true });
   metrics.countUnrouted(400);
-  const text = await metrics.expose(authorityStanding);
+  const text = await metrics.expose(authoritySnapshot);
   const real = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
   const written = rows(section('Health and status')).map(([name]) => name);
   expect(new Set(written)).toEqual(new Set(real));

@@ -16,7 +16,7 @@ import { findLeftBehind } from '../store/left-behind.ts';
 import { DatabaseWait } from './database-wait.ts';
 import { DatabaseTime } from '../store/database-time.ts';
 import { DatabaseWriter } from '../store/database-writer.ts';
-import type { DatabaseStanding } from '../gauges.ts';
+import type { ConnectionCounts } from '../gauges.ts';
 import { LiveConfiguration } from '../live-configuration.ts';
 import { hashLicenseKeys } from '../log/hashed-license-keys.ts';
 import { logOf } from '../log/part.ts';
@@ -88,7 +88,7 @@ export async function startOnDatabase(
   const licenses = rememberedCounts(reader, { clock, answers: () => canBeRead(writer) });
   const token = keepSecretFile(configuration.stateDir, 'adminToken', 'lk_tok');
   const makeRole = (role: RoleParts): Role => knowingOwnToken(copyRole({ ...role, reader, memory }), token);
-  const connections = (): DatabaseStanding => ({ ...database.use, most: postgres.pool });
+  const connections = (): ConnectionCounts => ({ ...database.use, most: postgres.pool });
   const daemon = new Daemon({ ...parts, licenses, connections, makeRole });
   await daemon.open(options.prepare ?? (() => undefined), starting.move());
   return daemon;

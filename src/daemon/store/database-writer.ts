@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type Log, type WriteOptions } from '../../service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../service/writer.ts';
-import { look, type Condition, type FoundCondition } from '../../store/postgres/condition.ts';
+import { look, type DatabaseCondition, type FoundCondition } from '../../store/postgres/condition.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { reasonOf } from '../../store/postgres/refusal.ts';
 import type { PostgresWriter } from '../../store/postgres/writer.ts';
@@ -38,7 +38,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
     this.#watching = this.#watch();
   }
 
-  get storage(): Condition {
+  get storage(): DatabaseCondition {
     return this.#found.condition;
   }
 
@@ -109,7 +109,7 @@ export class DatabaseWriter implements StoreWriter, AsyncDisposable {
 }
 
 /** What is logged of each condition, once, when it begins. */
-const news: Readonly<Record<Condition, string>> = {
+const news: Readonly<Record<DatabaseCondition, string>> = {
   ok: 'the database is back',
   unavailable: 'the database is away: requests are refused until it is back',
   slow: 'the database does not answer in time: requests may be refused until it does',

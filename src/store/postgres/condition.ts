@@ -8,10 +8,10 @@ import { refusalOf } from './refusal.ts';
  * How a database can be used. `refused`: it is of no use for this copy until somebody sees to it; all others pass by
  * themselves. While it is `full` or `read_only`, reading goes on.
  */
-export type Condition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
+export type DatabaseCondition = 'ok' | 'unavailable' | 'slow' | 'full' | 'read_only' | 'refused';
 
 /** How a database was found, and the error by which that was told (null: it is `ok`). */
-export type FoundCondition = { condition: Condition; cause: unknown };
+export type FoundCondition = { condition: DatabaseCondition; cause: unknown };
 
 /** What is put on the disk, and away again, to see whether it is full: rows of nearly 2 kB, a MiB of them. */
 const roomRows = 520;
@@ -53,7 +53,7 @@ function foundBy(error: unknown, database: Database): FoundCondition {
   return { condition: conditionOf(error), cause: error };
 }
 
-function conditionOf(error: unknown): Condition {
+function conditionOf(error: unknown): DatabaseCondition {
   if (transactionFault(error) === 'full') return 'full';
   const state = sqlState(error);
   if (state === sqlStates.readOnlyTransaction) return 'read_only';

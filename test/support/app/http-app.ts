@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Standing } from '../../../src/daemon/gauges.ts';
+import type { ProcessSnapshot } from '../../../src/daemon/gauges.ts';
 import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { Rates } from '../../../src/http/entry/request-rates.ts';
@@ -174,7 +174,7 @@ export function serverOf(app: App, settings: Partial<ServerSettings> = {}): Fast
 }
 
 /** What a scrape finds on an authority at rest. */
-export const authorityStanding: Standing = {
+export const authoritySnapshot: ProcessSnapshot = {
   status: authorityStatus,
   freeBytes: 1_000_000,
   productKeys: [],
