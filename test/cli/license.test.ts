@@ -151,6 +151,22 @@ test('license issue records a purchase', async () => {
   expect(JSON.parse(received?.body ?? '')).toEqual({ product_key: 'RGsF', buyer_email: 'buyer@example.com' });
 });
 
+test.each([
+  ['2024-02-22', '2024-02-22T00:00:00+00:00', ''],
+  ['2024-02-30', undefined, '--date must be a duration'],
+])(
+  'license issue takes the date %s as the start of that day, as other commands do',
+  async (date, sent, err) => {
+    await using daemon = await startFakeDaemon();
+    daemon.answer({ status: 201, body: { data: purchase } });
+    const sale = ['--product', 'RGsF', '--email', 'buyer@example.com', '--date', date];
+    const outcome = await latchkey('license', 'issue', ...sale, '--state-dir', daemon.stateDir);
+    expect(outcome.err).toContain(err);
+    const [received] = daemon.received.map(({ body }) => JSON.parse(body) as { date: string });
+    expect(received?.date).toBe(sent);
+  },
+);
+
 test('license issue takes over date, uses and state of a purchase of an existing store', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: purchase } });
@@ -160,7 +176,7 @@ test('license issue takes over date, uses and state of a purchase of an existing
   expect(code).toBe(0);
   expect(JSON.parse(daemon.received[0]?.body ?? '')).toMatchObject({
     license_key: 'OLD-1',
-    date: '2024-02-22T11:23:05Z',
+    date: '2024-02-22T11:23:05+00:00',
     uses: 3,
     enabled: 'false',
   });

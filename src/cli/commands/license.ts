@@ -5,6 +5,7 @@ import { type Command, defineCommand, type GlobalOptions, textOption } from '../
 import { exitCode } from '../exit-code.ts';
 import { instant, whole } from '../format.ts';
 import { hintFor } from '../hint.ts';
+import { readInstant } from '../instant.ts';
 import { licenseKeyOperand, readLicenseKey } from '../license-key-operand.ts';
 import type { Output } from '../output.ts';
 import {
@@ -110,7 +111,9 @@ export const issueLicense: Command = defineRequest(
         product: { ...textOption('Product key', 'product'), required: true },
         email: { ...textOption('E-mail address of the buyer'), required: true },
         key: textOption('License key; default: a new one'),
-        date: textOption('When it was sold, as in 2024-02-22T11:23:05Z; default: now'),
+        date: textOption(
+          'When it was sold: a datetime, a date (its start, UTC), or how long ago; default: now',
+        ),
         uses: { type: 'number', describe: 'Uses so far' },
         enabled: { choices: ['true', 'false'], describe: 'Whether the key is valid' },
       })
@@ -118,7 +121,14 @@ export const issueLicense: Command = defineRequest(
   ({ product, email, key, date, uses, enabled }) => ({
     method: 'POST',
     path: purchasesPath,
-    json: { product_key: product, buyer_email: email, license_key: key, date, uses, enabled },
+    json: {
+      product_key: product,
+      buyer_email: email,
+      license_key: key,
+      date: readInstant('date', date, 'before'),
+      uses,
+      enabled,
+    },
   }),
   purchaseView,
 );
