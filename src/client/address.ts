@@ -29,8 +29,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The addresses to try, the first one first. They are looked up anew when none answers: a restart may change them. */
 export function findAddresses(options: AddressOptions, environment: Environment): readonly Address[] {
-  const url =
-    options.url ?? (options.stateDir === undefined ? filled(environment['LATCHKEY_URL']) : undefined);
+  const url = namedUrl(options, environment);
   if (url !== undefined) return [{ agent: url, ...parseAddress(url) }];
   const stateDir = options.stateDir ?? filled(environment['LATCHKEY_STATE_DIR']);
   if (stateDir !== undefined) {
@@ -38,6 +37,15 @@ export function findAddresses(options: AddressOptions, environment: Environment)
   }
   const stateDirs = defaultStateDirs(environment);
   return [...stateDirs.flatMap(readListenFile), ...defaultSockets(environment, stateDirs)];
+}
+
+/** Whether the program itself, or its environment, names a socket to ask. */
+export function isSocketNamed(options: AddressOptions, environment: Environment): boolean {
+  return namedUrl(options, environment)?.startsWith('unix:') === true;
+}
+
+function namedUrl({ url, stateDir }: AddressOptions, environment: Environment): string | undefined {
+  return url ?? (stateDir === undefined ? filled(environment['LATCHKEY_URL']) : undefined);
 }
 
 const socketName = 'latchkey.sock';

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { filled } from './address.ts';
+import { filled, isSocketNamed, type AddressOptions } from './address.ts';
 import { ConfigurationError } from './error.ts';
 
 /** What the program shows of itself. A token stands for the others. */
 export interface CredentialOptions {
-  /** A token (`latchkey token issue`); default: `LATCHKEY_TOKEN`, else what is in the file `LATCHKEY_TOKEN_FILE`. */
+  /**
+   * A token (`latchkey token issue`); default: `LATCHKEY_TOKEN`, else what is in the file `LATCHKEY_TOKEN_FILE`,
+   * either of which may be the product's secret. A socket with a grant of its own (`url: 'unix:…'`) needs none.
+   */
   readonly token?: string | undefined;
   /** The secret of the product, for license keys. */
   readonly productSecret?: string | undefined;
@@ -14,22 +17,24 @@ export interface CredentialOptions {
 
 export type CredentialKind = 'productSecret' | 'apiKey';
 
-/** Gives the header for a kind of route. Throws a `ConfigurationError` when there is nothing to show. */
+/**
+ * Gives the header for a kind of route, which takes tokens too; none where a socket is named, which may carry a grant.
+ * Throws a `ConfigurationError` when there is nothing to show.
+ */
 export function credentialHeader(
-  options: CredentialOptions,
+  options: AddressOptions & CredentialOptions,
   kind: CredentialKind,
   environment: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
+  const name = kind === 'apiKey' ? 'service-api-key' : 'product-secret-key';
   const given = options[kind];
-  if (given !== undefined) {
-    return { [kind === 'apiKey' ? 'service-api-key' : 'product-secret-key']: checked(given, kind, oneLine) };
-  }
-  const token = options.token ?? filled(environment['LATCHKEY_TOKEN']);
-  if (token !== undefined) return { authorization: `Bearer ${checked(token, 'token', oneWord)}` };
+  if (given !== undefined) return { [name]: checked(given, kind, oneLine) };
+  if (options.token !== undefined) return { [name]: checked(options.token, 'token', oneWord) };
+  const ofEnvironment = filled(environment['LATCHKEY_TOKEN']);
+  if (ofEnvironment !== undefined) return { [name]: checked(ofEnvironment, 'LATCHKEY_TOKEN', oneLine) };
   const file = filled(environment['LATCHKEY_TOKEN_FILE']);
-  if (file !== undefined) {
-    return { authorization: `Bearer ${checked(read(file), 'LATCHKEY_TOKEN_FILE', oneWord)}` };
-  }
+  if (file !== undefined) return { [name]: checked(read(file), 'LATCHKEY_TOKEN_FILE', oneLine) };
+  if (isSocketNamed(options, environment)) return {};
   throw new ConfigurationError(`Give connect() a token or ${kind === 'apiKey' ? 'an' : 'a'} ${kind}.`);
 }
 

@@ -91,6 +91,40 @@ describe('a program that says nothing', () => {
     expect((await connect().verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');
   });
 
+  it.each(['LATCHKEY_TOKEN', 'LATCHKEY_TOKEN_FILE'])(
+    'goes by the secret of a product, or an API key, in %s',
+    async (name) => {
+      await using sandbox = await startSandbox();
+      await sandbox.store.createCoupon({ code: 'SPRING', coupon_type: 'multi', percent_off: 20 });
+      vi.stubEnv('LATCHKEY_URL', sandbox.agent.url);
+      const give = (credential: string): void => {
+        const file = join(directory.path, 'credential');
+        writeFileSync(file, `${credential}\n`);
+        vi.stubEnv(name, name.endsWith('_FILE') ? file : credential);
+      };
+      give(sandbox.productSecret);
+      expect((await connect().use('WTKP4-66NL5-HMKQW-GFSCZ')).license.uses).toBe(1);
+      give(sandbox.apiKey);
+      const cart = { code: 'SPRING', items: [{ productKey: sandbox.productKey, amount: 1000 }] };
+      expect((await connect().quote(cart)).discount).toBe(200);
+    },
+  );
+
+  it('needs nothing to show for itself on a socket with a grant, which it names', async () => {
+    const path = join(directory.path, 'shop.sock');
+    const grant = { scopes: ['verify'] };
+    await using sandbox = await startSandbox({ configuration: { listen: { sockets: [{ path, grant }] } } });
+    const url = `unix:${path}`;
+    expect((await connect({ url }).verify('WTKP4-66NL5-HMKQW-GFSCZ')).verdict).toBe('valid');
+    await expect(connect({ url }).use('WTKP4-66NL5-HMKQW-GFSCZ')).rejects.toMatchObject({
+      code: 'scope_missing',
+    });
+    vi.stubEnv('LATCHKEY_URL', `unix:${sandbox.agent.socket}`);
+    await expect(connect().verify('WTKP4-66NL5-HMKQW-GFSCZ')).rejects.toMatchObject({
+      code: 'credentials_missing',
+    });
+  });
+
   it('is told that it has nothing to show for itself', async () => {
     await expect(connect().verify('KEY')).rejects.toThrow('Give connect() a token or a productSecret.');
     vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'none'));

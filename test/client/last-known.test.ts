@@ -48,7 +48,7 @@ function valid(): Verdict {
 
 /** An agent that knows the key for the token of one product. */
 function answerOneProduct({ headers }: IncomingMessage, response: ServerResponse): void {
-  if (headers.authorization === 'Bearer token-of-one') {
+  if (headers['product-secret-key'] === 'token-of-one') {
     response.end(JSON.stringify({ data: writeLicense(license) }));
     return;
   }
