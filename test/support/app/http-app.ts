@@ -148,10 +148,10 @@ export const authorityStatus: Status = {
 };
 
 export const limits: HttpLimits = {
-  headerTimeoutMs: 5_000,
+  headerTimeoutMs: 250_000,
   headerCount: 40,
   headerBytes: 8_192,
-  requestTimeoutMs: 10_000,
+  requestTimeoutMs: 250_000,
   bodyBytes: 16_384,
   parameters: 32,
   connections: 256,
