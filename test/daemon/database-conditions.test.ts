@@ -80,7 +80,8 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
     async (_, fault) => {
       await using proxy = await startFaultProxy(server.address.port);
       const url = urlByPort(server.address, proxy.port);
-      await using copy = await watchCopy(server.address, { url, schema: newSchema() });
+      const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
+      await using copy = await watchCopy(server.address, hasty);
       // By deadlines of seconds, which a slow machine may exceed by itself.
       await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
       await proxy.become(fault);

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
     await server.stop('immediate');
     try {
       const state = async (): Promise<unknown> => (await scrape(copy))('database_state{state="unavailable"}');
-      await expect.poll(state, { timeout: 20_000 }).toBe(1);
+      await expect.poll(state).toBe(1);
       expect(await use()).toBe(503);
       const away = await scrape(copy);
       expect(away('database_repeats_total{reason="away"}')).toBeGreaterThan(0);

@@ -84,8 +84,8 @@ describe.skipIf(!hasPostgres)('notices between the copies of an authority', () =
     });
     await expect.poll(() => proxy.connections).toBe(1);
     await proxy.become({ kind: 'blackhole' });
-    await expect.poll(() => hearing, { timeout: 20_000 }).toEqual([false]);
+    await expect.poll(() => hearing).toEqual([false]);
     await proxy.become({ kind: 'pass' });
-    await expect.poll(() => hearing, { timeout: 20_000 }).toEqual([false, true]);
+    await expect.poll(() => hearing).toEqual([false, true]);
   });
 });

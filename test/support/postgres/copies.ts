@@ -36,7 +36,7 @@ export async function startCopy(
   const configuration = embeddedConfiguration({
     state_dir: stateDir,
     listen: { tcp: '127.0.0.1:0' },
-    store: { postgres: { url: urlOf(server.address), pool: 4, statement_timeout: '1s', ...postgres } },
+    store: { postgres: { url: urlOf(server.address), pool: 4, ...postgres } },
   });
   const daemon = await startDaemon(configuration, { log: silent, ...options });
   starting.defer(() => daemon.stop());
