@@ -156,7 +156,7 @@ describe('a network that fails when something may have left', () => {
       socket.on('error', () => undefined);
     });
     await using upstream = await listen(server);
-    await using client = clientOf(`http://127.0.0.1:${upstream.port}`, { timeoutMs: 300 });
+    await using client = clientOf(`http://127.0.0.1:${upstream.port}`, { timeoutMs: 2_000 });
     const outcome = await client.change(changeOf('p1', key, 'usage'), never());
     expect(outcome).toMatchObject({ ...ambiguous, retryAfterMs: 5_000 });
   });

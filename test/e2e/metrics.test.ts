@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { setStage } from '../support/stage/agent-stage.ts';
+import { eventually, setStage } from '../support/stage/agent-stage.ts';
 import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -23,6 +23,7 @@ test('an agent measures requests by route, verdicts, the outbox, the way up, com
   await agent.atRest();
   await stage.upstream.stop();
   await agent.change('usage', 'KEY', { prefer: 'wait=1' });
+  await eventually(async () => (await agent.status()).upstream.breaker === 'open');
   expect((await agent.client.get('/nowhere/KEY-IN-A-PATH')).status).toBe(404);
   expect((await sendRaw({ tcp: agent.process.tcp }, 'HELLO\r\n\r\n')).status).toBe(400);
   const text = String(await agent.ask('/metrics'));
@@ -67,7 +68,7 @@ test('a count that another writer changed is an unexpected delta', async () => {
   const agent = await stage.startAgent();
   await agent.learn(['KEY']);
   stage.upstream.useElsewhere('KEY', 3);
-  await agent.change('usage', 'KEY', { prefer: 'wait=5' });
+  await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   expect(valueOf(String(await agent.ask('/metrics')), 'latchkey_unexpected_delta_total')).toBe(1);
 });
 

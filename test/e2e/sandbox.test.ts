@@ -46,7 +46,7 @@ async function startSandbox(home: string, ...options: string[]) {
 
 test('a sandbox answers with the credentials it printed, goes away when told to, and removes its data', async () => {
   await using home = temporaryDirectory();
-  await using sandbox = await startSandbox(home.path, '--offline-after', '2s');
+  await using sandbox = await startSandbox(home.path, '--offline-after', '10s');
   expect((await sandbox.verify()).status).toBe(200);
   await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), { timeout: 60_000 });
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');

@@ -125,7 +125,7 @@ test('a time that the upstream has said twice is remembered before anything is d
   const body = JSON.stringify({ data: { ...license, date: '2026-01-01T00:00:00Z' } });
   const saysSo = { kind: 'replaced', counted: true, status: 200, headers, body } as const;
   stage.upstream.fault = every(saysSo, ({ kind }) => kind === 'usage');
-  for (const _ of [1, 2]) await agent.change('usage', 'KEY', { prefer: 'wait=10' });
+  for (const _ of [1, 2]) await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   await agent.kill();
   const successor = await stage.startAgent();
   const { high_water: reached } = (await successor.status()).clock;

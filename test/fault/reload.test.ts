@@ -47,7 +47,7 @@ test('SIGHUP takes over what it can, tells what changed and what waits for a res
   expect((await stage.agent.verify('KEY')).status).toBe(401);
   const headers = { 'product-secret-key': 'another-secret' };
   expect((await stage.agent.verify('KEY', headers)).status).toBe(200);
-  expect((await stage.agent.change('usage', 'KEY', { ...headers, prefer: 'wait=5' })).status).toBe(200);
+  expect((await stage.agent.change('usage', 'KEY', { ...headers, prefer: 'wait=30' })).status).toBe(200);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
   expect(JSON.stringify(daemon.lines)).not.toMatch(new RegExp(`another-secret|"${secret}"`));
 });
@@ -109,7 +109,7 @@ test('an upstream that is taken out of the file of an agent waits for a restart'
   const { restart } = await daemon.said('some changes take effect only after a restart');
   expect(restart).toContain('upstream.base_url');
   expect((await stage.agent.verify('KEY')).status).toBe(200);
-  expect((await stage.agent.change('usage', 'KEY', { prefer: 'wait=5' })).status).toBe(200);
+  expect((await stage.agent.change('usage', 'KEY', { prefer: 'wait=30' })).status).toBe(200);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
 });
 
