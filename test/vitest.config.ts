@@ -24,11 +24,14 @@ if (postgresPrograms === null) {
   process.stderr.write('PostgreSQL is not installed (apt-get install postgresql): its tests are skipped.\n');
 }
 
+// Times that only end what hangs: a machine that is busy with others takes twenty times as long as one that is not.
+const inTime = { testTimeout: 300_000, hookTimeout: 300_000 };
+
 // The files of a worker share what they import, which takes longer to load than most of them to run.
-const inProcess = { isolate: false, testTimeout: 60_000, hookTimeout: 60_000, sequence: { groupOrder: 0 } };
+const inProcess = { isolate: false, ...inTime, sequence: { groupOrder: 0 } };
 
 // Real daemons on real clocks. None has a second chance: what counts twice once in a while is a fault.
-const inProcesses = { testTimeout: 120_000, hookTimeout: 60_000, sequence: { groupOrder: 1 } };
+const inProcesses = { ...inTime, sequence: { groupOrder: 1 } };
 const inProcessesAlone = { ...inProcesses, maxWorkers: 1, sequence: { groupOrder: 2 } };
 
 const globalSetup = 'test/support/postgres/shared-postgres.ts';

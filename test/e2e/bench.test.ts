@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const main = join(import.meta.dirname, '../bench/main.ts');
 
-it('measures every theme of the benchmark without a failed request', { timeout: 300_000 }, async () => {
+it('measures every theme of the benchmark without a failed request', { timeout: 600_000 }, async () => {
   await using folder = temporaryDirectory();
   const json = join(folder.path, 'results.json');
   const names = themes.map(({ name }) => name);

@@ -188,7 +188,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     for (const left of [state, '/etc/latchkey', '/var/lib/misc/latchkey.removed']) {
       expect(existsSync(at(left)), left).toBe(false);
     }
-  }, 180_000);
+  });
 
   test('a state that was written to after the removal is not purged', async () => {
     await install(1);

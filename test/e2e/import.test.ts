@@ -92,7 +92,7 @@ test('a catalogue is taken over from a file while keys are verified, each bad ro
   const second = join(there.path, 'theirs.csv');
   await operate(there.path, 'license', 'export', second);
   expect(readFileSync(second).equals(readFileSync(out))).toBe(true);
-}, 120_000);
+});
 
 test.for<readonly [what: string, content: string | null, said: string]>([
   ['a file that is not there', null, 'no such file or directory'],

@@ -89,7 +89,7 @@ describe('the npm package, installed from its tarball on a Node that is too old'
     for (const { node } of oldNodes) {
       expect(await run(node, '--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
     }
-  }, 120_000);
+  });
 
   test('starts the newer one beside it with the same arguments, exit code and signals', async () => {
     for (const { node } of oldNodes) {
@@ -142,7 +142,7 @@ test('a Node program that installs it as the README says asks the agent by its c
     folder,
   );
   expect(asked).toEqual({ code: 0, out: 'valid\n', err: '' });
-}, 120_000);
+});
 
 test('the example of a Node program, installed as it says, asks the agent', async () => {
   const example = 'examples/clients/node';
@@ -161,7 +161,7 @@ test('the example of a Node program, installed as it says, asks the agent', asyn
     out: 'valid\nuses: 1\n',
     err: '',
   });
-}, 120_000);
+});
 
 test('a second start takes all that the first has compiled, in every thread', async () => {
   await using folder = temporaryDirectory();

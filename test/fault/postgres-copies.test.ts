@@ -10,7 +10,7 @@ import { hasPostgres } from '../support/postgres/postgres.ts';
 const isFull = process.env['LATCHKEY_TEST_FULL'] === '1';
 const { calmMs, times, timeout } = isFull
   ? { calmMs: 60_000, times: 20, timeout: 600_000 }
-  : { calmMs: 4_000, times: 2, timeout: 120_000 };
+  : { calmMs: 4_000, times: 2, timeout: 300_000 };
 const inDoubt = '503 outcome_unknown';
 
 describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each', () => {

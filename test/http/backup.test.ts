@@ -51,7 +51,7 @@ test('a second backup is refused while the first is made, and taken when it is d
   await vi.waitFor(async () => {
     const second = await server.inject(request);
     expect([second.statusCode, second.json<{ code: string }>().code]).toEqual([409, 'backup_running']);
-  }, 10_000);
+  }, 60_000);
   resolve();
   expect((await first).body).toBe('all of it');
   expect((await server.inject(request)).body).toBe('all of it');
@@ -75,7 +75,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
     expect(answer.statusCode).toBe(200);
     expect(await status()).toBe(409);
     answer.body.destroy();
-    await vi.waitFor(async () => expect(await status()).toBe(200), 10_000);
+    await vi.waitFor(async () => expect(await status()).toBe(200), 60_000);
   }
   expect(leftovers(directory.path)).toEqual([]);
 });
@@ -103,7 +103,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
   await begun.promise;
   leaving.abort();
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
-  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200), 10_000);
+  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200), 60_000);
   expect(leftovers(directory.path)).toEqual([]);
 });
 
@@ -150,7 +150,7 @@ test('HEAD tells how long a backup is, and leaves room for the next', async () =
   const head = await server.inject({ ...request, method: 'HEAD' });
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(Number(head.headers['content-length'])).toBeGreaterThan(4096);
-  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), 10_000);
+  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), 60_000);
 });
 
 test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {

@@ -43,7 +43,7 @@ async function sendAtOnce(listener: Served['listeners']['tcp'], sent: readonly s
     );
   socket.on('data', (text: string) => (received += text));
   socket.write(sent.join(''));
-  await expect.poll(() => told().length, { timeout: 10_000 }).toBe(sent.length);
+  await expect.poll(() => told().length).toBe(sent.length);
   socket.destroy();
   return told();
 }

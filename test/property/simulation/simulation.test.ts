@@ -5,7 +5,7 @@ import { spoilings } from './spoiling.ts';
 const seeds = 100;
 const steps = 200;
 
-test(`the sync promise holds over ${seeds} seeds of ${steps} steps each`, { timeout: 240_000 }, async () => {
+test(`the sync promise holds over ${seeds} seeds of ${steps} steps each`, { timeout: 600_000 }, async () => {
   const violations: string[] = [];
   for (let seed = 1; seed <= seeds; seed += 1) {
     const violation = await simulate({ seed, steps });

@@ -34,7 +34,7 @@ const broken: Readonly<Record<SpoilingName, [TroubleName[], RegExp]>> = {
 };
 
 for (const [name, [troubles, pattern]] of Object.entries(broken)) {
-  test(`the simulation finds ${name} within ${seeds} seeds`, { timeout: 240_000 }, async () => {
+  test(`the simulation finds ${name} within ${seeds} seeds`, { timeout: 600_000 }, async () => {
     const spoiling = spoilings[name as SpoilingName];
     let violation: string | null = null;
     for (let seed = 1; seed <= seeds && violation === null; seed += 1) {

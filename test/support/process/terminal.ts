@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { fromSource } from './command-line.ts';
 
-const patienceMs = 20_000;
+/** How long a question is waited for: it is the whole start of a program on a machine that is busy with others. */
+const patienceMs = 100_000;
 
 /** A command line of ours on a terminal, with somebody at its keyboard. */
 export interface Terminal extends AsyncDisposable {

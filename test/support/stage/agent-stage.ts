@@ -100,7 +100,7 @@ export class Agent implements AsyncDisposable {
   /** Verifies keys until the upstream has vouched for each, however slow this machine is. */
   async learn(licenseKeys: readonly string[]): Promise<void> {
     const isKnown = async (key: string): Promise<boolean> => (await this.verify(key)).status === 200;
-    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), 100_000)));
+    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), 250_000)));
   }
 
   change(
