@@ -2,6 +2,12 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findAddresses, type AddressOptions } from '../../src/client/address.ts';
+import {
+  credentialHeader,
+  credentialScope,
+  type CredentialKind,
+  type CredentialOptions,
+} from '../../src/client/credential.ts';
 import { connect } from '../../src/client/index.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
@@ -65,9 +71,14 @@ describe('the agent is looked for', () => {
     expect(found({}, environment)).toEqual([join(directory.path, 'latchkey', 'a.sock'), ...sockets]);
   });
 
-  it('not where others could have written it', () => {
+  it('not where a variable names no whole path', () => {
+    const relative = { XDG_STATE_HOME: 'state', XDG_RUNTIME_DIR: 'run' };
+    expect(found({}, relative)).toEqual(found({}, {}));
+  });
+
+  it.each([0o620, 0o602])('not where others could have written it: mode %s', (mode) => {
     const file = writeListen(directory.path);
-    chmodSync(file, 0o622);
+    chmodSync(file, mode);
     expect(found({ stateDir: directory.path })).toEqual([join(directory.path, 'latchkey.sock')]);
   });
 
@@ -75,6 +86,47 @@ describe('the agent is looked for', () => {
     for (const url of ['127.0.0.1:8787', 'ftp://localhost', '']) {
       expect(() => found({ url })).toThrow('must be http://…, https://… or unix:/…');
     }
+  });
+});
+
+describe('a program shows of itself', () => {
+  const given = { LATCHKEY_TOKEN: 'of-environment', LATCHKEY_TOKEN_FILE: '' };
+  it.for<[string, CredentialOptions, CredentialKind, Record<string, string>, object]>([
+    [
+      'the secret of its product, for keys',
+      { productSecret: 's', token: 't' },
+      'productSecret',
+      given,
+      { 'product-secret-key': 's' },
+    ],
+    [
+      'its API key, for coupons',
+      { apiKey: 'a', productSecret: 's', token: 't' },
+      'apiKey',
+      given,
+      { 'service-api-key': 'a' },
+    ],
+    ['else its token', { apiKey: 'a', token: 't' }, 'productSecret', given, { authorization: 'Bearer t' }],
+    ['else that of the environment', {}, 'apiKey', given, { authorization: 'Bearer of-environment' }],
+    ['else that of the file', {}, 'apiKey', { LATCHKEY_TOKEN: '' }, { authorization: 'Bearer of-file' }],
+  ])('%s', ([, options, kind, environment, header]) => {
+    const file = join(directory.path, 'token');
+    writeFileSync(file, ' of-file\n');
+    const named = { LATCHKEY_TOKEN_FILE: file, ...environment };
+    expect(credentialHeader(options, kind, named)).toEqual(header);
+  });
+
+  it('what its remembered verdicts are kept apart by: the first that it has of these', () => {
+    const environment = { LATCHKEY_TOKEN: 'of-environment', LATCHKEY_TOKEN_FILE: '/token' };
+    expect(credentialScope({ productSecret: 's', token: 't' }, environment)).toBe('s');
+    expect(credentialScope({ token: 't' }, environment)).toBe('t');
+    expect(credentialScope({}, environment)).toBe('of-environment');
+    expect(credentialScope({}, { ...environment, LATCHKEY_TOKEN: '' })).toBe('/token');
+  });
+
+  it('nothing that is empty', () => {
+    expect(() => credentialHeader({ token: ' ' }, 'apiKey', {})).toThrow('There is no credential in token.');
+    expect(() => credentialHeader({}, 'apiKey', {})).toThrow('Give connect() a token or an apiKey.');
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createServer, type ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { listen } from '../support/network/listener.ts';
 
@@ -82,6 +82,29 @@ describe('a change', () => {
     await expect(agent.program.use('KEY')).rejects.toMatchObject({ code, isTemporary: false });
     expect(agent.asked()).toBe(1);
   });
+});
+
+it('a quote is repeated until it is answered, since it changes nothing', async () => {
+  const data = { code: 'MAY', redeemable: true, reasons: [], lines: [], coupon_id: 1 };
+  const amounts = { subtotal: 0, eligible_subtotal: 0, discount: 0, total: 0 };
+  await using agent = await startAgent((response, asked) => {
+    if (asked === 1) response.writeHead(502).end('<p>A proxy: bad gateway</p>');
+    else response.end(JSON.stringify({ data: { ...data, ...amounts } }));
+  });
+  const program = connect({ url: agent.url, apiKey: 'the-key' });
+  expect(await program.quote({ code: 'MAY', items: [] })).toMatchObject({ couponId: 1 });
+  expect(agent.asked()).toBe(2);
+});
+
+it.each<[string, (program: LatchkeyClient) => Promise<unknown>, number]>([
+  ['five seconds to ask', (program) => program.verify('KEY'), 5_000],
+  ['fifteen to change', (program) => program.use('KEY'), 15_000],
+  ['and what it is to wait for the store', (program) => program.use('KEY', { waitMs: 2_000 }), 17_000],
+])('a call has %s where it says nothing else', async (_, call, deadlineMs) => {
+  await using agent = await startAgent((response) => response.end(answered));
+  using timers = vi.spyOn(globalThis, 'setTimeout');
+  await call(agent.program);
+  expect(timers.mock.calls.map(([, waitMs]) => waitMs)).toContain(deadlineMs);
 });
 
 it('a program that is done ends, however long its deadlines are', async () => {

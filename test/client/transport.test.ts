@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { connect, type ConnectOptions, type LatchkeyClient } from '../../src/client/index.ts';
+import { certificate, privateKey } from '../support/network/certificate.ts';
+import { listen, type Listener } from '../support/network/listener.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+const license = {
+  license_key: 'KEY',
+  product_link: 'RGsF',
+  buyer_email: 'buyer@example.com',
+  enabled: true,
+  uses: 1,
+  date: '2026-01-01T00:00:00Z',
+};
+const answer: RequestListener = (_, response) => response.end(JSON.stringify({ data: license }));
+
+const listeners: Listener[] = [];
+afterEach(async () => {
+  for (const listener of listeners.splice(0)) await listener[Symbol.asyncDispose]();
+});
+
+async function open(server: Parameters<typeof listen>[0]): Promise<Listener> {
+  const listener = await listen(server);
+  listeners.push(listener);
+  return listener;
+}
+
+const ask = (options: ConnectOptions): LatchkeyClient => connect({ productSecret: 'the-secret', ...options });
+
+describe('an agent is asked', () => {
+  it.each(['', '/'])('under the path of its url, which may end in "%s"', async (end) => {
+    const asked: unknown[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url);
+      answer(request, response);
+    });
+    const { url } = await open(server);
+    const said = await ask({ url: `${url}/licenses${end}` }).verify('KEY');
+    expect([said.verdict, asked]).toEqual(['valid', ['/licenses/api/v2/license/verify?license_key=KEY']]);
+  });
+
+  it('by an IPv6 address', async () => {
+    await using server: Server = createServer(answer);
+    await new Promise((resolve) => server.listen(0, '::1', () => resolve(null)));
+    const { port } = server.address() as { port: number };
+    const program = ask({ url: `http://[::1]:${port}` });
+    expect((await program.verify('KEY')).verdict).toBe('valid');
+    program.close();
+  });
+
+  it('by TCP where its socket is not for this program to see', async () => {
+    await using directory = temporaryDirectory();
+    const { url } = await open(createServer(answer));
+    const listening = { socket: join(directory.path, 'elsewhere', 'latchkey.sock'), tcp: url };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    expect((await ask({ stateDir: directory.path }).verify('KEY')).verdict).toBe('valid');
+  });
+});
+
+it.each([
+  ['a plain key', 'order-7', {}, '"order-7"', undefined],
+  [
+    'a key with spaces, quotation marks and backslashes',
+    String.raw`a "b" \c`,
+    {},
+    String.raw`"a \"b\" \\c"`,
+    undefined,
+  ],
+  ['the longest key', 'k'.repeat(255), {}, `"${'k'.repeat(255)}"`, undefined],
+  ['seconds to wait, rounded up', 'one', { waitMs: 1_001 }, '"one"', 'wait=2'],
+  ['the longest wait', 'one', { waitMs: 30_000 }, '"one"', 'wait=30'],
+])('a change is sent with %s', async (...[, idempotencyKey, options, key, prefer]) => {
+  const shown: unknown[] = [];
+  const server = createServer((request, response) => {
+    shown.push(request.headers['idempotency-key'], request.headers['prefer']);
+    answer(request, response);
+  });
+  const { url } = await open(server);
+  await ask({ url }).use('KEY', { idempotencyKey, ...options });
+  expect(shown).toEqual([key, prefer]);
+});
+
+it('an idempotency key of 256 characters is none', async () => {
+  const { url } = await open(createServer(answer));
+  const used = ask({ url }).use('KEY', { idempotencyKey: 'k'.repeat(256) });
+  await expect(used).rejects.toThrow('1 to 255 printable ASCII characters');
+});
+
+it.each([
+  [408, 'request_timeout'],
+  [429, 'rate_limited'],
+  [500, 'internal_error'],
+  [503, 'starting'],
+])('of a key nobody can say anything where the agent is busy: %s %s', async (status, code) => {
+  const problem = JSON.stringify({ code, title: '', detail: '' });
+  const { url } = await open(createServer((_, response) => response.writeHead(status).end(problem)));
+  expect(await ask({ url }).verify('KEY')).toMatchObject({
+    verdict: 'undetermined',
+    reason: 'busy',
+    error: { code, status },
+  });
+});
+
+describe('over TLS an agent is believed', () => {
+  const said = async (found: object): Promise<string> => {
+    await using directory = temporaryDirectory();
+    const { port } = await open(createTlsServer({ cert: certificate, key: privateKey }, answer));
+    const listening = { tcp: `https://127.0.0.1:${port}`, ...found };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    return (await ask({ stateDir: directory.path }).verify('KEY')).verdict;
+  };
+
+  it('by the certificate that it has written beside its address, whatever names that has', async () => {
+    expect(await said({ certificate })).toBe('valid');
+  });
+
+  it('not by one that nobody vouches for', async () => {
+    expect(await said({})).toBe('undetermined');
+  });
+});
+
+it('a use whose TLS connection is not made has not counted', async () => {
+  const { port } = await open(createTcpServer((socket) => socket.end('no TLS')));
+  const used = ask({ url: `https://127.0.0.1:${port}` }).use('KEY', { deadlineMs: 300 });
+  await expect(used).rejects.toMatchObject({ mayHaveCounted: false });
+});
+
+it.each([
+  ['of 1 MiB is read', 2 ** 20, 'valid'],
+  ['of more than 4 MiB is none', 2 ** 22, 'undetermined'],
+])('an answer %s', async (_, length, verdict) => {
+  const body = JSON.stringify({ data: license, more: 'x'.repeat(length) });
+  const { url } = await open(createServer((__, response) => response.end(body)));
+  expect(await ask({ url }).verify('KEY')).toMatchObject({ verdict });
+});
