@@ -158,6 +158,11 @@ describe('a clock that is turned back', () => {
   });
 });
 
+it('a Date that is behind takes nothing back of the time that has passed meanwhile', () => {
+  const confirmed = learnDate(started, noon, after(0));
+  expect(timeOf(learnDate(confirmed, noon + minute, after(60 * minute)))).toBe(noon + 60 * minute);
+});
+
 describe('a Date that is more than 30 days ahead', () => {
   const far = 31 * day;
   const [first, second] = [after(minute), after(2 * minute)];
@@ -170,6 +175,11 @@ describe('a Date that is more than 30 days ahead', () => {
     expect(timeOf(right)).toBe(second.wall);
     expect(isSuspect(right, second)).toBe(false);
     expect(timeOf(learnDate(right, first.wall + far, second))).toBe(second.wall);
+  });
+
+  it('is not believed for one before it that was further ahead', () => {
+    const further = learnDate(learnDate(started, noon, after(0)), first.wall + 2 * far, first);
+    expect(timeOf(learnDate(further, second.wall + far, second))).toBe(second.wall);
   });
 
   it('is believed when the next one agrees with it', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatDatetime, parseDatetime } from '../../src/domain/datetime.ts';
+import { formatDatetime, isInstant, parseDatetime } from '../../src/domain/datetime.ts';
 
 const at = Date.UTC(2024, 1, 22, 11, 23, 5);
 
@@ -40,4 +40,9 @@ describe('a datetime', () => {
   ])('is not what was written as "%s"', (text) => {
     expect(parseDatetime(text)).toBeNull();
   });
+});
+
+it('can be written from the first instant of the year 1 to the last of 9999', () => {
+  const [first, last] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+  expect([first - 1, first, last, last + 1].map(isInstant)).toEqual([false, true, true, false]);
 });

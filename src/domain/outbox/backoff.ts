@@ -9,7 +9,6 @@ export const defaultBackoffPolicy: BackoffPolicy = { firstMs: 1_000, maxMs: 15 *
  * `failures` counts from 1; `draw` is a random number in [0, 1).
  */
 export function backoffMs(policy: BackoffPolicy, failures: number, draw: number): number {
-  const exponent = Math.min(Math.max(failures, 1) - 1, 52);
-  const ceiling = Math.min(policy.firstMs * 2 ** exponent, policy.maxMs);
+  const ceiling = Math.min(policy.firstMs * 2 ** (Math.max(failures, 1) - 1), policy.maxMs);
   return Math.max(1, Math.round(ceiling * draw));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allows, type Principal } from '../../../src/domain/access/principal.ts';
+import { allows, isSamePrincipal, type Principal } from '../../../src/domain/access/principal.ts';
 import { apiKeyScopes, productSecretScopes, scopes, type Scope } from '../../../src/domain/access/scope.ts';
 
 type Credential = 'an API key' | 'a product secret' | 'a token for operations' | 'an administrator';
@@ -66,5 +66,25 @@ describe('a grant', () => {
     expect(Object.fromEntries(scopes.map((scope) => [scope, allows(grant, scope)]))).toEqual(
       table[credential],
     );
+  });
+});
+
+describe('two principals', () => {
+  const one: Principal = {
+    credential: 'token:1',
+    scopes: ['verify', 'use'],
+    reach: { accountId: 'default', productKey: null },
+    isOperator: false,
+  };
+
+  it.each<[string, Partial<Principal>, boolean]>([
+    ['are the same where all is the same', { scopes: ['verify', 'use'] }, true],
+    ['differ by their credential', { credential: 'token:2' }, false],
+    ['differ by their scopes', { scopes: ['verify'] }, false],
+    ['differ by their account', { reach: { accountId: 'other', productKey: null } }, false],
+    ['differ by their product', { reach: { accountId: 'default', productKey: 'P' } }, false],
+    ['differ where one is the operator', { isOperator: true }, false],
+  ])('%s', (_, change, expected) => {
+    expect(isSamePrincipal(one, { ...one, ...change })).toBe(expected);
   });
 });

@@ -170,6 +170,8 @@ test('retry of what waits for something that it does not end says that it is not
   const waiting: OperationProgress = { state: 'pending', doubtful: false };
   const retried = (around: Partial<Surroundings>) => told('usage', waiting, around).decisions.retry;
   expect(retried({})).toMatch(/^It is tried again at once,/);
+  const pausing = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
+  expect(pausing.decisions.retry).toMatch(/^It is tried again at once,/);
   const stuck: Partial<Surroundings>[] = [
     { obstacle: { cause: 'retry_after', until: 1000 } },
     { obstacle: { cause: 'paused' } },
@@ -209,5 +211,10 @@ describe('it waits', () => {
   test('for its backoff, when it is the first of its queue', () => {
     const { waits } = standingOf({ ...operation('usage', waiting), nextAt: minute }, alone);
     expect(waits).toMatchObject([{ cause: 'backoff', leftMs: minute }]);
+    const fenced = standingOf(
+      { ...operation('usage', waiting), nextAt: minute },
+      { ...alone, fencedUntil: minute },
+    );
+    expect(fenced.waits.map(({ cause }) => cause)).toEqual(['fence']);
   });
 });

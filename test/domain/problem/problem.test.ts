@@ -39,6 +39,16 @@ test('a refusal of parameters names every one that is not valid', () => {
   });
 });
 
+test.each([
+  [50, ''],
+  [51, ', and 1 more'],
+])('a refusal of %i parameters lists at most fifty, and says how many more there are', (count, more) => {
+  const errors = Array.from({ length: count }, () => ({ parameter: 'p', code: 'c', detail: 'd' }));
+  const { problem } = refuseParameters(errors);
+  expect(problem.errors).toHaveLength(50);
+  expect(problem.detail).toBe(`Not valid: ${Array(50).fill('p').join(', ')}${more}.`);
+});
+
 test('a result is the value, or the problem that stands in its way', () => {
   expect(done(3)).toEqual({ ok: true, value: 3 });
 });
