@@ -37,7 +37,7 @@ export function buildServer(
   const arrive = arrival(app, settings, { names, origins });
   const broken = new BrokenRequests(app, connections);
   const answers = new AnswersOfTurn(connections);
-  const requests = new KnownRequests(app, names);
+  const requests = new KnownRequests(app);
   const remembered = new RememberedAnswers(app, requests, answers);
   const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered, answers });
   const server = fastify({

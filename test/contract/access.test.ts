@@ -176,6 +176,17 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   });
 });
 
+test('a token that has expired is challenged like one that is not known', async () => {
+  await using opened = await openApp();
+  const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
+  const token = { tokenId: 'expired', scopes, ...rest, expiresAt: 1 };
+  await opened.write(({ tokens }) => tokens.add(token, opened.app.digest(expiredToken)));
+  const headers = { authorization: `Bearer ${expiredToken}` };
+  const answer = await serverOf(opened.app).inject({ url: '/statusz', headers });
+  expect(answer.json()).toMatchObject({ status: 401, code: 'token_expired' });
+  expect(answer.headers['www-authenticate']).toContain('error="invalid_token"');
+});
+
 test('on a socket with a principal, a credential that is sent counts, and counts alone', async () => {
   await using opened = await openApp();
   const server = serverOf(opened.app, { listener: 'socket', principal: grantOf('coupons:read') });

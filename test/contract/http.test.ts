@@ -189,7 +189,9 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       const json = JSON.stringify({ license_key: licenseKey });
       expect((await put('application/x-www-form-urlencoded', form)).status).toBe(200);
       expect((await put('application/x-www-form-urlencoded; charset=UTF-8', form)).status).toBe(200);
+      expect((await put('application/x-www-form-urlencoded; charset=us-ascii', form)).status).toBe(200);
       expect((await put('application/json', json)).status).toBe(200);
+      expect((await put('application/json; charset=utf8', json)).status).toBe(200);
       expect((await put('Application/JSON;charset="utf-8"', json)).status).toBe(200);
     });
 
@@ -262,6 +264,12 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([answer.status, problem(answer).code]).toEqual([413, 'body_too_large']);
     });
 
+    test('an Idempotency-Key on a read is no matter, whatever it is', async () => {
+      const headers = { ...secret, 'idempotency-key': '"' };
+      const answer = await http.get(`/api/v2/license/verify?license_key=${licenseKey}`, { headers });
+      expect(answer.status).toBe(200);
+    });
+
     test('JSON null is the same as not sent', async () => {
       const answer = await put('application/json', '{"license_key":null}');
       expect(problem(answer).faults).toEqual(['license_key:required']);
@@ -309,6 +317,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect((await coupons({ 'service-api-key': adminToken })).status).toBe(200);
       for (const headers of [
         admin,
+        { authorization: `bearer  ${adminToken} ` },
         { 'service-api-key': adminToken },
         { 'product-secret-key': adminToken },
       ]) {

@@ -221,6 +221,11 @@ test('an agent issues tokens for the products that it is configured with, and fo
   const issue = (json: Data): Promise<HttpAnswer> => http.post(tokens, { headers: admin, json });
   expect((await issue({ scopes: ['verify', 'use'], product_key: 'RGsF' })).status).toBe(201);
   expect((await issue({ scopes: ['verify'], account_id: 'default' })).status).toBe(201);
+  const json = { scopes: ['admin'], account_id: 'default' };
+  const token = String(data(await http.post(tokens, { headers: admin, json }))['token']);
+  const ofAccount = { headers: { authorization: `Bearer ${token}` } };
+  const further = { ...ofAccount, json: { scopes: ['verify'], product_key: 'RGsF' } };
+  expect((await http.post(tokens, further)).status).toBe(201);
   expect(faults(await issue({ scopes: ['verify'], product_key: 'other' }))).toEqual([
     'product_key:product_not_found',
   ]);

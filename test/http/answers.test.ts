@@ -116,6 +116,9 @@ test('a second write under an idempotency key is refused while the first is unde
     },
   };
   await using opened = await openApp({ licensing: slow });
+  const nothing = { productKey: null, accountId: null, label: null, lastUsedAt: null, expiresAt: null };
+  const another = { tokenId: 'other', scopes: ['use'], createdAt: 0, ...nothing } as const;
+  await opened.write(({ tokens }) => tokens.add(another, opened.app.digest('lk_tok_other')));
   const servers = [serverOf(opened.app), serverOf(opened.app, { listener: 'socket' })] as const;
   const write = {
     method: 'PUT',
@@ -129,8 +132,12 @@ test('a second write under an idempotency key is refused while the first is unde
   expect(second.statusCode).toBe(409);
   expect(second.json()).toMatchObject({ code: 'idempotency_key_in_use' });
   expect(second.headers['retry-after']).toBe('1');
+  // Keys are each credential's own.
+  const other = { ...write, headers: { ...write.headers, authorization: 'Bearer lk_tok_other' } };
+  const third = servers[1].inject(other);
+  await expect.poll(() => opened.app.inFlight.size).toBe(2);
   resolve();
-  expect((await first).statusCode).toBe(200);
+  expect([(await first).statusCode, (await third).statusCode]).toEqual([200, 200]);
   expect((await servers[1].inject(write)).statusCode).toBe(200);
 });
 
@@ -246,6 +253,7 @@ test.each(['starting', 'draining'] as const)('while %s only the probes are answe
   const answer = await server.inject({ url: '/api/v2/coupons', headers: { 'service-api-key': apiKey } });
   expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([503, state]);
   expect(answer.headers['retry-after']).toBe('1');
+  expect(answer.headers.connection).toBe(state === 'draining' ? 'close' : 'keep-alive');
 });
 
 test('a process whose storage failed is neither live nor ready', async () => {

@@ -2,7 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { routesOf } from '../../src/http/routes/all.ts';
-import { adminToken, apiKey, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { Memory } from '../../src/http/memory.ts';
+import { adminToken, apiKey, limits, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
+import { serveApp } from '../support/app/http-served.ts';
+import { KeptConnection } from '../support/network/kept-connection.ts';
+import { httpClient } from '../support/network/raw-http.ts';
 
 const page = 'https://app.example.com';
 const extension = 'chrome-extension://abcdefghijklmnop';
@@ -167,5 +171,26 @@ test('a program without an origin is answered as ever, and caches are told that 
 test('OPTIONS of a program is a method that is not allowed', async () => {
   for (const headers of [{}, { 'access-control-request-method': 'GET' }, { origin: page }]) {
     expect((await send('OPTIONS', coupons, headers)).status).toBe(405);
+  }
+});
+
+test('what is answered to one page from memory is never told to another, nor to a program', async () => {
+  const memory = new Memory();
+  const allowedOrigins = [page, extension];
+  await using served = await serveApp({ memory, knownGrants: memory }, { limits, allowedOrigins });
+  await using http = httpClient(served.listeners.tcp);
+  const secret = 'a-secret-of-the-product';
+  const product = { name: 'P', product_key: 'P', secret };
+  await http.post('/admin/v1/products', { headers: admin, json: product });
+  const purchase = { product_key: 'P', buyer_email: 'a@example.com', license_key: 'KEY' };
+  await http.post('/admin/v1/purchases', { headers: admin, json: purchase });
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (const origin of [page, extension, null, page]) {
+    const carriers = `product-secret-key: ${secret}\r\n${origin === null ? '' : `Origin: ${origin}\r\n`}`;
+    const bytes = `GET /api/v2/license/verify?license_key=KEY HTTP/1.1\r\nHost: localhost\r\n${carriers}\r\n`;
+    for (let time = 0; time < 4; time += 1) {
+      const told = /^access-control-allow-origin: (.*)\r$/im.exec(await kept.send(bytes))?.[1];
+      expect(told ?? null).toBe(origin);
+    }
   }
 });

@@ -34,6 +34,24 @@ test('a credential that asks more often than it may waits, and no other does', a
   expect((await ask(seller)).statusCode).toBe(429);
 });
 
+test('a request beyond the rate is told so, whatever its scope: 429 comes before 403', async () => {
+  await using opened = await openApp({ rates: new Rates(() => ({ ...none, rate: 1 }), clock().steady) });
+  const server = serverOf(opened.app);
+  const codes = [];
+  for (let count = 0; count < 2; count += 1) {
+    codes.push((await server.inject({ url: '/statusz', headers: seller })).json<{ code: string }>().code);
+  }
+  expect(codes).toEqual(['scope_missing', 'rate_limited']);
+});
+
+test('a rate below one a second lets one through, and the next when its time has come', () => {
+  const time = clock();
+  const rate = new NamedRate(() => 0.5, time.steady);
+  expect([rate.take('a'), rate.take('a')]).toEqual([0, 2_000]);
+  time.now += 2_000;
+  expect(rate.take('a')).toBe(0);
+});
+
 test('without a rate nobody waits', async () => {
   await using opened = await openApp({ rates: new Rates(() => none, clock().steady) });
   const server = serverOf(opened.app);

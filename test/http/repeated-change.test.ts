@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test, vi } from 'vitest';
-import type { Readiness } from '../../src/http/app.ts';
+import type { HttpLimits, Readiness } from '../../src/http/app.ts';
 import { Memory } from '../../src/http/memory.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { secret } from '../support/stage/dialect-stage.ts';
@@ -12,7 +12,7 @@ import { httpClient } from '../support/network/raw-http.ts';
 const operator = { authorization: `Bearer ${adminToken}` };
 
 /** An authority with one license key that remembers, and what it answered past its routes. */
-async function serve(connections = limits.connections): Promise<
+async function serve(changes: Partial<HttpLimits> = {}): Promise<
   Served & {
     counted: number[];
     uses: () => Promise<number>;
@@ -25,7 +25,7 @@ async function serve(connections = limits.connections): Promise<
   const readiness: { now: Readiness['state'] } = { now: 'ready' };
   const served = await serveApp(
     { memory: new Memory(), metrics, readiness: () => ({ state: readiness.now, reasons: [] }) },
-    { limits: { ...limits, connections } },
+    { limits: { ...limits, ...changes } },
   );
   await using http = httpClient(served.listeners.tcp);
   const product = { name: 'Editor', product_key: 'EDITOR', secret };
@@ -62,7 +62,7 @@ test('uses that many callers send at once are counted once each, and each is tol
 });
 
 test('on a full listener a connection whose uses are answered gives its place to a new caller', async () => {
-  await using served = await serve(2);
+  await using served = await serve({ connections: 2 });
   await using callers = new AsyncDisposableStack();
   const [first, second, third] = Array.from({ length: 3 }, () =>
     callers.use(new KeptConnection(served.listeners.tcp)),
@@ -97,6 +97,15 @@ test('a use that another connection has sent before is counted on one that begin
   await using third = new KeptConnection(served.listeners.tcp);
   expect(await third.send(use().replace('usage', 'disable'))).toContain('"enabled":false');
   expect(await served.uses()).toBe(2);
+});
+
+test('another change on the same connection is what it is, however like its head', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (const _ of Array(2)) await kept.send(use());
+  expect(await kept.send(use().replace('usage', 'disable'))).toContain('"enabled":false');
+  expect(await kept.send(use().replace('usage', 'decrease'))).toContain('"uses":1,');
+  expect(await served.uses()).toBe(1);
 });
 
 test('one under an idempotency key of its own is counted once, whether it is like the one before it or not', async () => {
@@ -180,6 +189,20 @@ test('one whose body comes later, or in pieces, is counted like any other', asyn
     await expect.poll(() => received).toContain(`"uses":${index + 1},`);
   }
   socket.destroy();
+});
+
+test.each([
+  ['as a listener takes by default', limits.bodyBytes],
+  ['as its listener is set to take', 1_000],
+])('one with a body longer than %s is refused, and that of the longest is taken', async (_, bodyBytes) => {
+  await using served = await serve({ bodyBytes });
+  await using kept = new KeptConnection(served.listeners.tcp);
+  await kept.send(use());
+  const long = (length: number): string => headOf(undefined, length) + `${body}&more=`.padEnd(length, 'x');
+  expect(await kept.send(long(bodyBytes))).toContain('"uses":2,');
+  expect(served.counted).toEqual([200]);
+  expect(await kept.send(long(bodyBytes + 1))).toContain('"code":"body_too_large"');
+  expect(await served.uses()).toBe(2);
 });
 
 test('one whose body breaks off is not done', async () => {

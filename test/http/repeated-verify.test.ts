@@ -170,6 +170,25 @@ test('beyond the rate of its credential a verify is refused, and each counts onc
   expect(served.counted).toEqual([200, 200]);
 });
 
+test('a verify under a token that expires in between is refused', async () => {
+  await using served = await serve();
+  const rest = { productKey: 'EDITOR', accountId: null, label: null, createdAt: 0, lastUsedAt: null };
+  const token = { tokenId: 'short', scopes: ['verify'], ...rest, expiresAt: Date.now() + 60_000 } as const;
+  await served.write(({ tokens }) => tokens.add(token, served.app.digest('lk_tok_short')));
+  await using kept = new KeptConnection(served.listeners.tcp);
+  const bytes = verify('KEY-1', 'authorization: Bearer lk_tok_short');
+  for (let time = 0; time < 2; time += 1) expect(await kept.send(bytes)).toContain(' 200 OK');
+  using _ = vi.spyOn(Date, 'now').mockReturnValue(token.expiresAt);
+  expect(await kept.send(bytes)).toContain('"code":"token_expired"');
+});
+
+test('a target that is none is refused also where its head is known', async () => {
+  await using served = await serve();
+  await using kept = new KeptConnection(served.listeners.tcp);
+  for (let time = 0; time < 2; time += 1) expect(await kept.send(verify())).toContain(' 200 OK');
+  expect(await kept.send(verify('KEY-1#x'))).toContain('"code":"malformed_request"');
+});
+
 test('a verify that comes while the process starts, leaves or drains goes its long way', async () => {
   await using served = await serve();
   await using kept = new KeptConnection(served.listeners.tcp);

@@ -89,9 +89,8 @@ export function readJson(text: string, maximum: number): RawParameters {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ProblemError('malformed_body', 'The body must be a JSON object.');
   }
-  if (countMembers(value) !== countNames(text) || Object.keys(value).length > maximum) {
-    refuseDuplicateMembers(text, maximum);
-  }
+  if (countMembers(value) !== countNames(text)) refuseDuplicateMembers(text);
+  if (Object.keys(value).length > maximum) throw tooMany(maximum);
   return new Map(Object.entries(value).filter(([, member]) => member !== null));
 }
 
@@ -131,7 +130,7 @@ function countNames(text: string): number {
 }
 
 /** Refuses a repeated member, of which JSON.parse silently keeps the last; `text` must be valid JSON. */
-function refuseDuplicateMembers(text: string, maximum: number): void {
+function refuseDuplicateMembers(text: string): void {
   /** The names of each object that is open; a list has none. */
   const open: Set<string>[] = [];
   let string = '';
@@ -144,7 +143,6 @@ function refuseDuplicateMembers(text: string, maximum: number): void {
       const names = open.at(-1);
       if (names?.has(name) === true) throw duplicate(name);
       names?.add(name);
-      if (open.length === 1 && names !== undefined && names.size > maximum) throw tooMany(maximum);
     }
   }
 }

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { idempotencyKeyHeader, requestIdHeader } from '../../domain/header-names.ts';
 import { isSamePrincipal, type Principal } from '../../domain/access/principal.ts';
 import type { Grant, SentCredential } from '../../service/access/credential.ts';
-import type { App, Readiness, ServerSettings } from '../app.ts';
+import type { App, Readiness } from '../app.ts';
 import type { RefusalForm } from '../dialects/dialect.ts';
 import { hangUpFor, refusalFormFor } from '../problem-answer.ts';
 import type { Route } from '../route.ts';
@@ -19,12 +19,14 @@ const contentLengthName = 'content-length';
 export const requestIdName: string = requestIdHeader.toLowerCase();
 
 /** What differs from request to request, and decides nothing of the answer but its `X-Request-Id`. */
-const variable: readonly string[] = [requestIdName, 'traceparent', 'tracestate'];
+const variableOfRead: ReadonlySet<string> = new Set([requestIdName, 'traceparent', 'tracestate']);
 
 const idempotencyKeyName = idempotencyKeyHeader.toLowerCase();
-
-/** The body of a change with one of these is not read as it comes. */
-const unlike = ['transfer-encoding', 'content-encoding', 'expect'];
+const variableOfChange: ReadonlySet<string> = new Set([
+  ...variableOfRead,
+  contentLengthName,
+  idempotencyKeyName,
+]);
 
 /** How many heads are remembered by their digests: those that were used last. */
 const mostHeads = 1_000;
@@ -66,21 +68,14 @@ export type KnownRequest = {
  */
 export class KnownRequests {
   readonly #app: App;
-  readonly #mayDiffer: { readonly read: ReadonlySet<string>; readonly change: ReadonlySet<string> };
   // The last of each connection. They go with it, and so do the secrets in them.
   readonly #reads = new WeakMap<Socket, KnownRequest>();
   readonly #changes = new WeakMap<Socket, KnownRequest>();
   /** By the digests of their heads, for connections that begin. */
   readonly #ofAll = new LRUCache<string, Omit<KnownRequest, 'rawHeaders'>>({ max: mostHeads });
 
-  constructor(app: App, { apiKey, productSecret }: ServerSettings['headerAliases']) {
+  constructor(app: App) {
     this.#app = app;
-    const carriers = new Set([...apiKey, ...productSecret]);
-    const read = new Set(variable).difference(carriers);
-    this.#mayDiffer = {
-      read,
-      change: new Set([...variable, contentLengthName, idempotencyKeyName]).difference(carriers),
-    };
   }
 
   /** One before that has the same head, on its connection or another; null: there is none. */
@@ -109,17 +104,13 @@ export class KnownRequests {
 
   /** Of all in a request that decides whether it is another one, but for the query of a verify. */
   #digestOf({ method = '', url = '', httpVersion, rawHeaders }: IncomingMessage): string {
-    const mayDiffer = this.#namesThatMayDiffer(method);
+    const mayDiffer = namesThatMayDiffer(method);
     const compared = rawHeaders.map((text, index) => {
       const isVariable = index % 2 === 1 && mayDiffer.has(rawHeaders[index - 1]?.toLowerCase() ?? '');
       return isVariable ? '' : text;
     });
     const target = method === 'GET' ? url.split('?', 1)[0] : url;
     return this.#app.digest(JSON.stringify([method, target, httpVersion, compared]));
-  }
-
-  #namesThatMayDiffer(method: string): ReadonlySet<string> {
-    return this.#mayDiffer[method === 'GET' ? 'read' : 'change'];
   }
 
   /** Whom another such request comes from, where that is known and it need not be refused; null: ask its route. */
@@ -154,7 +145,7 @@ export class KnownRequests {
     const { sentCredential, head } = stateOf(reply.request);
     const { accountId, productKey } = grant.principal.reach;
     const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
-    const mayDiffer = this.#namesThatMayDiffer(method);
+    const mayDiffer = namesThatMayDiffer(method);
     const variableNames = [...names.keys()].filter((index) => mayDiffer.has(names[index] ?? ''));
     const valueOf = (name: string): number => (names.includes(name) ? names.indexOf(name) + 1 : -1);
     const headers = writtenOut(reply.getHeaders());
@@ -178,6 +169,11 @@ export class KnownRequests {
   }
 }
 
+/** No credential is among them: the configuration takes none of these names for one (`listen.header_aliases`). */
+function namesThatMayDiffer(method: string): ReadonlySet<string> {
+  return method === 'GET' ? variableOfRead : variableOfChange;
+}
+
 /** Whether another request with the same head, and a change with the same target, is the same request. */
 function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: IncomingMessage): boolean {
   if (route.isVerdict !== true || method !== route.method || httpVersion !== '1.1') return false;
@@ -188,8 +184,7 @@ function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: In
     route.query === undefined &&
     url === route.path &&
     timesSent(rawHeaders, contentLengthName) === 1 &&
-    timesSent(rawHeaders, idempotencyKeyName) <= 1 &&
-    unlike.every((name) => timesSent(rawHeaders, name) === 0)
+    timesSent(rawHeaders, 'expect') === 0
   );
 }
 

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialects } from '../../src/http/dialects/all.ts';
+import { adminToken, apiKey } from '../support/app/http-app.ts';
+import { serveApp, type Served } from '../support/app/http-served.ts';
+import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
+
+const operator = { authorization: `Bearer ${adminToken}` };
+
+describe('of the first version, which names the product, a credential', () => {
+  let served: Served;
+  let http: HttpClient;
+  beforeAll(async () => {
+    served = await serveApp({ dialect: dialects.payhip });
+    http = httpClient(served.listeners.tcp);
+    for (const key of ['EDITOR', 'PLAYER']) {
+      await post('products', { name: key, product_key: key });
+      await post('purchases', { product_key: key, buyer_email: 'a@example.com', license_key: `OF-${key}` });
+    }
+  });
+  afterAll(async () => {
+    await http[Symbol.asyncDispose]();
+    await served[Symbol.asyncDispose]();
+  });
+
+  async function post(what: string, json: object): Promise<Record<string, string>> {
+    const { body } = await http.post(`/admin/v1/${what}`, { headers: operator, json });
+    return (body as { data: Record<string, string> }).data;
+  }
+
+  const verify = (secret: string, product: string): Promise<HttpAnswer> =>
+    http.get(`/api/v1/license/verify?product_link=${product}&license_key=OF-${product}`, {
+      headers: { 'payhip-api-key': secret },
+    });
+  const use = (secret: string, product: string): Promise<HttpAnswer> =>
+    http.put('/api/v1/license/usage', {
+      headers: { 'payhip-api-key': secret },
+      form: { product_link: product, license_key: `OF-${product}` },
+    });
+
+  /** Which of both products it verifies and uses keys of. */
+  async function reached(secret: string): Promise<string[]> {
+    const found: string[] = [];
+    for (const product of ['EDITOR', 'PLAYER']) {
+      for (const [what, ask] of Object.entries({ verify, use })) {
+        if ((await ask(secret, product)).status === 200) found.push(`${what} ${product}`);
+      }
+    }
+    return found;
+  }
+
+  test('of the account reaches each product', async () => {
+    const all = ['verify EDITOR', 'use EDITOR', 'verify PLAYER', 'use PLAYER'];
+    expect(await reached(apiKey)).toEqual(all);
+  });
+
+  test('of one product reaches that alone', async () => {
+    const issued = await post('tokens', { scopes: ['verify', 'use'], product_key: 'EDITOR' });
+    expect(await reached(String(issued['token']))).toEqual(['verify EDITOR', 'use EDITOR']);
+  });
+
+  test('of another account reaches neither', async () => {
+    const account = await post('accounts', { name: 'Other' });
+    expect(await reached(String(account['api_key']))).toEqual([]);
+  });
+});
