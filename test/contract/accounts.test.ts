@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes, scopesOfOneProduct, type Scope } from '../../src/domain/access/scope.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
 import type { Route } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf, type TestApp } from '../support/app/http-app.ts';
@@ -299,4 +300,29 @@ test('the same requests by whoever runs the server do tell and do something', as
     }
   }
   expect(told.size).toBeGreaterThan(8);
+});
+
+test('whoever runs the server asks about a license key of any seller, and changes it', async () => {
+  const both = serverOf({ ...opened.app, dialect: dialects.payhip });
+  const statusOf = async (method: 'GET' | 'PUT', url: string): Promise<number> =>
+    (await both.inject({ method, url, headers: operator })).statusCode;
+  for (const [product, licenseKey, found] of [
+    ['editor-ann', 'KEY-OF-ann', 200],
+    ['editor-bob', 'KEY-OF-bob', 200],
+    ['editor-zoe', 'KEY-OF-zoe', 400],
+  ] as const) {
+    const named = `license_key=${licenseKey}`;
+    for (const [version, asked] of [
+      ['v1', `${named}&product_link=${product}`],
+      ['v2', named],
+    ]) {
+      for (const change of ['usage', 'decrease', 'disable', 'enable']) {
+        const url = `/api/${version}/license/${change}?${asked}`;
+        expect([url, await statusOf('PUT', url)]).toEqual([url, found]);
+      }
+      const url = `/api/${version}/license/verify?${asked}`;
+      expect([url, await statusOf('GET', url)]).toEqual([url, found]);
+    }
+  }
+  await both.close();
 });

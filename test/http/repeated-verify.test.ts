@@ -4,6 +4,7 @@ import { CopyMemory } from '../../src/daemon/role/copy.ts';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { App, Readiness, ServerSettings } from '../../src/http/app.ts';
 import { Rates } from '../../src/http/entry/request-rates.ts';
+import { Memory } from '../../src/http/memory.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import { secret } from '../support/stage/dialect-stage.ts';
 import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
@@ -70,6 +71,25 @@ test('a license is read for every verify', async () => {
   expect(refused).toMatchObject([
     { route: '/api/v2/license/verify', status: 404, code: 'license_not_found' },
   ]);
+});
+
+test('what an operator was answered of another account’s license is not repeated to a token of its own', async () => {
+  await using served = await serve({ memory: new Memory() });
+  await using http = httpClient(served.listeners.tcp);
+  const make = async (noun: string, json: object): Promise<Record<string, string>> => {
+    const made = await http.post(`/admin/v1/${noun}`, { headers: operator, json });
+    return (made.body as { data: Record<string, string> }).data;
+  };
+  const { account_id } = await make('accounts', { name: 'Other' });
+  await make('products', { name: 'Player', product_key: 'PLAYER', account_id });
+  await make('purchases', { product_key: 'PLAYER', buyer_email: 'a@example.com', license_key: 'KEY-2' });
+  const { token } = await make('tokens', { scopes: ['verify'] });
+  await using kept = new KeptConnection(served.listeners.tcp);
+  const statusOf = async (licenseKey: string, given: string): Promise<string> =>
+    (await kept.send(verify(licenseKey, `authorization: Bearer ${given}`))).slice(9, 12);
+  for (let time = 0; time < 4; time += 1) expect(await statusOf('KEY-2', adminToken)).toBe('200');
+  expect(await statusOf('KEY-1', String(token))).toBe('200');
+  expect(await statusOf('KEY-2', String(token))).toBe('404');
 });
 
 test('a credential is found anew after a second, and when it is forgotten', async () => {

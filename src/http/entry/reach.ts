@@ -1,5 +1,5 @@
 import { foreignProduct, notFound, unknownAccount } from '../../domain/problem/not-found.ts';
-import { reaches, type Principal, type ReachFilter } from '../../domain/access/principal.ts';
+import { reaches, type Principal, type Reach, type ReachFilter } from '../../domain/access/principal.ts';
 import type { ParameterFault } from '../../domain/problem/problem.ts';
 import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
@@ -41,6 +41,18 @@ export async function reachRefusal(
   if (principal.isOperator) return null;
   const owner = await owners[owned](reader, id);
   return owner === null || reaches(principal, owner) ? null : notFound(owned);
+}
+
+/** Where a license key is looked for: an operator's in the account that has it, any other's within its credential. */
+export async function reachForLicense(
+  { reader, role }: Pick<App, 'reader' | 'role'>,
+  { isOperator, reach }: Principal,
+  licenseKey: string | null,
+): Promise<Reach> {
+  if (!isOperator || role === 'agent' || licenseKey === null) return reach;
+  const license = await reader.licenses.get(licenseKey);
+  const product = license === null ? null : await reader.products.get(license.productKey);
+  return product === null ? reach : { accountId: product.accountId, productKey: null };
 }
 
 /** The fault of a parameter that names an account which the credential does not reach. */

@@ -143,7 +143,7 @@ export class KnownRequests {
   #knownOf(route: Route, reply: FastifyReply, grant: Grant): KnownRequest {
     const { rawHeaders, method = '' } = reply.request.raw;
     const { sentCredential, head } = stateOf(reply.request);
-    const { accountId, productKey } = grant.principal.reach;
+    const { isOperator, reach } = grant.principal;
     const names = rawHeaders.map((name, index) => (index % 2 === 0 ? name.toLowerCase() : ''));
     const mayDiffer = namesThatMayDiffer(method);
     const variableNames = [...names.keys()].filter((index) => mayDiffer.has(names[index] ?? ''));
@@ -158,7 +158,7 @@ export class KnownRequests {
       route,
       sentCredential,
       grant,
-      asker: JSON.stringify([route.path, accountId, productKey, head.origin]),
+      asker: JSON.stringify([route.path, isOperator, reach.accountId, reach.productKey, head.origin]),
       contentType: head.contentType[0] ?? '',
       waitMs: readWait(head.prefer),
       refusal: refusalFormFor(this.#app, reply.request),

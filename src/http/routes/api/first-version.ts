@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Principal, Reach } from '../../../domain/access/principal.ts';
+import { reaches, type Principal, type Reach } from '../../../domain/access/principal.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
 import type { QuoteReason } from '../../../domain/checkout/quote.ts';
 import { found } from '../../answer.ts';
@@ -24,14 +24,17 @@ async function askedOf(
   { productLink, licenseKey }: Named,
 ): Promise<Asked> {
   const reach: Reach = { ...principal.reach, productKey: productLink };
-  return { reach, licenseKey: (await isReachable(app, principal.reach, productLink)) ? licenseKey : null };
+  return { reach, licenseKey: (await isReachable(app, principal, productLink)) ? licenseKey : null };
 }
 
-async function isReachable(app: App, reach: Reach, productKey: string): Promise<boolean> {
-  if (reach.productKey !== null && reach.productKey !== productKey) return false;
+async function isReachable(app: App, principal: Principal, productKey: string): Promise<boolean> {
   const configured = app.configuredProducts();
-  if (configured !== null) return configured.includes(productKey);
-  return (await app.reader.products.get(productKey))?.accountId === reach.accountId;
+  if (configured !== null) {
+    const isServed = configured.includes(productKey);
+    return isServed && reaches(principal, { accountId: principal.reach.accountId, productKey });
+  }
+  const product = await app.reader.products.get(productKey);
+  return product !== null && reaches(principal, product);
 }
 
 /** What a quote for any cart could not mend. */

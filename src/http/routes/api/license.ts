@@ -10,7 +10,7 @@ import type { Awaitable } from '../../../service/tables.ts';
 import { found, listHeaders, type Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm } from '../../dialects/dialect.ts';
-import { accountFaults, withinReach } from '../../entry/reach.ts';
+import { accountFaults, reachForLicense, withinReach } from '../../entry/reach.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { licenseList, licenseParameters, licenseQuery, presentSoldLicense } from '../../wire/license.ts';
@@ -98,6 +98,14 @@ function answerOf(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable
   return presented instanceof Promise ? presented.then(finish) : finish(presented);
 }
 
+/** What a caller asks about who names the license key alone. */
+async function askedOf(
+  { app, principal }: Pick<FromCaller, 'app' | 'principal'>,
+  { licenseKey }: Pick<Asked, 'licenseKey'>,
+): Promise<Asked> {
+  return { reach: await reachForLicense(app, principal, licenseKey), licenseKey };
+}
+
 /** A target with a license key that needs no decoding, and nothing else. */
 const plainTarget = /^\/api\/v2\/license\/verify\?license_key=([\w.-]+)$/;
 
@@ -143,7 +151,7 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
     query: licenseParameters,
     answers,
     answerAtOnce: (app, { reach }, target) => verifyAtOnce(app, reach, target, form),
-    handle: (request) => verifyLicense(request, { reach: request.principal.reach, ...request.query }, form),
+    handle: async (request) => verifyLicense(request, await askedOf(request, request.query), form),
   });
   const changes = licenseChanges.map(({ trigger, scope, operationId, summary }) =>
     route({
@@ -158,8 +166,8 @@ export function licenseRoutes(form: LicenseForm): readonly Route[] {
       body: licenseParameters,
       isBodyInQuery: form.isBodyInQuery,
       answers,
-      handle: (request) =>
-        changeLicense(request, { reach: request.principal.reach, ...request.body, trigger }, form),
+      handle: async (request) =>
+        changeLicense(request, { ...(await askedOf(request, request.body)), trigger }, form),
     }),
   );
   return [verify, ...changes, list];
