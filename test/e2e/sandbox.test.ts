@@ -71,6 +71,16 @@ test('a sandbox that cannot begin ends with the reason, and leaves nothing behin
     ['--credentials', home.path, /^latchkey: --credentials: \S+ cannot be read: it is a folder\n$/],
     ['--credentials', join(home.path, 'none', 'c.json'), /^latchkey: --credentials: there is no folder for /],
     ['--credentials', join(file, 'c.json'), /c\.json cannot be read: not a directory\n$/],
+    [
+      '--credentials',
+      '/proc/c.json',
+      /: --credentials: \/proc\/c\.json cannot be written: no such file or directory\n$/,
+    ],
+    [
+      '--write-config',
+      join(file, 'x'),
+      /: --write-config: \S.*\/x\/latchkey\.yaml cannot be written: not a directory\n$/,
+    ],
   ] as const) {
     const { code, err } = await runProcess(['sandbox', option, value], environment);
     expect([code, err]).toEqual([1, expect.stringMatching(reason)]);

@@ -5,7 +5,7 @@ import type { Tree } from '../../config/file/tree.ts';
 import type { DialectName } from '../../domain/dialect.ts';
 import { makeDirectory } from '../../store/sqlite/files/make-directory.ts';
 import { replaceFile } from '../../store/sqlite/files/private-file.ts';
-import { SandboxRefused, type SandboxCredentials } from './sandbox-credentials.ts';
+import { SandboxRefused, writeFor, type SandboxCredentials } from './sandbox-credentials.ts';
 
 /** What an agent has to know of a sandbox. */
 type Upstream = SandboxCredentials & { address: string; dialect: DialectName };
@@ -34,9 +34,11 @@ export function newConfigurationFile(directory: string): string {
   return file;
 }
 
-/** Writes the configuration, ready to be served. */
+/** Writes the configuration, ready to be served. Throws `SandboxRefused`. */
 export function writeAgentConfiguration(sandbox: Upstream, file: string): void {
   const folder = dirname(file);
-  makeDirectory(folder, 0o700);
-  replaceFile(file, stringify(agentConfiguration(sandbox, folder)));
+  writeFor('--write-config', file, () => {
+    makeDirectory(folder, 0o700);
+    replaceFile(file, stringify(agentConfiguration(sandbox, folder)));
+  });
 }

@@ -38,10 +38,20 @@ export function readCredentials(file: string): SandboxCredentials | null {
   throw new SandboxRefused(`${file}: ${faults.join('; ')}`);
 }
 
-/** Keeps the credentials for the next run (0600). */
+/** Keeps the credentials for the next run (0600). Throws `SandboxRefused`. */
 export function writeCredentials(file: string, credentials: SandboxCredentials): void {
   const { api_key, product_key, product_secret, license_key } = credentials;
-  replaceFile(file, `${JSON.stringify({ api_key, product_key, product_secret, license_key }, null, 2)}\n`);
+  const text = `${JSON.stringify({ api_key, product_key, product_secret, license_key }, null, 2)}\n`;
+  writeFor('--credentials', file, () => replaceFile(file, text));
+}
+
+/** Writes a file that an option names. Throws `SandboxRefused`. */
+export function writeFor(option: string, file: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    throw new SandboxRefused(`${option}: ${file} cannot be written: ${formatReason(error)}`);
+  }
 }
 
 function readText(file: string): string | null {
