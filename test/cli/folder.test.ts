@@ -6,16 +6,26 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 // Nothing can be made under /proc, whoever asks. In a process of its own each, since one that goes on and on is ended.
 test.runIf(process.platform === 'linux').each([
-  [['certificate', 'make', '--host', 'localhost', '--out', '/proc/x/tls'], 'cannot write to /proc/x/tls: '],
-  [['init', '--authority', '--config', '/proc/x/latchkey.yaml'], '/proc/x/latchkey.yaml cannot be written: '],
+  [
+    ['certificate', 'make', '--host', 'localhost', '--out', '/proc/x/tls'],
+    'cannot write to /proc/x/tls: no such file or directory',
+  ],
+  [
+    ['init', '--authority', '--config', '/proc/x/latchkey.yaml'],
+    '/proc/x/latchkey.yaml cannot be written: no such file or directory',
+  ],
+  [
+    ['init', '--authority', '--yes', '--config', '/dev/null/latchkey.yaml'],
+    '/dev/null/latchkey.yaml cannot be written: not a directory',
+  ],
   [
     ['service', 'install', '--root', '/proc/x'],
-    '/proc/x/etc/systemd/system/latchkey.service cannot be changed: ',
+    '/proc/x/etc/systemd/system/latchkey.service cannot be changed: no such file or directory',
   ],
 ])('%j ends, and says that the folder cannot be made', async (argv, told) => {
   const { code, err } = await runProcess(argv);
   expect(code).toBe(1);
-  expect(err).toContain(`latchkey: ${told}no such file or directory`);
+  expect(err).toContain(`latchkey: ${told}`);
 });
 
 test('a certificate that cannot be written whole leaves nothing that is in the way of the next try', async () => {

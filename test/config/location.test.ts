@@ -81,7 +81,7 @@ test('a configuration is loaded from the file system', () => {
     faults: [
       {
         key: 'file',
-        text: `cannot read ${directory}: illegal operation on a directory`,
+        text: `cannot read ${directory}: it is a folder`,
         origin: 'flag',
       },
     ],

@@ -54,7 +54,7 @@ export const initCommand: Command = defineCommand<InitOptions>(
       ),
   async (args, output) => {
     const target = findTarget(args);
-    if (args.force !== true && lstatSync(target, { throwIfNoEntry: false }) !== undefined) {
+    if (args.force !== true && isThere(target)) {
       const advice = 'To replace it: --force. To write another file: --config FILE';
       return refuse(output, `${formatPath(target)} already exists`, advice);
     }
@@ -180,6 +180,16 @@ function write({ args, target, output }: Task, { text, loaded, findings }: Draft
     ].join('\n'),
   );
   return exitCode.done;
+}
+
+/** Also a link that leads nowhere. What else is wrong with a path is told when the file is written. */
+function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function formatMode(path: string): string {

@@ -32,6 +32,7 @@ export function formatKey(path: KeyPath): string {
 /** Says why a file could not be read, without its path. */
 export function formatReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
+  if ('code' in error && error.code === 'EISDIR') return 'it is a folder';
   if ('errno' in error && typeof error.errno === 'number') return getSystemErrorMessage(error.errno);
   return 'code' in error ? String(error.code) : error.name;
 }

@@ -58,9 +58,7 @@ function readText(file: string): string | null {
   try {
     return readOwnFile(file);
   } catch (error) {
-    const isFolder = error instanceof Error && 'code' in error && error.code === 'EISDIR';
-    const reason = isFolder ? 'it is a folder' : formatReason(error);
-    throw new SandboxRefused(`--credentials: ${file} cannot be read: ${reason}`);
+    throw new SandboxRefused(`--credentials: ${file} cannot be read: ${formatReason(error)}`);
   }
 }
 
