@@ -106,9 +106,9 @@ describe('a program shows of itself', () => {
       given,
       { 'service-api-key': 'a' },
     ],
-    ['else its token', { apiKey: 'a', token: 't' }, 'productSecret', given, { authorization: 'Bearer t' }],
-    ['else that of the environment', {}, 'apiKey', given, { authorization: 'Bearer of-environment' }],
-    ['else that of the file', {}, 'apiKey', { LATCHKEY_TOKEN: '' }, { authorization: 'Bearer of-file' }],
+    ['else its token', { apiKey: 'a', token: 't' }, 'productSecret', given, { 'product-secret-key': 't' }],
+    ['else that of the environment', {}, 'apiKey', given, { 'service-api-key': 'of-environment' }],
+    ['else that of the file', {}, 'apiKey', { LATCHKEY_TOKEN: '' }, { 'service-api-key': 'of-file' }],
   ])('%s', ([, options, kind, environment, header]) => {
     const file = join(directory.path, 'token');
     writeFileSync(file, ' of-file\n');
