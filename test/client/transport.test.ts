@@ -106,6 +106,33 @@ it.each([
   });
 });
 
+it.each([
+  ['enabled', 'false'],
+  ['uses', '1'],
+  ['license_key', null],
+  ['product_link', 7],
+  ['buyer_email', undefined],
+  ['date', 'yesterday'],
+])('an answer whose %s is %j is none, and no word on the key', async (name, value) => {
+  const data = { ...license, [name]: value };
+  const { url } = await open(createServer((_, response) => response.end(JSON.stringify({ data }))));
+  expect(await ask({ url }).verify('KEY')).toMatchObject({ reason: 'agent_away' });
+});
+
+it('an answer of a later agent is worth what this program understands of it', async () => {
+  const { url } = await open(
+    createServer((request, response) => {
+      response.setHeader('Latchkey-Freshness', 'eternal').setHeader('Latchkey-Pending', 'many');
+      answer(request, response);
+    }),
+  );
+  expect(await ask({ url }).verify('KEY')).toMatchObject({
+    freshness: 'grace',
+    pending: 0,
+    confirmedAt: null,
+  });
+});
+
 describe('over TLS an agent is believed', () => {
   const said = async (found: object): Promise<string> => {
     await using directory = temporaryDirectory();
@@ -137,4 +164,22 @@ it.each([
   const body = JSON.stringify({ data: license, more: 'x'.repeat(length) });
   const { url } = await open(createServer((__, response) => response.end(body)));
   expect(await ask({ url }).verify('KEY')).toMatchObject({ verdict });
+});
+
+it('a cart is sent as the interface takes it, and a refusal tells of each parameter', async () => {
+  const sent: unknown[] = [];
+  const errors = [{ parameter: 'currency', code: 'malformed', detail: 'currency must be ISO 4217.' }];
+  const problem = { code: 'parameters_invalid', title: 'Not valid', detail: 'Not valid: currency.', errors };
+  const server = createServer((request, response) => {
+    request.on('data', (body: Buffer) => sent.push(JSON.parse(body.toString('utf8'))));
+    request.on('end', () => response.writeHead(422).end(JSON.stringify(problem)));
+  });
+  const { url } = await open(server);
+  const item = { productKey: 'P', amount: 500, quantity: 2, collectionIds: ['C'], recurring: true };
+  const cart = { code: 'MAY', currency: 'EUR', items: [item, { productKey: 'Q', amount: 1 }] };
+  const quoted = ask({ url, apiKey: 'the-key' }).quote(cart);
+  await expect(quoted).rejects.toMatchObject({ name: 'ProblemError', faults: errors });
+  const first = { product_key: 'P', amount: 500, quantity: 2, collection_ids: ['C'], recurring: true };
+  const items = [first, { product_key: 'Q', amount: 1 }];
+  expect(sent).toEqual([{ code: 'MAY', currency: 'EUR', items }]);
 });
