@@ -39,6 +39,11 @@ describe.each(['specification', 'payhip'])(
           const { raw, ending } = await sendRaw(listener, bytesOf('UNSEEN', more));
           expect([raw, ending]).toEqual(['', 'closed']);
         }
+        // But who understands a problem is told: another agent, and who asks for problems by their name.
+        for (const more of ['Latchkey-Instance: another\r\n', 'Accept: application/problem+json\r\n']) {
+          const told = await sendRaw(listener, bytesOf('UNSEEN', `${more}Connection: close\r\n`));
+          expect(told.status).toBe(503);
+        }
         // What was asked before on the same connection is answered.
         const both = await sendRaw(listener, `${bytesOf('KEY-1')}${bytesOf('UNSEEN')}${bytesOf('KEY-1')}`);
         expect(both.raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);

@@ -4,6 +4,7 @@ import { readJson } from '../../src/http/entry/body.ts';
 import { readPairs } from '../../src/http/entry/form.ts';
 import { ProblemError } from '../../src/http/problem-error.ts';
 import { routes } from '../../src/http/routes/all.ts';
+import { instantCell } from '../../src/http/wire/bulk/import-cell.ts';
 import { couponCreation } from '../../src/http/wire/coupon.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
@@ -52,6 +53,34 @@ test('what may be left out is not said to be required when it is empty in JSON',
   );
   expect(read).toMatchObject({ faults: [{ parameter: 'notes', detail: 'notes must not be empty.' }] });
 });
+
+test.each(['A\uD800', '\0', 'A B'])('what cannot be kept as it is, is no code of a coupon: %j', (code) => {
+  const read = couponCreation.read(
+    new Map<string, unknown>([
+      ['coupon_type', 'multi'],
+      ['percent_off', 5],
+      ['code', code],
+    ]),
+  );
+  expect(read).toMatchObject({ ok: false, faults: [{ parameter: 'code', code: 'malformed' }] });
+});
+
+test.each([
+  ['2025-03-01', '2025-03-01T00:00:00Z'],
+  ['2025-03-01T12:30:00', '2025-03-01T12:30:00Z'],
+  ['2025-03-01T12:30:00.250', '2025-03-01T12:30:00.250Z'],
+  ['2025-03-01 12:30:00', '2025-03-01T12:30:00Z'],
+  ['2025-03-01T12:30:00+02:00', '2025-03-01T10:30:00Z'],
+])('an instant as stores export it: %s', (given, instant) => {
+  expect(instantCell.parse(given)).toBe(Date.parse(instant));
+});
+
+test.each(['2025-03-01T12:30', '1.3.2025', '2025-02-30', '2025-03-01T12:30:00+0200', ''])(
+  'no instant that could be two: %s',
+  (given) => {
+    expect(instantCell.safeParse(given).success).toBe(false);
+  },
+);
 
 test('any text is read as a form or refused, never more', () => {
   fc.assert(

@@ -145,6 +145,13 @@ test.each(['.', '..'])('a thing that would be named %s, which no path can name, 
   expect(imported.json()).toMatchObject({ data: { imported: 0, rejected: [{ row: 1, ...unnamed }] } });
 });
 
+test('a product is found by its key, whatever hundred characters that has', async () => {
+  const product_key = '😀'.repeat(100);
+  expect((await post('products', { name: 'Long', product_key })).statusCode).toBe(201);
+  const found = await get(`products/${encodeURIComponent(product_key)}`);
+  expect(found.json()).toMatchObject({ data: { product_key, name: 'Long' } });
+});
+
 test('a product of an account that does not exist is refused', async () => {
   const answer = await post('products', { name: 'X', account_id: 'nobody' });
   expect(answer.json()).toMatchObject({

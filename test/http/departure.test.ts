@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import type { Licensing } from '../../src/service/answers.ts';
+import { StorageError } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp } from '../support/app/http-served.ts';
@@ -58,4 +59,23 @@ test('what is done for a caller that has left is told so', async () => {
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
   await expect.poll(() => signals[0]?.aborted).toBe(true);
   resolve();
+});
+
+test.each([
+  ['what failed because of that is no fault of this process', new Error('given up'), 'malformed_request'],
+  ['a store that failed is', new StorageError('failed', new Error('disk')), 'storage_failed'],
+])('where the caller has left, %s', async (_, error, code) => {
+  const { promise, reject } = Promise.withResolvers<void>();
+  const { licensing, signals } = waitingLicensing(promise);
+  await using served = await serveApp({ licensing });
+  await using http = httpClient(served.listeners.socket);
+  const leaving = new AbortController();
+  const answer = http.put('/api/v2/license/usage', { ...request, signal: leaving.signal });
+  await expect.poll(() => signals.length).toBe(1);
+  leaving.abort();
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
+  await expect.poll(() => signals[0]?.aborted).toBe(true);
+  reject(error);
+  await expect.poll(() => served.lines).toContainEqual(expect.objectContaining({ code }));
+  expect(served.lines.filter(({ message }) => message.includes('unexpectedly'))).toEqual([]);
 });

@@ -35,6 +35,5 @@ export const instantCell: z.ZodType<number> = kind(
 );
 
 function completed(given: string): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(given)) return `${given}T00:00:00Z`;
-  return /:\d{2}(\.\d+)?$/.test(given) && !/[+-]\d{2}:\d{2}$/.test(given) ? `${given}Z` : given;
+  return /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : `${given}Z`;
 }
