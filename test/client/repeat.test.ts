@@ -107,13 +107,14 @@ it.each<[string, (program: LatchkeyClient) => Promise<unknown>, number]>([
   expect(timers.mock.calls.map(([, waitMs]) => waitMs)).toContain(deadlineMs);
 });
 
-it('a program that is done ends, however long its deadlines are', async () => {
+it('a program that is done ends, however long its deadlines are', async ({ signal }) => {
   await using agent = await startAgent((response) => response.end(answered));
   const library = new URL('../../src/client/index.ts', import.meta.url).href;
   const options = JSON.stringify({ url: agent.url, productSecret: 'the-secret' });
   const program = `import { connect } from ${JSON.stringify(library)};
     const said = await connect(${options}).verify('KEY', { deadlineMs: 2 ** 31 - 1 });
     console.log(said.verdict);`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+  const started = ['--input-type=module', '-e', program];
+  const { stdout } = await promisify(execFile)(process.execPath, started, { signal });
   expect(stdout).toBe('valid\n');
 });
