@@ -1,6 +1,9 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
 import { license, problem, startFakeDaemon } from '../support/process/fake-daemon.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 test('verify says that an enabled key is valid, and how fresh that is', async () => {
   await using daemon = await startFakeDaemon();
@@ -68,21 +71,16 @@ test('words that make no license key together are not joined', async () => {
   expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining('One license key') as string });
 });
 
-test('verify tells a refusal in the dialect of a store', async () => {
-  await using daemon = await startFakeDaemon();
-  const body = { data: [], error: true, message: 'There is no such key.' };
-  daemon.answer({ status: 400, body });
-  expect(await latchkey('verify', 'K', '--state-dir', daemon.stateDir)).toEqual({
-    code: 1,
-    out: '',
-    err: 'latchkey: There is no such key.\n',
+test('verify asks for a problem, also where other software gets a dialect, or no answer', async () => {
+  await using directory = temporaryDirectory();
+  await using _daemon = await startDaemonProcess(directory.path, {
+    listen: { tcp: '127.0.0.1:0', dialect: 'payhip', unknown: 'reset' },
+    upstream: { base_url: 'http://127.0.0.1:9' },
+    products: [{ key: 'RGsF', secret: 'secret-of-the-product' }],
   });
-  daemon.answer({ status: 400, body });
-  const told = await latchkey('verify', 'K', '--json', '--state-dir', daemon.stateDir);
-  expect([told.code, told.out]).toEqual([1, '']);
-  expect(JSON.parse(told.err)).toEqual({
-    error: { code: 'refused', detail: 'There is no such key.', exit_code: 1, answer: body },
-  });
+  const { code, out, err } = await latchkey('verify', 'K', '--state-dir', join(directory.path, 'state'));
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toContain('(upstream_unreachable)');
 });
 
 test('verify --json prints the data as it came, for a valid and for a disabled key', async () => {

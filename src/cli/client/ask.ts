@@ -118,17 +118,8 @@ const problem = z.object({
   errors: z.array(z.object({ parameter: z.string(), detail: z.string() })).optional(),
 });
 
-/** An error's body in another dialect than that of the specification (src/http/README.md, Dialects). */
-const plainRefusal = z.object({ error: z.literal(true), message: z.string() });
-
 /** Prints an error answer and gives the exit code. */
 function refuse(output: Output, { status, body }: Answer): number {
-  const plain = plainRefusal.safeParse(body);
-  if (plain.success) {
-    const { message } = plain.data;
-    output.complain([`latchkey: ${message}`], { code: 'refused', detail: message, body });
-    return exitCode.failed;
-  }
   const read = problem.safeParse(body);
   if (!read.success) {
     output.complain([`latchkey: the answer is ${status}, and not the daemon's: what is listening there?`]);

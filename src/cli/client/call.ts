@@ -139,7 +139,8 @@ function encode(
     headers: {
       // The daemon accepts this host whatever address it listens on.
       host: 'localhost',
-      accept: 'application/json',
+      // Commands understand a problem, whatever `listen.dialect` and `listen.unknown` have for other software.
+      accept: 'application/json, application/problem+json',
       ...(body === null ? {} : { 'content-type': type }),
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     },
