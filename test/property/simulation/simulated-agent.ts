@@ -148,7 +148,7 @@ export class SimulatedAgent implements Sender {
       onDate: (date) => {
         if (this.isDead) return;
         // As the daemon does (daemon/role/agent.ts).
-        if (clock.learn(date)) void this.markTime();
+        if (clock.learn(date)) this.markTime().catch(() => undefined);
         onDate();
       },
     };
