@@ -44,6 +44,17 @@ test('every command is completed', async () => {
   }
 });
 
+test('the commands that help is asked for are completed', async () => {
+  expect(await next('help', '')).toEqual(await next(''));
+  expect(await next('help', 'outbox', '')).toEqual(await next('outbox', ''));
+  for (const words of [
+    ['outbox', 'retry'],
+    ['no-such', 'command'],
+  ]) {
+    expect(await next('help', ...words, '')).toEqual(['words']);
+  }
+});
+
 test('an option is not offered twice, and none after --', async () => {
   expect(await next('status', '--check', '--')).toEqual([
     'words',

@@ -14,7 +14,12 @@ export function helpCommand(commands: readonly CommandEntry[]): Command {
   return defineCommand(
     (syntax) =>
       syntax
-        .positional('command', { array: true, default: [], describe: 'The words of a command' })
+        .positional('command', {
+          array: true,
+          default: [],
+          describe: 'The words of a command',
+          names: 'command',
+        })
         .example('latchkey help outbox retry', 'the same as latchkey outbox retry --help'),
     async (args, output) =>
       await printHelp(followWords(args.command, commands), commands, { json: args.json === true, output }),

@@ -1,5 +1,5 @@
-/** What a value names, so that a shell can complete it: files, folders, or things of the running daemon. */
-export type Named = 'file' | 'folder' | ThingName;
+/** What a value names, so that a shell can complete it: files, folders, commands, or things of the running daemon. */
+export type Named = 'file' | 'folder' | 'command' | ThingName;
 
 /** Things of the running daemon that have an id. */
 export type ThingName =

@@ -2,7 +2,7 @@ import { type Command, type CommandEntry, type GlobalOptions, nameOf, UsageError
 import { slotsOf, type ThingName, type Value } from './declaration.ts';
 import { globalOptions, programOptions } from './global-options.ts';
 import type { Term } from './chapter.ts';
-import { findPlace, type Place, tokenize } from './place.ts';
+import { findPlace, followWords, type Place, tokenize } from './place.ts';
 
 /** What may follow a command line: words, a path, or the id of something that the running daemon has. */
 export type Next =
@@ -15,7 +15,7 @@ const nothing: Next = { kind: 'words', terms: [] };
 /** Finds what may be the last of these words, which is being typed; its value alone, of an option with `=`. */
 export async function findNext(words: readonly string[], commands: readonly CommandEntry[]): Promise<Next> {
   const before = words.slice(0, -1);
-  const place = tryPlace(before, commands);
+  const place = placeOrNull(() => findPlace(before, commands));
   if (place === null) return nothing;
   const { entry } = place;
   const command = entry !== null && 'load' in entry ? await entry.load() : null;
@@ -29,8 +29,13 @@ export async function findNext(words: readonly string[], commands: readonly Comm
   const option = isAfterDashes ? undefined : optionInHand(typed);
   if (option !== undefined) return valuesOf(option, typed);
   if (typed.current.startsWith('-') && !isAfterDashes) return { kind: 'words', terms: optionTerms(typed) };
-  if (entry !== null && command !== null) return operandAfter(typed, { place, usage: entry.usage, command });
-  const members = entry !== null && 'members' in entry ? entry.members : commands;
+  if (entry === null || command === null) return commandsAt(place, commands);
+  return operandAfter(typed, { place, usage: entry.usage, command, commands });
+}
+
+/** The commands of a group, or of the program; none of what is a command itself. */
+function commandsAt({ entry }: Place, commands: readonly CommandEntry[]): Next {
+  const members = entry === null ? commands : 'members' in entry ? entry.members : [];
   return { kind: 'words', terms: members.map((each) => ({ term: nameOf(each), meaning: each.summary })) };
 }
 
@@ -40,9 +45,9 @@ interface Typed {
   readonly known: ReadonlyMap<string, Value>;
 }
 
-function tryPlace(before: readonly string[], commands: readonly CommandEntry[]): Place | null {
+function placeOrNull(find: () => Place): Place | null {
   try {
-    return findPlace(before, commands);
+    return find();
   } catch (error) {
     if (error instanceof UsageError) return null;
     throw error;
@@ -66,7 +71,7 @@ function valuesOf({ choices, names }: Value, { before, known }: Typed): Next {
   if (choices !== undefined) {
     return { kind: 'words', terms: choices.map((term) => ({ term, meaning: '' })) };
   }
-  if (names === undefined) return nothing;
+  if (names === undefined || names === 'command') return nothing;
   if (names === 'file' || names === 'folder') return { kind: names };
   const given = new Map(
     tokenize(before, known).flatMap((token) => (token.kind === 'option' ? [[token.name, token.value]] : [])),
@@ -78,19 +83,29 @@ function valuesOf({ choices, names }: Value, { before, known }: Typed): Next {
   };
 }
 
-function operandAfter(
-  typed: Typed,
-  { place, usage, command }: { readonly place: Place; readonly usage: string; readonly command: Command },
-): Next {
-  const operands = tokenize(typed.before, typed.known).filter(({ kind }) => kind === 'operand');
+interface PlacedCommand {
+  readonly place: Place;
+  readonly usage: string;
+  readonly command: Command;
+  readonly commands: readonly CommandEntry[];
+}
+
+function operandAfter(typed: Typed, { place, usage, command, commands }: PlacedCommand): Next {
+  const words = tokenize(typed.before, typed.known).flatMap((token) =>
+    token.kind === 'operand' ? [token.text] : [],
+  );
+  const operands = words.slice(place.words.length);
   const slots = slotsOf(usage);
-  const index = operands.length - place.words.length;
   const last = slots.at(-1);
-  const slot = slots[index] ?? (last?.takesAll ? last : undefined);
+  const slot = slots[operands.length] ?? (last?.takesAll ? last : undefined);
   if (slot === undefined) {
     // Nothing but options can follow.
     return { kind: 'words', terms: typed.current === '' ? optionTerms(typed) : [] };
   }
   const value = command.declaration.operands.get(slot.name);
+  if (value?.names === 'command') {
+    const named = placeOrNull(() => followWords(operands, commands));
+    return named === null ? nothing : commandsAt(named, commands);
+  }
   return value === undefined ? nothing : valuesOf(value, typed);
 }
