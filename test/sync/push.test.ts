@@ -332,6 +332,19 @@ describe('what waits in the outbox', () => {
     expect(await stage.requested()).toEqual([`usage ${key}`]);
   });
 
+  it('is no fault of the store where the end of a stop comes before room for its answer', async () => {
+    await using stage = await givenManual();
+    await stage.record('usage');
+    const running = stage.sync.run(stage.ending.signal);
+    const request = await stage.request();
+    stage.fault = new StorageError('full', null);
+    await request.answer(stage.says(6));
+    stage.lifetime.abort();
+    await stage.time.settle();
+    stage.ending.abort();
+    await expect(running).resolves.toBeUndefined();
+  });
+
   it('goes up at once when a caller finds that its key is there again', async () => {
     await using stage = await givenManual({ uses: 5 });
     const use = await stage.record('usage');

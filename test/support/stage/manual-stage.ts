@@ -37,6 +37,8 @@ export class ManualStage extends AgentStage {
   readonly lists: HeldLists = new HeldLists();
   /** Aborted, it ends the loops that a test has started with it. */
   readonly ending: AbortController = new AbortController();
+  /** Aborted, it cuts short what is in flight. */
+  readonly lifetime: AbortController = new AbortController();
   /** What the store throws instead of taking a write of the loops. */
   fault: StorageError | null = null;
   /** What people are warned of in the log. */
@@ -74,7 +76,7 @@ export class ManualStage extends AgentStage {
       meter: uncounted,
       lanes: this.lanes,
       settings: () => ({ ...this.options, policy: this.policy }),
-      lifetime: never,
+      lifetime: this.lifetime.signal,
     });
   }
 
