@@ -22,7 +22,9 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL measures', () => {
   });
 
   test('its connections, its transactions, what is begun again, and how the database stands', async () => {
-    await using copy = await startCopy(server, { schema: 'measured', pool: 3 });
+    // A connection is tried for so long: short enough for a use to be begun again.
+    const hasty = { schema: 'measured', pool: 3, statement_timeout: '1s' };
+    await using copy = await startCopy(server, hasty);
     const licenseKey = await sellOne(copy);
     const use = async (): Promise<number> =>
       (await copy.call('/api/v2/license/usage', { method: 'PUT', body: { license_key: licenseKey } })).status;
