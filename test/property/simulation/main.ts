@@ -28,10 +28,12 @@ const [from, seeds, steps] = [Number(values.from), Number(values.seeds), Number(
 const chosen = values.troubles?.split(',').filter(isTrouble) ?? null;
 const spoiling = values.spoiling === undefined ? null : spoilings[values.spoiling as SpoilingName];
 const failed = seeds > seedsOfAProcess ? await playApart() : await playHere();
-if (seeds > seedsOfAProcess || process.send === undefined) {
+if (process.send === undefined) {
   process.stdout.write(`${seeds - failed} of ${seeds} seeds held, ${steps} operations each\n`);
+} else {
+  process.send(failed);
 }
-process.exitCode = Math.min(failed, 250);
+process.exitCode = failed === 0 ? 0 : 1;
 
 async function playHere(): Promise<number> {
   let count = 0;
@@ -61,8 +63,11 @@ async function playApart(): Promise<number> {
       const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...options], {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
-      const [code] = (await once(child, 'exit')) as [number | null];
-      count += code ?? stretch;
+      // None is known to have held of a process that ends before it tells.
+      let failedOfChild = stretch;
+      child.on('message', (told) => (failedOfChild = Number(told)));
+      await once(child, 'close');
+      count += failedOfChild;
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
