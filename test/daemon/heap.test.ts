@@ -35,6 +35,43 @@ test('a thread that begins after it keeps few young objects', () => {
   expect(limited).toBeLessThan(usual / 2);
 });
 
+/** Keeps what it makes at first, and then nothing for long. */
+const longLivedFirst = `
+  import { getHeapSpaceStatistics } from 'node:v8';
+  const oldBytes = () => getHeapSpaceStatistics().find((space) => space.space_name === 'old_space').space_used_size;
+  const make = (name) => ({ name, more: { name, most: [name] } });
+  const kept = Array.from({ length: 1e6 }, (_, name) => make(name));
+  kept.length = 0;
+  let [grown, before] = [0, oldBytes()];
+  for (let made = 0; made < 4e6; made += 1) {
+    kept[0] = make(made);
+    if (made % 10_000 > 0) continue;
+    const now = oldBytes();
+    grown += Math.max(0, now - before);
+    before = now;
+  }
+  process.stdout.write(String(grown / 2 ** 20));
+`;
+
+/** How much is allocated as old after that, in MiB, in a process that runs something before. */
+function oldMib(before: string): number {
+  const program = `${before} ${longLivedFirst}`;
+  // On threads of its own V8 would learn from a part only, and not always from the same.
+  const flags = ['--single-threaded', '--max-semi-space-size=1'];
+  const text = execFileSync(process.execPath, [...flags, '--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+    env: {},
+  });
+  return Number(text);
+}
+
+test('what is made like objects that lived long is collected while it is young', () => {
+  const usual = oldMib('');
+  const sooner = oldMib(`import { collectSooner } from '${heapModule}'; collectSooner();`);
+  expect(usual).toBeGreaterThan(10);
+  expect(sooner).toBeLessThan(usual / 5);
+});
+
 test('the limit that is set before the start leaves compiled code usable', () => {
   const before = cachedDataVersionTag();
   limitYoungObjects();
