@@ -21,7 +21,8 @@ export function limitYoungObjects(): void {
  */
 export function collectSooner(): void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
-  // Connections that begin together outlive their youth together. From then on V8 would allocate what is made like a
-  // part of them as old, parts of each request too, which keep the rest of it until the whole heap is collected.
+  // Connections that open together survive the young generation together. From then on V8 would allocate what the same
+  // code makes in the old one (pretenuring): parts of each request too, which keep the rest of it until the whole heap
+  // is collected.
   setFlagsFromString('--no-allocation-site-pretenuring');
 }
