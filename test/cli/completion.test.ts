@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
+import { explanations } from '../../src/cli/explanation.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startFakeDaemon } from '../support/process/fake-daemon.ts';
 import * as shell from '../support/process/shell-completion.ts';
@@ -53,6 +54,13 @@ test('the commands that help is asked for are completed', async () => {
   ]) {
     expect(await next('help', ...words, '')).toEqual(['words']);
   }
+});
+
+test('the codes that can be explained are completed', async () => {
+  const codes = explanations.map(({ name }) => name);
+  expect(codes).toContain('storage_full');
+  expect(await next('explain', '')).toEqual(['words', ...codes]);
+  expect(await next('explain', 'storage_full', '')).not.toContain('uncertain');
 });
 
 test('an option is not offered twice, and none after --', async () => {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { GlobalOptions } from '../command.ts';
-import type { Term } from '../syntax/chapter.ts';
-import type { ThingName } from '../syntax/declaration.ts';
+import type { Term, ThingName } from '../syntax/declaration.ts';
 import { inquire } from './ask.ts';
 
 /** Where a kind of things is listed, the member of each that is its id, and those that tell it from others. */

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { type Command, type CommandEntry, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import type { Term } from '../syntax/chapter.ts';
+import type { Term } from '../syntax/declaration.ts';
 import { findNext, type Next } from '../syntax/next.ts';
 import { scripts, type Shell } from './completion-scripts.ts';
 

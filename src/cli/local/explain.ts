@@ -11,7 +11,10 @@ import type { Output } from '../output.ts';
 export const explainCommand: Command = defineCommand(
   (syntax) =>
     syntax
-      .positional('code', { describe: 'The code; without it, all are listed' })
+      .positional('code', {
+        describe: 'The code; without it, all are listed',
+        suggestions: explanations.map(({ name, title }) => ({ term: name, meaning: title })),
+      })
       .example('latchkey explain storage_full', 'a code, or the whole type of a problem')
       .example('latchkey explain 503', 'all problems with this HTTP status')
       .example('latchkey explain uncertain', 'a state of a change, as in outbox list')

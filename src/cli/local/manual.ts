@@ -2,7 +2,8 @@ import { version } from '../../config/version.ts';
 import { type Command, type CommandEntry, defineCommand } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 import { explanations } from '../explanation.ts';
-import { readChapters, type Term } from '../syntax/chapter.ts';
+import { readChapters } from '../syntax/chapter.ts';
+import type { Term } from '../syntax/declaration.ts';
 import { formatManual } from '../syntax/manual.ts';
 
 const environment: readonly Term[] = [

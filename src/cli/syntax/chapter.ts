@@ -1,5 +1,5 @@
 import { type CommandEntry, nameOf } from '../command.ts';
-import { type Declaration, type Slot, slotsOf, type Value } from './declaration.ts';
+import { type Declaration, type Slot, slotsOf, type Term, type Value } from './declaration.ts';
 import { globalOptions, letters, programOptions } from './global-options.ts';
 import type { Place } from './place.ts';
 
@@ -15,12 +15,6 @@ export interface Chapter {
   readonly general: readonly Term[];
   readonly examples: readonly Term[];
   readonly epilogue: string | null;
-}
-
-/** A word or line, and what it means. */
-export interface Term {
-  readonly term: string;
-  readonly meaning: string;
 }
 
 const programSummary = 'Verifies license keys and counts their uses beside your software.';

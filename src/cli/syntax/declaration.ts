@@ -1,3 +1,9 @@
+/** A word or line, and what it means. */
+export interface Term {
+  readonly term: string;
+  readonly meaning: string;
+}
+
 /** What a value names, so that a shell can complete it: files, folders, commands, or things of the running daemon. */
 export type Named = 'file' | 'folder' | 'command' | ThingName;
 
@@ -10,6 +16,8 @@ export interface Value {
   readonly describe: string;
   readonly type?: 'number' | 'boolean';
   readonly choices?: readonly string[];
+  /** What a shell completes, where other values are taken too. */
+  readonly suggestions?: readonly Term[];
   readonly default?: string | number | boolean | readonly string[];
   readonly required?: true;
   /** An operand that takes all words that are left. */

@@ -1,4 +1,5 @@
-import type { Chapter, Term } from './chapter.ts';
+import type { Chapter } from './chapter.ts';
+import type { Term } from './declaration.ts';
 
 /** Writes the help of a place for a terminal of so many columns. */
 export function formatHelp(chapter: Chapter, columns: number): string {

@@ -1,4 +1,5 @@
-import type { Chapter, Term } from './chapter.ts';
+import type { Chapter } from './chapter.ts';
+import type { Term } from './declaration.ts';
 import { wrap } from './help.ts';
 
 /** What the page says besides the commands. */

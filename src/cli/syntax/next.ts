@@ -1,7 +1,6 @@
 import { type Command, type CommandEntry, type GlobalOptions, nameOf, UsageError } from '../command.ts';
-import { slotsOf, type ThingName, type Value } from './declaration.ts';
+import { slotsOf, type Term, type ThingName, type Value } from './declaration.ts';
 import { globalOptions, programOptions } from './global-options.ts';
-import type { Term } from './chapter.ts';
 import { findPlace, followWords, type Place, tokenize } from './place.ts';
 
 /** What may follow a command line: words, a path, or the id of something that the running daemon has. */
@@ -67,10 +66,11 @@ function optionTerms({ before, known }: Typed): readonly Term[] {
     .map(([name, { describe }]) => ({ term: `--${name}`, meaning: describe }));
 }
 
-function valuesOf({ choices, names }: Value, { before, known }: Typed): Next {
+function valuesOf({ choices, suggestions, names }: Value, { before, known }: Typed): Next {
   if (choices !== undefined) {
     return { kind: 'words', terms: choices.map((term) => ({ term, meaning: '' })) };
   }
+  if (suggestions !== undefined) return { kind: 'words', terms: suggestions };
   if (names === undefined || names === 'command') return nothing;
   if (names === 'file' || names === 'folder') return { kind: names };
   const given = new Map(

@@ -1,5 +1,6 @@
 import { commands } from '../../../src/cli/commands.ts';
-import { type Chapter, readChapters, type Term } from '../../../src/cli/syntax/chapter.ts';
+import { type Chapter, readChapters } from '../../../src/cli/syntax/chapter.ts';
+import type { Term } from '../../../src/cli/syntax/declaration.ts';
 
 /** A heading and tables for each command, made of what it declares. */
 export async function commandsBook(): Promise<string> {
