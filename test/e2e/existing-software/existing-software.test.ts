@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { apiKey, productKey, secret, setStage, type AgentStage } from '../../support/stage/agent-stage.ts';
 import { conclude, desktopApp, existingPrograms } from '../../support/book/existing-programs.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
 
 /*
@@ -15,8 +16,9 @@ const disabled = 'EEEEE-FFFFF-GGGGG-HHHHH';
 const ofAnother = 'JJJJJ-KKKKK-LLLLL-MMMMM';
 const unseen = 'NNNNN-PPPPP-QQQQQ-RRRRR';
 
-function setStore(dialect: string, unknown: string): Promise<AgentStage> {
-  return setStage({
+async function setStore(dialect: string, unknown: string): Promise<AgentStage> {
+  const tcp = `127.0.0.1:${await freePort()}`;
+  return await setStage({
     licenses: [
       { licenseKey: known, uses: 3 },
       { licenseKey: disabled, enabled: false },
@@ -29,7 +31,7 @@ function setStore(dialect: string, unknown: string): Promise<AgentStage> {
         { productKey: 'another', secret: 'secret-of-another' },
       ],
     },
-    configuration: { listen: { dialect, unknown } },
+    configuration: { listen: { tcp, dialect, unknown } },
   });
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from './free-port.ts';
 
 /** What the network does; everything but `pass` is a way in which it fails. */
 export type NetworkFault =
@@ -94,10 +95,10 @@ export class FaultProxy implements AsyncDisposable {
   async #listen(): Promise<void> {
     if (this.#server !== undefined) return;
     this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
+    // While it refuses, nobody else must get its port and answer there.
+    this.#port ||= await freePort();
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
-    const address = this.#server.address();
-    if (address !== null && typeof address === 'object') this.#port = address.port;
   }
 
   async #close(): Promise<void> {

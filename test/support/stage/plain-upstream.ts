@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { freePort } from '../network/free-port.ts';
 
 export type RequestKind =
   | 'verify'
@@ -343,10 +344,11 @@ export class PlainUpstream implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#server !== undefined) return;
     const server = createServer((request, response) => void this.#receive(request, response));
-    this.#server = server.listen(this.#port, '127.0.0.1');
+    this.#server = server;
+    // While it is stopped, nobody else must get its port and answer there.
+    this.#port ||= await freePort();
+    server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');
-    const address = server.address();
-    if (address !== null && typeof address === 'object') this.#port = address.port;
   }
 
   /** Ends the listener, every connection and every delay; the state and the port stay for the next `start`. */
