@@ -333,7 +333,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const writer = writerOn(far as Database, {
       run: async (...call) => {
         const result = await runUseCase(...call);
-        if (reasons.length === 0) await proxy.become({ kind: 'reset_answer' });
+        if (reasons.length === 0) await proxy.become({ kind: 'reset_answer', containing: 'COMMIT' });
         return result;
       },
       onRepeat: (reason) => reasons.push(reason),
@@ -351,7 +351,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     const writer = writerOn(far as Database, {
       run: async (...call) => {
         const result = await runUseCase(...call);
-        await proxy.become({ kind: 'reset_answer' });
+        await proxy.become({ kind: 'reset_answer', containing: 'COMMIT' });
         return result;
       },
       clock: { steady: () => 0, sleep: () => proxy.become({ kind: 'refuse' }) },
