@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findAddresses, type Address, type AddressOptions } from './address.ts';
 import { AgentAwayError, ConfigurationError, ProblemError, readProblem } from './error.ts';
 import { member } from './license.ts';
+import type { ProblemCode } from './problem-code.ts';
 import { NoReply, Transport, type Reply, type Request } from './transport.ts';
 
 /** How long a call may take, and what ends it. */
@@ -81,7 +82,7 @@ export class Exchange {
       signal?.throwIfAborted();
       if (isDone(answer)) return answer;
       const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
-      if (problem === null && idempotencyKey !== null) countedBy ??= sentTo(answer);
+      if (idempotencyKey !== null && mayBeRecorded(problem)) countedBy ??= sentTo(answer);
       const waitMs = waitOf(attempt, answer);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
       if (!isRepeated || ending.aborted || performance.now() + waitMs >= endsAt) {
@@ -161,6 +162,17 @@ function isRefused(answer: Reply | NoReply): boolean {
 /** The agent that may have received the request; null: none. */
 function sentTo(answer: Reply | NoReply): string | null {
   return answer instanceof NoReply ? answer.sentTo : answer.from;
+}
+
+/** The refusals after which what was asked for may still have been recorded, or be recorded now. */
+const undecided: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'outcome_unknown',
+  'idempotency_key_in_use',
+]);
+
+/** `problem`: what an agent refused with; null: no agent did. */
+function mayBeRecorded(problem: ProblemError | null): boolean {
+  return problem === null || undecided.has(problem.code);
 }
 
 /** Request Timeout, Too Many Requests. */

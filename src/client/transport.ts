@@ -41,7 +41,8 @@ const pooling = { keepAlive: true, maxSockets: 64 };
 /** Sends requests to an agent over TCP or a socket, each once. */
 export class Transport {
   readonly #plain = new http.Agent(pooling);
-  readonly #secure = new https.Agent(pooling);
+  /** By the only certificate that each trusts; null: whatever Node trusts. */
+  readonly #secure = new Map<string | null, https.Agent>();
 
   /** Sends to the first address that can be connected to. Rejects with a `NoReply`. */
   async send(addresses: readonly Address[], request: Request, signal: AbortSignal): Promise<Reply> {
@@ -63,7 +64,7 @@ export class Transport {
 
   close(): void {
     this.#plain.destroy();
-    this.#secure.destroy();
+    for (const agent of this.#secure.values()) agent.destroy();
   }
 
   async #sendTo(address: Address, request: Request, signal: AbortSignal): Promise<Reply> {
@@ -99,7 +100,7 @@ export class Transport {
   #open(address: Address, { method, path, headers }: Request, signal: AbortSignal): http.ClientRequest {
     try {
       const options = { method, path, headers, signal, ...this.#target(address, path) };
-      return options.agent === this.#secure ? https.request(options) : http.request(options);
+      return options.agent instanceof https.Agent ? https.request(options) : http.request(options);
     } catch (error) {
       throw new NoReply(null, error);
     }
@@ -112,7 +113,16 @@ export class Transport {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const target = { host, port: url.port, path: url.pathname.replace(/\/$/, '') + path };
     if (url.protocol === 'http:') return { ...target, agent: this.#plain };
-    return { ...target, agent: this.#secure, ...(certificate === null ? {} : trustOnly(certificate)) };
+    return { ...target, agent: this.#trusting(certificate) };
+  }
+
+  /** The pool has the say whom to trust: Node keeps no connection of a request that says so itself. */
+  #trusting(certificate: string | null): https.Agent {
+    const known = this.#secure.get(certificate);
+    if (known !== undefined) return known;
+    const agent = new https.Agent({ ...pooling, ...(certificate === null ? {} : trustOnly(certificate)) });
+    this.#secure.set(certificate, agent);
+    return agent;
   }
 }
 
@@ -121,7 +131,7 @@ function codeOf(error: unknown): unknown {
 }
 
 /** Trusts one certificate, whatever names it has: the agent wrote it where this program found the address. */
-function trustOnly(certificate: string): https.RequestOptions & { allowPartialTrustChain: boolean } {
+function trustOnly(certificate: string): https.AgentOptions & { allowPartialTrustChain: boolean } {
   const { fingerprint256 } = new X509Certificate(certificate);
   return {
     ca: certificate,

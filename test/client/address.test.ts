@@ -71,6 +71,12 @@ describe('the agent is looked for', () => {
     expect(found({}, environment)).toEqual([join(directory.path, 'latchkey', 'a.sock'), ...sockets]);
   });
 
+  it('in the home directory where no variable says otherwise', () => {
+    vi.stubEnv('HOME', directory.path);
+    const stateDir = join(directory.path, '.local', 'state', 'latchkey');
+    expect(found({})).toEqual([join(stateDir, 'latchkey.sock'), '/run/latchkey/latchkey.sock']);
+  });
+
   it('not where a variable names no whole path', () => {
     const relative = { XDG_STATE_HOME: 'state', XDG_RUNTIME_DIR: 'run' };
     expect(found({}, relative)).toEqual(found({}, {}));
@@ -90,7 +96,7 @@ describe('the agent is looked for', () => {
 });
 
 describe('a program shows of itself', () => {
-  const given = { LATCHKEY_TOKEN: 'of-environment', LATCHKEY_TOKEN_FILE: '' };
+  const given = { LATCHKEY_TOKEN: 'of the environment', LATCHKEY_TOKEN_FILE: '' };
   it.for<[string, CredentialOptions, CredentialKind, Record<string, string>, object]>([
     [
       'the secret of its product, for keys',
@@ -107,11 +113,12 @@ describe('a program shows of itself', () => {
       { 'service-api-key': 'a' },
     ],
     ['else its token', { apiKey: 'a', token: 't' }, 'productSecret', given, { 'product-secret-key': 't' }],
-    ['else that of the environment', {}, 'apiKey', given, { 'service-api-key': 'of-environment' }],
-    ['else that of the file', {}, 'apiKey', { LATCHKEY_TOKEN: '' }, { 'service-api-key': 'of-file' }],
+    ['else that of the environment', {}, 'apiKey', given, { 'service-api-key': 'of the environment' }],
+    ['else that of the file', {}, 'apiKey', { LATCHKEY_TOKEN: '' }, { 'service-api-key': 'of the file' }],
   ])('%s', ([, options, kind, environment, header]) => {
     const file = join(directory.path, 'token');
-    writeFileSync(file, ' of-file\n');
+    // What an existing store issued may have spaces in it.
+    writeFileSync(file, ' of the file\n');
     const named = { LATCHKEY_TOKEN_FILE: file, ...environment };
     expect(credentialHeader(options, kind, named)).toEqual(header);
   });
@@ -127,6 +134,11 @@ describe('a program shows of itself', () => {
   it('nothing that is empty', () => {
     expect(() => credentialHeader({ token: ' ' }, 'apiKey', {})).toThrow('There is no credential in token.');
     expect(() => credentialHeader({}, 'apiKey', {})).toThrow('Give connect() a token or an apiKey.');
+  });
+
+  it('something over TCP, where no grant stands for it', () => {
+    const ask = (): unknown => credentialHeader({ url: 'http://127.0.0.1:8787' }, 'productSecret', {});
+    expect(ask).toThrow('Give connect() a token or a productSecret.');
   });
 });
 
@@ -181,8 +193,8 @@ describe('a program that says nothing', () => {
     await expect(connect().verify('KEY')).rejects.toThrow('Give connect() a token or a productSecret.');
     vi.stubEnv('LATCHKEY_TOKEN_FILE', join(directory.path, 'none'));
     await expect(connect().verify('KEY')).rejects.toThrow('LATCHKEY_TOKEN_FILE: ENOENT');
-    await expect(connect({ token: 'two\nlines' }).verify('KEY')).rejects.toThrow(
-      'What is in token is no credential',
+    await expect(connect({ token: 'two words' }).verify('KEY')).rejects.toThrow(
+      'What is in token is no credential, which is one word of plain ASCII.',
     );
   });
 });

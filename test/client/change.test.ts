@@ -109,6 +109,7 @@ describe('a change', () => {
     const failed = await fresh.use('KEY', { deadlineMs: 200 }).catch((error: unknown) => error);
     await proxy.become({ kind: 'pass' });
     expect(failed).toMatchObject({ mayHaveCounted: false, idempotencyKey: expect.any(String) as string });
+    expect((failed as Error).cause).toBeInstanceOf(Error);
   });
 
   it('waits for an agent that is started again, also on another port', async () => {
@@ -243,6 +244,7 @@ describe('a change', () => {
     const failed = await client.use('NOBODY-HAS-IT').catch((error: unknown) => error);
     expect(isProblem(failed, 'license_not_found')).toBe(true);
     expect(isProblem(failed, 'rate_limited')).toBe(false);
+    expect([isProblem(failed), isProblem(new Error('no problem'))]).toEqual([true, false]);
     expect(failed).toMatchObject({ status: 404, requestId: expect.any(String) as string });
   });
 
@@ -254,7 +256,7 @@ describe('a change', () => {
   });
 
   it('waits no longer than the interface can', async () => {
-    await expect(client.use('KEY', { waitMs: 31_000 })).rejects.toThrow('waitMs is 0 to 30,000.');
+    await expect(client.use('KEY', { waitMs: 30_001 })).rejects.toThrow('waitMs is 0 to 30,000.');
   });
 });
 

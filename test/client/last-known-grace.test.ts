@@ -72,6 +72,7 @@ it.each<[string, object, object]>([
   ['another version', { version: 2 }, {}],
   ['a time that is none', { latest: 'now' }, {}],
   ['a verdict that is none', {}, { verdict: 'perhaps' }],
+  ['a license that is none', {}, { license: {} }],
   ['a confirmation that is none', {}, { confirmedAt: '2026-01-20' }],
   ['a time of saying that is none', {}, { saidAt: null }],
   ['a time of not being found that is none', {}, { notFoundSince: 'never' }],

@@ -1,6 +1,6 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   ConfigurationError,
@@ -183,6 +183,7 @@ describe('the file', () => {
     '[]',
     '{"version":2,"keys":{}}',
     '{"version":1}',
+    '{"version":1,"latest":"now","keys":{}}',
     '{"version":1,"latest":1,"keys":{"a":{"verdict":"valid"}}}',
   ])('counts as empty when it is %j, and is written anew', async (text) => {
     await judge(valid());
@@ -195,6 +196,12 @@ describe('the file', () => {
   it('that cannot be written stands in nobody’s way', async () => {
     writeFileSync(join(directory.path, 'made'), 'no directory');
     expect(await judge(valid())).toBe('valid (agent)');
+  });
+
+  it('that cannot be replaced leaves nothing beside it', async () => {
+    mkdirSync(file, { recursive: true });
+    expect(await judge(valid())).toBe('valid (agent)');
+    expect(readdirSync(dirname(file))).toEqual([basename(file)]);
   });
 
   it('is written once for many verdicts of one hour', async () => {
@@ -282,7 +289,10 @@ describe('the file', () => {
 
   it('keeps the last hundred keys', async () => {
     const lastKnown = new LastKnown({ file });
-    for (let count = 0; count <= 100; count += 1) await lastKnown.judge(`key ${count}`, valid());
+    for (let count = 0; count <= 100; count += 1) {
+      pass(1);
+      await lastKnown.judge(`key ${count}`, valid());
+    }
     const again = new LastKnown({ file });
     expect((await again.judge('key 0', away)).verdict).toBe('undetermined');
     expect((await again.judge('key 1', away)).verdict).toBe('valid');

@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { connect, type LatchkeyClient } from '../../src/client/index.ts';
 import { listen } from '../support/network/listener.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 
 const answered = JSON.stringify({
   data: {
@@ -33,12 +37,14 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
   const listener = await listen(server);
   return {
     url: listener.url,
-    program: connect({ url: listener.url, productSecret: 'the-secret' }),
+    program: connect({ url: listener.url, productSecret: 'the-secret', apiKey: 'the-key' }),
     asked: () => asked,
     [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose](),
   };
 }
 
+const problem = (code: string): string => JSON.stringify({ code, title: '', detail: '' });
+const cart = { code: 'MAY', items: [] };
 const away = { verdict: 'undetermined', reason: 'agent_away' };
 
 describe('a verify', () => {
@@ -68,6 +74,20 @@ describe('a verify', () => {
     expect(await agent.program.verify('KEY')).toMatchObject(away);
     expect(agent.asked()).toBe(1);
   });
+
+  it('finds an agent that was started again on another port', async () => {
+    await using directory = temporaryDirectory();
+    const program = connect({ stateDir: directory.path, productSecret: 'the-secret' });
+    for (const _ of ['before', 'after']) {
+      // The next one is to be refused a connection, not to lose a kept one.
+      await using agent = await startAgent((response) =>
+        response.setHeader('connection', 'close').end(answered),
+      );
+      const listening = JSON.stringify({ tcp: agent.url });
+      writeFileSync(join(directory.path, 'listen.json'), listening, { mode: 0o600 });
+      expect((await program.verify('KEY')).verdict).toBe('valid');
+    }
+  });
 });
 
 describe('a change', () => {
@@ -77,11 +97,81 @@ describe('a change', () => {
     [422, 'parameters_invalid'],
   ])('that is refused for good is not repeated: %s %s', async (status, code) => {
     await using agent = await startAgent((response) => {
-      response.writeHead(status).end(JSON.stringify({ code, title: '', detail: '' }));
+      response.writeHead(status).end(problem(code));
     });
     await expect(agent.program.use('KEY')).rejects.toMatchObject({ code, isTemporary: false });
     expect(agent.asked()).toBe(1);
   });
+
+  it.each([
+    ['outcome_unknown', true],
+    ['idempotency_key_in_use', true],
+    ['starting', false],
+  ])(
+    'that an agent answers with %s, and then no more, may have counted: %s',
+    async (code, mayHaveCounted) => {
+      const gone = Promise.withResolvers<void>();
+      const listener = await listen(
+        createServer((_, response) => {
+          response.once('close', () => gone.resolve(listener[Symbol.asyncDispose]()));
+          response.writeHead(503, { connection: 'close' }).end(problem(code));
+        }),
+      );
+      const program = connect({ url: listener.url, productSecret: 'the-secret' });
+      const failed = await program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
+      expect(failed).toMatchObject({ name: 'AgentAwayError', mayHaveCounted });
+      await gone.promise;
+    },
+  );
+
+  it.each([
+    ['0.2', 200, 200],
+    ['Wed, 21 Oct 2026 07:28:00 GMT', null, 25],
+  ])(
+    'is repeated, where it is to be after %s, as the client reads that',
+    async (after, retryAfterMs, leastMs) => {
+      const arrivals: number[] = [];
+      await using agent = await startAgent((response, asked) => {
+        arrivals.push(performance.now());
+        if (asked === 2) response.end(answered);
+        else response.writeHead(503, { 'retry-after': after }).end(problem('starting'));
+      });
+      expect((await agent.program.use('KEY')).license.uses).toBe(1);
+      const [first = 0, second = 0] = arrivals;
+      // A timer may be early by a millisecond.
+      expect(second - first).toBeGreaterThanOrEqual(leastMs - 2);
+      expect(await agent.program.verify('KEY')).toMatchObject({ error: { code: 'starting', retryAfterMs } });
+    },
+  );
+
+  it.each(['its signal', 'closing the client'])(
+    'is ended by %s while it waits to be repeated',
+    async (by) => {
+      const told = Promise.withResolvers<void>();
+      await using agent = await startAgent((response) => {
+        response.once('close', () => told.resolve());
+        response.writeHead(503, { 'retry-after': '600' }).end(problem('starting'));
+      });
+      const ending = new AbortController();
+      // Only the test's own time ends before these.
+      const options = { deadlineMs: 700_000, signal: ending.signal };
+      const used = agent.program.use('KEY', options).catch((error: unknown) => error);
+      await told.promise;
+      for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+      const reason = new Error('the window was closed');
+      if (by === 'its signal') ending.abort(reason);
+      else agent.program.close();
+      const closed = { name: 'AgentAwayError', mayHaveCounted: false };
+      expect(await used).toMatchObject(by === 'its signal' ? reason : closed);
+      expect(agent.asked()).toBe(1);
+    },
+  );
+});
+
+it('a quote that is not answered has counted nothing', async () => {
+  await using agent = await startAgent((response) => response.req.socket.destroy());
+  const quoted = agent.program.quote(cart, { deadlineMs: 200 });
+  await expect(quoted).rejects.toMatchObject({ name: 'AgentAwayError', mayHaveCounted: false });
 });
 
 it('a quote is repeated until it is answered, since it changes nothing', async () => {
@@ -91,8 +181,7 @@ it('a quote is repeated until it is answered, since it changes nothing', async (
     if (asked === 1) response.writeHead(502).end('<p>A proxy: bad gateway</p>');
     else response.end(JSON.stringify({ data: { ...data, ...amounts } }));
   });
-  const program = connect({ url: agent.url, apiKey: 'the-key' });
-  expect(await program.quote({ code: 'MAY', items: [] })).toMatchObject({ couponId: 1 });
+  expect(await agent.program.quote(cart)).toMatchObject({ couponId: 1 });
   expect(agent.asked()).toBe(2);
 });
 
@@ -100,10 +189,15 @@ it.each<[string, (program: LatchkeyClient) => Promise<unknown>, number]>([
   ['five seconds to ask', (program) => program.verify('KEY'), 5_000],
   ['fifteen to change', (program) => program.use('KEY'), 15_000],
   ['and what it is to wait for the store', (program) => program.use('KEY', { waitMs: 2_000 }), 17_000],
-])('a call has %s where it says nothing else', async (_, call, deadlineMs) => {
+  ['five where it says undefined', (program) => program.verify('KEY', { deadlineMs: undefined }), 5_000],
+  ['five to quote', (program) => program.quote(cart, { deadlineMs: undefined }), 5_000],
+  ['what it says itself', (program) => program.verify('KEY', { deadlineMs: 1_234 }), 1_234],
+  ['what a quote says itself', (program) => program.quote(cart, { deadlineMs: 1_234 }), 1_234],
+])('a call has so long: %s', async (_, call, deadlineMs) => {
   await using agent = await startAgent((response) => response.end(answered));
   using timers = vi.spyOn(globalThis, 'setTimeout');
-  await call(agent.program);
+  // What is answered is no quote.
+  await call(agent.program).catch(() => undefined);
   expect(timers.mock.calls.map(([, waitMs]) => waitMs)).toContain(deadlineMs);
 });
 

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../src/cli/local/certificate/certificate-maker.ts';
 import { connect, type ConnectOptions, type LatchkeyClient } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { listen, type Listener } from '../support/network/listener.ts';
@@ -73,6 +74,7 @@ it.each([
   ],
   ['the longest key', 'k'.repeat(255), {}, `"${'k'.repeat(255)}"`, undefined],
   ['seconds to wait, rounded up', 'one', { waitMs: 1_001 }, '"one"', 'wait=2'],
+  ['less than a second to wait', 'one', { waitMs: 1 }, '"one"', 'wait=1'],
   ['the longest wait', 'one', { waitMs: 30_000 }, '"one"', 'wait=30'],
 ])('a change is sent with %s', async (...[, idempotencyKey, options, key, prefer]) => {
   const shown: unknown[] = [];
@@ -119,6 +121,25 @@ it.each([
   expect(await ask({ url }).verify('KEY')).toMatchObject({ reason: 'agent_away' });
 });
 
+it('an answer is worth what its headers say', async () => {
+  const { url } = await open(
+    createServer((request, response) => {
+      response.setHeader('Latchkey-Freshness', 'stale').setHeader('Latchkey-Pending', '2');
+      response.setHeader('Latchkey-Confirmed-At', '2026-01-02T00:00:00Z');
+      response.setHeader('Latchkey-Grace-Until', '2026-01-16T00:00:00Z');
+      answer(request, response);
+    }),
+  );
+  const worth = {
+    freshness: 'stale',
+    confirmedAt: new Date('2026-01-02T00:00:00Z'),
+    graceUntil: new Date('2026-01-16T00:00:00Z'),
+    pending: 2,
+  };
+  expect(await ask({ url }).verify('KEY')).toMatchObject(worth);
+  expect(await ask({ url }).use('KEY')).toMatchObject(worth);
+});
+
 it('an answer of a later agent is worth what this program understands of it', async () => {
   const { url } = await open(
     createServer((request, response) => {
@@ -134,9 +155,10 @@ it('an answer of a later agent is worth what this program understands of it', as
 });
 
 describe('over TLS an agent is believed', () => {
-  const said = async (found: object): Promise<string> => {
+  const own = { cert: certificate, key: privateKey };
+  const said = async (found: object, shown: typeof own = own): Promise<string> => {
     await using directory = temporaryDirectory();
-    const { port } = await open(createTlsServer({ cert: certificate, key: privateKey }, answer));
+    const { port } = await open(createTlsServer(shown, answer));
     const listening = { tcp: `https://127.0.0.1:${port}`, ...found };
     writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
     return (await ask({ stateDir: directory.path }).verify('KEY')).verdict;
@@ -146,10 +168,39 @@ describe('over TLS an agent is believed', () => {
     expect(await said({ certificate })).toBe('valid');
   });
 
+  it('by that alone, whoever signed it, and not by another that the same has signed', async () => {
+    const made = await makeCertificate(['127.0.0.1'], { days: 1, now: Date.now() });
+    const shown = { cert: made.certificate, key: made.key };
+    expect(await said({ certificate: made.certificate }, shown)).toBe('valid');
+    expect(await said({ certificate: made.authority }, shown)).toBe('undetermined');
+  });
+
   it('not by one that nobody vouches for', async () => {
     expect(await said({})).toBe('undetermined');
   });
 });
+
+it.each([
+  ['TCP', 'http', createServer(answer)],
+  ['TLS', 'https', createTlsServer({ cert: certificate, key: privateKey }, answer)],
+])(
+  'a connection over %s is kept for the next call, and closed with the program',
+  async (_, scheme, server) => {
+    await using directory = temporaryDirectory();
+    const connections: Socket[] = [];
+    // The server itself closes none.
+    server.keepAliveTimeout = 0;
+    server.on('connection', (socket: Socket) => connections.push(socket));
+    const { port } = await open(server);
+    const listening = { tcp: `${scheme}://127.0.0.1:${port}`, certificate };
+    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
+    const program = ask({ stateDir: directory.path });
+    for (const key of ['ONE', 'TWO']) expect((await program.verify(key)).verdict).toBe('valid');
+    expect(connections).toHaveLength(1);
+    program.close();
+    await expect.poll(() => connections[0]?.destroyed).toBe(true);
+  },
+);
 
 it('a use whose TLS connection is not made has not counted', async () => {
   const { port } = await open(createTcpServer((socket) => socket.end('no TLS')));
@@ -178,7 +229,11 @@ it('a cart is sent as the interface takes it, and a refusal tells of each parame
   const item = { productKey: 'P', amount: 500, quantity: 2, collectionIds: ['C'], recurring: true };
   const cart = { code: 'MAY', currency: 'EUR', items: [item, { productKey: 'Q', amount: 1 }] };
   const quoted = ask({ url, apiKey: 'the-key' }).quote(cart);
-  await expect(quoted).rejects.toMatchObject({ name: 'ProblemError', faults: errors });
+  await expect(quoted).rejects.toMatchObject({
+    name: 'ProblemError',
+    message: 'Not valid (parameters_invalid): Not valid: currency.',
+    faults: errors,
+  });
   const first = { product_key: 'P', amount: 500, quantity: 2, collection_ids: ['C'], recurring: true };
   const items = [first, { product_key: 'Q', amount: 1 }];
   expect(sent).toEqual([{ code: 'MAY', currency: 'EUR', items }]);
