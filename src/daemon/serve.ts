@@ -50,7 +50,12 @@ export async function serve(
   const handlers = handleSignals(started.promise, root, { reload, endMs, ended });
   log.info({ file }, 'the configuration was read');
   if (warnings.length > 0) log.warn({ warnings: warnings.map(formatFault) }, 'the configuration is not safe');
-  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal }));
+  const onMigration = (copy: string): void => {
+    log.info({ file: copy }, 'the store is being migrated; this file keeps a copy of it as it was');
+    // The migration takes the event loop, which would write this.
+    root.flush();
+  };
+  started.resolve(startDaemon(configuration, { log: root, signal: ended.signal, onMigration }));
   let daemon: Daemon;
   try {
     daemon = await started.promise;

@@ -186,6 +186,10 @@ test('a program under a home directory can still be read', () => {
   expect(unitFor('/usr/bin/latchkey')).toContain('ProtectHome=yes');
 });
 
+test('systemd cuts no start off that has a large store to migrate', () => {
+  expect(formatUnit(plain).split('\n')).toContain('TimeoutStartSec=infinity');
+});
+
 test.runIf(hasAnalyze)(
   'systemd finds nothing wrong with the unit, and little exposed (skipped without systemd-analyze)',
   async () => {

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { GatheredLines } from '../../src/daemon/log/gathered-lines.ts';
 
@@ -15,4 +16,16 @@ test('the lines of a moment are written at once, in order, and none twice', () =
   lines.flushSync();
   vi.advanceTimersByTime(5);
   expect(written).toEqual(['a\nb\n', 'c\n']);
+});
+
+test('pino’s flush writes what is gathered, before anything takes the event loop', () => {
+  const written: string[] = [];
+  const log = pino(
+    { base: null, timestamp: false },
+    new GatheredLines({ write: (text) => written.push(text) }),
+  );
+  log.info('the store is migrated');
+  expect(written).toEqual([]);
+  log.flush();
+  expect(written).toEqual(['{"level":30,"msg":"the store is migrated"}\n']);
 });

@@ -22,6 +22,11 @@ export class GatheredLines {
     this.#lines += line;
   }
 
+  /** Named as pino's `flush` calls it. */
+  flush(): void {
+    this.flushSync();
+  }
+
   /** Named as pino calls it, before a process ends with a fatal line. */
   flushSync(): void {
     if (this.#lines === '') return;

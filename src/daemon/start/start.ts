@@ -6,6 +6,7 @@ import type { Log } from '../../service/ports.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import type { Memory } from '../../http/memory.ts';
 import type { Reader } from '../../service/tables.ts';
+import type { OnMigration } from '../../store/sqlite/files/migrations.ts';
 import { openStore } from '../../store/sqlite/files/open.ts';
 import type { Daemon } from '../daemon.ts';
 import { explainFailedStart } from './damaged-start.ts';
@@ -28,6 +29,7 @@ export type DaemonOptions = {
   time?: TimeSource;
   /** Ends a start that waits for its database. */
   signal?: AbortSignal;
+  onMigration?: OnMigration;
 };
 
 /**
@@ -42,7 +44,8 @@ export async function startDaemon(configuration: Configuration, options: DaemonO
     return await startOnDatabase(configuration, postgres, options);
   }
   await using starting = new AsyncDisposableStack();
-  const { databasePath } = starting.use(openStore({ directory: configuration.stateDir }));
+  const { stateDir: directory } = configuration;
+  const { databasePath } = starting.use(openStore({ directory, onMigration: options.onMigration }));
   try {
     return await startOn(databasePath, starting, configuration, options);
   } catch (error) {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StorageError } from '../../../src/service/ports.ts';
@@ -6,6 +7,7 @@ import type { Transaction } from '../../../src/service/tables.ts';
 import { prepareCommitter, type CommandOutcome } from '../../../src/store/sqlite/commit.ts';
 import { openReading, openWriting } from '../../../src/store/sqlite/connection.ts';
 import { StateDirectoryUnusable } from '../../../src/store/sqlite/faults.ts';
+import { migrate, migrations } from '../../../src/store/sqlite/files/migrations.ts';
 import { openStore } from '../../../src/store/sqlite/files/open.ts';
 import { canMount, smallDisk } from '../../support/process/small-disk.ts';
 
@@ -74,3 +76,33 @@ test.runIf(canMount)(
     expect(() => openStore({ directory })).toThrow(StateDirectoryUnusable);
   },
 );
+
+test.runIf(canMount).for([
+  ['the copy of the older database', 1024],
+  ['what a step adds', 3072],
+] as const)(
+  'a migration without room for %s leaves the disk to the older version (skipped where nothing may be mounted)',
+  async ([, leftKib]) => {
+    await using disk = smallDisk(8192);
+    const directory = join(disk.path, 'state');
+    const { databasePath } = givenSettings(directory, 2048);
+    const files = readdirSync(directory);
+    disk.fill(leftKib);
+    const steps = [...migrations, 'CREATE TABLE added AS SELECT * FROM setting;'];
+    expect(() => migrate(databasePath, steps)).toThrow('database or disk is full');
+    expect(readdirSync(directory)).toEqual(files);
+
+    using store = openStore({ directory });
+    using writing = openWriting(store.databasePath);
+    const committer = prepareCommitter<Write>(writing, { run: write, isRefusal: () => false });
+    expect(faults(await committer.commitBatch([{ name: 'after', kib: 256 }]))).toEqual(['written']);
+  },
+);
+
+/** A state directory whose database has so many KiB of settings. */
+function givenSettings(directory: string, kib: number): { databasePath: string } {
+  using store = openStore({ directory });
+  using writing = openWriting(store.databasePath);
+  write(writing.transaction, { name: 'given', kib });
+  return { databasePath: store.databasePath };
+}

@@ -202,8 +202,10 @@ test('a migration leaves a copy of the older database beside it', async () => {
 test('a migration that fails changes nothing', async () => {
   await using temporary = temporaryDirectory();
   const { directory, databasePath } = givenDatabase(temporary);
+  const files = readdirSync(directory);
   const steps = [...migrations, 'CREATE TABLE added (a TEXT) STRICT;', 'not SQL'];
   expect(() => migrate(databasePath, steps)).toThrow('syntax error');
+  expect(readdirSync(directory)).toEqual(files);
   using database = new DatabaseSync(databasePath);
   expect(() => database.prepare('SELECT * FROM added')).toThrow('no such table');
   database.close();

@@ -144,6 +144,8 @@ Restart=on-failure
 RestartSec=2s
 # Restarting does not help when the configuration is invalid.
 RestartPreventExitStatus=78
+# The first start of a new version may have a large store to migrate: one that is cut off begins anew each time.
+TimeoutStartSec=infinity
 TimeoutStopSec=20s
 # Saves memory: garbage is collected sooner, threads share memory arenas, and freed memory is returned to the system.
 Environment=NODE_ENV=production NODE_OPTIONS=--max-semi-space-size=4 MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072`;

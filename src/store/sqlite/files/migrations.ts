@@ -1,4 +1,4 @@
-import { closeSync } from 'node:fs';
+import { closeSync, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseRefused } from '../faults.ts';
 import { keepTemporaryFilesBeside } from '../temporary-files.ts';
@@ -24,21 +24,35 @@ export function takeSteps(database: DatabaseSync, taken: number, steps: readonly
   database.exec('COMMIT');
 }
 
+/** Told before a database is migrated, which may take minutes; `copy`: where it is kept as it was. */
+export type OnMigration = (copy: string) => void;
+
 /**
  * Brings a database of ours up to the present schema. A copy of an older one is left beside it, named
- * after the schema it has; one that is newer than this version knows is refused.
+ * after the schema it has, and none where the migration fails; one that is newer than this version knows is refused.
  */
-export function migrate(path: string, steps: readonly string[] = migrations): void {
+export function migrate(
+  path: string,
+  steps: readonly string[] = migrations,
+  onMigration: OnMigration = () => undefined,
+): void {
   using database = new DatabaseSync(path, { timeout: 1000 });
   const taken = schemaOf(database);
   const newer = describeNewer(taken, steps);
   if (newer !== null) throw new DatabaseRefused(path, newer);
   if (taken === steps.length) return;
   const copy = `${path}.schema-${taken}`;
-  // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
-  closeSync(createFile(copy));
-  database.prepare('VACUUM INTO ?').run(copy);
-  takeSteps(database, taken, steps);
+  onMigration(copy);
+  try {
+    // VACUUM INTO writes into an empty file, and one of its own making would be readable by others.
+    closeSync(createFile(copy));
+    database.prepare('VACUUM INTO ?').run(copy);
+    takeSteps(database, taken, steps);
+  } catch (error) {
+    // The database is as it was, and goes on with the older version: on a full disk, not beside a copy.
+    for (const file of [copy, `${copy}-journal`]) rmSync(file, { force: true });
+    throw error;
+  }
 }
 
 /** Does the same with a copy, of which no other needs to be left; `original` is what it was made of. */

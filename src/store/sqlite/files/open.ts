@@ -12,7 +12,7 @@ import {
 } from '../faults.ts';
 import { holdDirectory } from './lock.ts';
 import { makeDirectory } from './make-directory.ts';
-import { migrate } from './migrations.ts';
+import { migrate, migrations, type OnMigration } from './migrations.ts';
 import { databaseIn, findIntrusion } from './state-directory.ts';
 
 /** A state directory that this process holds, with a database of the present schema in it. */
@@ -21,11 +21,13 @@ export interface Store extends Disposable {
   readonly databasePath: string;
 }
 
+export type OpenOptions = { directory: string; onMigration?: OnMigration | undefined };
+
 /**
  * Takes a state directory into use: makes it and its database when there is none, migrates an older one.
  * Throws `StateDirectoryHeld`, `StateDirectoryUnusable`, `StateDirectoryRefused` or `DatabaseRefused`.
  */
-export function openStore({ directory }: { directory: string }): Store {
+export function openStore({ directory, onMigration }: OpenOptions): Store {
   const databasePath = databaseIn(directory);
   const sqlite = process.versions['sqlite'] ?? '';
   if (!isRecent(sqlite)) throw new DatabaseRefused(databasePath, `SQLite ${sqlite} is older than 3.51.3.`);
@@ -35,7 +37,7 @@ export function openStore({ directory }: { directory: string }): Store {
     openWithRoom(directory, () => {
       if (!findDatabase(databasePath)) createDatabase(databasePath);
       accessSync(databasePath, constants.R_OK | constants.W_OK);
-      migrate(databasePath);
+      migrate(databasePath, migrations, onMigration);
     });
     const held = starting.move();
     return { databasePath, [Symbol.dispose]: () => held.dispose() };
