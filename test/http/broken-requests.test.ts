@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { adminToken, authorityStatus, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { sendRaw } from '../support/network/raw-http.ts';
+import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
 const counted: number[] = [];
 let served: Served;
@@ -41,6 +41,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       const { listeners, lines } = status === 408 ? hasty : served;
       const answer = await sendRaw(listeners[listener], bytes);
       expect(answer.status).toBe(status);
+      expect(answer.headers['connection']).toBe('close');
       expect(answer.headers['latchkey-instance']).toBe(authorityStatus.instance);
       expect(answer.headers['date']).toMatch(/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
       const { request_id } = JSON.parse(answer.body) as { request_id: string };
@@ -68,6 +69,21 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const answers = raw.split(/(?=HTTP\/1\.1 \d)/).map((answer) => answer.split('\r\n\r\n')[1] ?? '');
     const codes = answers.map((body) => (JSON.parse(body) as { code: string }).code);
     expect(codes).toEqual(['credentials_missing', 'credentials_missing']);
+  });
+
+  test('bytes that are not HTTP are refused behind the requests before them, however long those take', async () => {
+    const finish = Promise.withResolvers<string>();
+    const expose = (): Promise<string> => finish.promise;
+    await using slow = await serveApp({ metrics: { ...silentMetrics, expose } }, { limits });
+    const metrics = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
+    const answered = sendRaw(slow.listeners[listener], `${metrics}${metrics}HELLO\r\n\r\n`);
+    await using other = httpClient(slow.listeners[listener]);
+    // The server has read all of it by then.
+    await other.get('/livez');
+    finish.resolve('a 1\n');
+    const { raw } = await answered;
+    const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    expect(statuses).toEqual([200, 200, 400]);
   });
 
   test('a body that cannot be read is refused, and what was sent behind it is answered', async () => {

@@ -1,66 +1,16 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { App, HttpLimits } from '../../src/http/app.ts';
-import { certificate } from '../support/network/certificate.ts';
+import { Memory } from '../../src/http/memory.ts';
 import { adminToken, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { sendRaw, type Listener } from '../support/network/raw-http.ts';
+import { CallerConnection as Connection } from '../support/network/caller-connection.ts';
+import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
 const listeners = ['tcp', 'tls', 'socket'] as const;
 const authorized = `GET /statusz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
 const anonymous = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
-
-/** A caller's end of one connection. */
-class Connection {
-  readonly socket: Socket;
-  readonly closed: Promise<unknown>;
-  #received = '';
-
-  private constructor(socket: Socket) {
-    this.socket = socket;
-    this.closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.on('error', () => {});
-    socket.on('data', (chunk: Buffer) => (this.#received += chunk.toString()));
-    onTestFinished(() => {
-      socket.destroy();
-    });
-  }
-
-  static async open(listener: Listener): Promise<Connection> {
-    if ('socket' in listener) return await Connection.#on(connect(listener.socket), 'connect');
-    const { protocol, port } = new URL(listener.tcp);
-    if (protocol === 'http:') return await Connection.#on(connect(Number(port)), 'connect');
-    const secure = connectSecurely({ port: Number(port), ca: certificate, servername: 'localhost' });
-    return await Connection.#on(secure, 'secureConnect');
-  }
-
-  static async #on(socket: Socket, opened: 'connect' | 'secureConnect'): Promise<Connection> {
-    const connection = new Connection(socket);
-    await Promise.race([new Promise((resolve) => socket.once(opened, resolve)), connection.closed]);
-    return connection;
-  }
-
-  /** Opens TCP alone to a listener that waits for a TLS handshake. */
-  static async openWithoutHandshake(listener: Listener): Promise<Connection> {
-    const port = 'tcp' in listener ? Number(new URL(listener.tcp).port) : 0;
-    return await Connection.#on(connect(port), 'connect');
-  }
-
-  /** Sends a request and gives the answer's head; empty when the connection is closed before one. */
-  async ask(bytes: string): Promise<string> {
-    this.#received = '';
-    this.socket.write(bytes);
-    const answered = new Promise<void>((resolve) => {
-      this.socket.on('data', () => {
-        if (this.#received.includes('\r\n\r\n')) resolve();
-      });
-    });
-    await Promise.race([answered, this.closed]);
-    return this.#received.split('\r\n\r\n', 1)[0] ?? '';
-  }
-}
 
 function serveFew(
   connections: number,
@@ -68,6 +18,18 @@ function serveFew(
   more: Partial<HttpLimits> = {},
 ): Promise<Served> {
   return serveApp(changes, { limits: { ...limits, ...more, connections } });
+}
+
+/** Sells a license key past the listener in question, and gives the request that verifies it. */
+async function sellKey(served: Served, kind: (typeof listeners)[number]): Promise<string> {
+  const { tcp, socket } = served.listeners;
+  await using http = httpClient(kind === 'tcp' ? socket : tcp);
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const product = { name: 'Editor', product_key: 'EDITOR' };
+  await http.post('/admin/v1/products', { headers, json: product });
+  const purchase = { product_key: 'EDITOR', buyer_email: 'a@example.com', license_key: 'KEY-1' };
+  await http.post('/admin/v1/purchases', { headers, json: purchase });
+  return authorized.replace('/statusz', '/api/v2/license/verify?license_key=KEY-1');
 }
 
 test.each(listeners)(
@@ -84,6 +46,21 @@ test.each(listeners)(
     expect(await fourth.ask(authorized)).toContain(' 200 ');
     await second.closed;
     for (const each of [first, third, fourth]) expect(await each.ask(authorized)).toContain(' 200 ');
+  },
+);
+
+test.each(listeners)(
+  'a connection that is answered from memory (%s) is not called idle for it',
+  async (kind) => {
+    await using served = await serveFew(2, { memory: new Memory() });
+    const listener = served.listeners[kind];
+    const verify = await sellKey(served, kind);
+    const first = await Connection.open(listener);
+    const second = await Connection.open(listener);
+    for (const each of [first, second, second, first]) expect(await each.ask(verify)).toContain(' 200 ');
+    const third = await Connection.open(listener);
+    await second.closed;
+    for (const each of [first, third]) expect(await each.ask(verify)).toContain(' 200 ');
   },
 );
 
@@ -179,6 +156,57 @@ test.each(listeners)(
     const caller = await Connection.open(listener);
     expect(await caller.ask(authorized)).toContain(' 200 ');
     await busy.closed;
+  },
+);
+
+test.each(listeners)(
+  'a connection of which one request is answered, and not the next (%s), is not closed for another',
+  async (kind) => {
+    const finish = Promise.withResolvers<string>();
+    await using served = await serveFew(1, { metrics: { ...silentMetrics, expose: () => finish.promise } });
+    const listener = served.listeners[kind];
+    const busy = await Connection.open(listener);
+    expect(await busy.ask(authorized + authorized.replace('/statusz', '/metrics'))).toContain(' 200 ');
+    await (
+      await Connection.open(listener)
+    ).closed;
+    const answer = busy.ask('');
+    finish.resolve('a 1\n');
+    expect(await answer).toContain(' 200 ');
+  },
+);
+
+test.each(listeners)(
+  'a caller that leaves before it is answered (%s) leaves no place behind',
+  async (kind) => {
+    const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    const finish = Promise.withResolvers<string>();
+    let asked = 0;
+    const expose = (): Promise<string> => {
+      begun[asked === 0 ? 0 : 1].resolve();
+      asked += 1;
+      return finish.promise;
+    };
+    await using served = await serveFew(1, { metrics: { ...silentMetrics, expose } });
+    const listener = served.listeners[kind];
+    const metrics = authorized.replace('/statusz', '/metrics');
+    const leaving = await Connection.open(listener);
+    leaving.socket.write(metrics);
+    await begun[0].promise;
+    leaving.socket.destroy();
+    const opened = async (): Promise<Connection> => {
+      const caller = await Connection.open(listener);
+      // Until the server has heard that the other one left, it has no place.
+      return (await caller.ask(authorized)) === '' ? await opened() : caller;
+    };
+    const caller = await opened();
+    const answer = caller.ask(metrics);
+    await begun[1].promise;
+    await (
+      await Connection.open(listener)
+    ).closed;
+    finish.resolve('a 1\n');
+    expect(await answer).toContain(' 200 ');
   },
 );
 

@@ -3,8 +3,8 @@ import { Memory } from '../../src/http/memory.ts';
 import { secret } from '../support/stage/dialect-stage.ts';
 import { adminToken } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
-import { openSocket } from '../support/network/kept-connection.ts';
-import { httpClient } from '../support/network/raw-http.ts';
+import { KeptConnection, openSocket } from '../support/network/kept-connection.ts';
+import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
 const listeners = ['tcp', 'socket'] as const;
 const operator = { authorization: `Bearer ${adminToken}` };
@@ -95,3 +95,43 @@ test('a change that waits for the one before it is done once its body is there, 
   await expect.poll(() => received.match(/"uses":\d/g)).toEqual(['"uses":2', '"uses":3']);
   socket.destroy();
 });
+
+const closing = verify.replace('Host:', 'Connection: close\r\nHost:');
+const statusesIn = (raw: string): string[] => raw.match(/HTTP\/1\.1 \d+/g) ?? [];
+
+test.each(listeners)(
+  'what is sent behind the last verify of a connection (%s) is not answered, however often that was asked',
+  async (kind) => {
+    await using served = await serve();
+    for (let time = 0; time < 4; time += 1) {
+      const { raw, ending } = await sendRaw(served.listeners[kind], closing + change('usage') + verify);
+      expect([statusesIn(raw), ending]).toEqual([['HTTP/1.1 200'], 'closed']);
+    }
+    expect(await sendAtOnce(served.listeners[kind], [verify])).toEqual(['true 0']);
+  },
+);
+
+test.each(listeners)(
+  'that a verify expected to be told to go on (%s) closes no connection but its own',
+  async (kind) => {
+    await using served = await serve();
+    const listener = served.listeners[kind];
+    await using kept = new KeptConnection(listener);
+    for (let time = 0; time < 3; time += 1) await kept.send(verify);
+    await using http = httpClient(listener);
+    await http.put('/api/v2/license/usage', {
+      headers: { 'product-secret-key': secret },
+      form: { license_key: 'KEY-1' },
+    });
+    const expecting = verify.replace('Host:', 'Expect: 100-continue\r\nHost:');
+    const other = verify.replace('KEY-1', 'KEY-2');
+    // Behind another, its answer is the last one of its connection.
+    for (let time = 0; time < 3; time += 1) {
+      const { raw } = await sendRaw(listener, other.replace('Host:', `X-Head: ${time}\r\nHost:`) + expecting);
+      expect(statusesIn(raw)).toEqual(['HTTP/1.1 404', 'HTTP/1.1 200']);
+    }
+    const { raw } = await sendRaw(listener, verify + verify + closing);
+    expect(statusesIn(raw)).toHaveLength(3);
+    expect(await kept.send(verify)).toContain('Connection: keep-alive');
+  },
+);

@@ -10,9 +10,12 @@ import { isTlsServer } from '../tls-server.ts';
  */
 const mostUnanswered = 100;
 
-/** Whether the system has taken all of an answer: the caller takes what it sends, and no other answer comes before. */
+/**
+ * Whether the system has taken all of an answer, and more may follow: the caller takes what it sends, and no other
+ * answer comes before. The last one of a connection is under way until that is closed: nothing is answered behind it.
+ */
 function isHandedOver(response: ServerResponse): boolean {
-  return response.writableEnded && response.writableLength === 0;
+  return response.writableEnded && response.writableLength === 0 && response.shouldKeepAlive;
 }
 
 function isRead({ method }: IncomingMessage): boolean {

@@ -178,13 +178,14 @@ function namesThatMayDiffer(method: string): ReadonlySet<string> {
 function isRepeatable(route: Route, { url, method, httpVersion, rawHeaders }: IncomingMessage): boolean {
   if (route.isVerdict !== true || method !== route.method || httpVersion !== '1.1') return false;
   if (timesSent(rawHeaders, requestIdName) > 1) return false;
+  // Behind another answer it ends the connection, which others with the same head do not.
+  if (timesSent(rawHeaders, 'expect') > 0) return false;
   if (method === 'GET') return true;
   return (
     route.body !== undefined &&
     route.query === undefined &&
     url === route.path &&
-    timesSent(rawHeaders, contentLengthName) === 1 &&
-    timesSent(rawHeaders, 'expect') === 0
+    timesSent(rawHeaders, contentLengthName) === 1
   );
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../../../src/daemon/daemon.ts';
-import { startDaemon } from '../../../src/daemon/start/start.ts';
+import { startDaemon, type DaemonOptions } from '../../../src/daemon/start/start.ts';
 import { AdvancingTime } from '../../../src/daemon/testing/advancing-time.ts';
 import { embeddedConfiguration } from '../../../src/daemon/trial/embedded-configuration.ts';
 import { KeptConnection } from '../network/kept-connection.ts';
@@ -35,8 +35,9 @@ export class Remembering implements AsyncDisposable {
     this.time = time;
   }
 
-  async start(tree: Tree): Promise<this> {
-    this.#daemon = await startDaemon(this.#configuration(tree), { log: silent, time: this.time });
+  /** `prepare`: a daemon whose servers are changed remembers nothing, and takes no short way. */
+  async start(tree: Tree, options: Pick<DaemonOptions, 'prepare'> = {}): Promise<this> {
+    this.#daemon = await startDaemon(this.#configuration(tree), { log: silent, time: this.time, ...options });
     const daemon = this.#opened.adopt(this.#daemon, (started) => started.stop());
     this.#http = this.#opened.use(httpClient({ tcp: daemon.addresses.tcp ?? '' }));
     this.#kept = this.connect();
