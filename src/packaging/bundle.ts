@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { build, type OutputOptions, type Plugin } from 'rolldown';
+import { build, type InputOptions, type OutputOptions, type Plugin } from 'rolldown';
+import { parseSync, Visitor } from 'rolldown/utils';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -16,20 +17,37 @@ export function workerSource(worker: string): string {
  * files: a module is found, read and linked in far less time when it is not a file of its own. Names stay, for
  * stack traces.
  */
-export async function bundle(input: string | Record<string, string>, output: OutputOptions): Promise<void> {
-  await build({
+export async function bundle(input: Input, output: OutputOptions): Promise<void> {
+  await build(optionsFor(input, output));
+}
+
+/** What the package and its threads begin with. */
+export const entries = { index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': 'src/cli/main.ts' };
+
+/** The paths of all modules that a bundle holds. */
+export async function bundledModules(): Promise<readonly string[]> {
+  const threads = workers.map((worker) => [worker, workerSource(worker)] as const);
+  const input = { ...entries, ...Object.fromEntries(threads) };
+  const { output } = await build({ ...optionsFor(input, {}), write: false });
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+}
+
+type Input = string | Record<string, string>;
+
+function optionsFor(input: Input, output: OutputOptions): InputOptions & { output: OutputOptions } {
+  return {
     input,
     cwd: root,
     platform: 'node',
     // Its parser is not in the bundle (`unused`), whatever the environment says.
     transform: { define: { 'process.env.UNDICI_USE_MILO': '""' } },
-    plugins: [usedParts, unusedModules, httpsOnUse, builtinsOnUse, asciiOnly],
+    plugins: [usedParts, unusedModules, httpsOnUse, builtinsOnUse, inLines, asciiOnly],
     // A warning would be of something that is missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
     },
     output: { format: 'esm', comments: false, minify: withoutWhiteSpace, ...output },
-  });
+  };
 }
 
 const withoutWhiteSpace = { compress: false, mangle: false, codegen: { removeWhitespace: true } } as const;
@@ -130,6 +148,28 @@ const builtinsOnUse: Plugin = {
     handler: (id) => `module.exports = process.getBuiltinModule('${id.slice(1)}');`,
   },
 };
+
+/**
+ * Node prints the whole line of an error that nobody caught, so each statement and each member of a class has a line
+ * of its own, by which stack traces name it, too. A line break takes as little memory as one character.
+ */
+const inLines: Plugin = {
+  name: 'in-lines',
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) if (file.type === 'chunk') file.code = brokenUp(file.code);
+  },
+};
+
+function brokenUp(code: string): string {
+  const starts = new Set([0]);
+  const each = ({ body }: { body: readonly { start: number }[] }): void => {
+    for (const { start } of body) starts.add(start);
+  };
+  const visitor = new Visitor({ Program: each, BlockStatement: each, ClassBody: each });
+  visitor.visit(parseSync('chunk.js', code).program);
+  const lines = [...starts].sort((one, other) => one - other);
+  return lines.map((start, index) => code.slice(start, lines[index + 1])).join('\n');
+}
 
 /** A text of ASCII alone takes half of the memory, and what is not ASCII stands only within literals. */
 const asciiOnly: Plugin = {

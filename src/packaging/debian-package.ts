@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { bundledModules } from './bundle.ts';
 import { nodeNotice, thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -32,6 +33,8 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: join(root, 'dist') },
   },
 });
+
+const modules = await bundledModules();
 
 /** Where the files of the package are gathered, as they will lie on the machine. */
 const workshop = mkdtempSync(join(tmpdir(), 'latchkey-package-'));
@@ -83,7 +86,7 @@ function addDocumentation(): void {
   const replaced = { copyright: copyright.replace(/^Copyright /, ''), license: paragraph };
   add(`${folder}/copyright`, template('copyright', replaced));
   add(`${folder}/changelog.gz`, packed(changelog()));
-  add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root)}`));
+  add(`${folder}/third-party.gz`, packed(`${nodeNotice(root)}\n\n${thirdPartyNotices(root, modules)}`));
   add(`${folder}/CHANGELOG.md.gz`, packed(read('CHANGELOG.md')));
   add(`${folder}/README.md.gz`, packed(read('README.md')));
   // By the paths by which README and guides name them.

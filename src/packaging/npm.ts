@@ -5,7 +5,8 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, globSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundle, workers, workerSource } from './bundle.ts';
+import { viewerFiles, viewerPath } from '../http/viewer-file.ts';
+import { bundle, bundledModules, entries, workers, workerSource } from './bundle.ts';
 import { thirdPartyNotices } from './third-party.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -37,19 +38,17 @@ for (const file of globSync(inRoot('dist/**/*.{js,d.ts}'))) rmSync(file);
 const compiler = [inRoot('node_modules/typescript/bin/tsc'), '--project', inRoot('src')];
 execFileSync(process.execPath, [...compiler, '--emitDeclarationOnly'], { stdio: 'inherit' });
 // All in one folder, as deep as in src: what is looked for beside a module is found from whichever file holds it.
-await bundle(
-  { index: 'src/index.ts', testing: 'src/testing.ts', 'cli/main': 'src/cli/main.ts' },
-  {
-    dir: inRoot('dist'),
-    chunkFileNames: 'cli/[name].js',
-    codeSplitting: { groups },
-  },
-);
+await bundle(entries, {
+  dir: inRoot('dist'),
+  chunkFileNames: 'cli/[name].js',
+  codeSplitting: { groups },
+});
 // Each in one file, which starts a thread sooner than many that it would share.
 for (const worker of workers) {
   await bundle(workerSource(worker), { file: inRoot(`dist/cli/${worker}.js`), codeSplitting: false });
 }
+for (const name of viewerFiles) copyFileSync(viewerPath(name), inRoot(`dist/cli/${name}`));
 copyFileSync(inRoot('src/cli/launcher.js'), inRoot('dist/cli/launcher.js'));
-writeFileSync(inRoot('dist/third-party.txt'), thirdPartyNotices(root));
+writeFileSync(inRoot('dist/third-party.txt'), thirdPartyNotices(root, await bundledModules()));
 const manual = execFileSync(process.execPath, [inRoot('dist/cli/main.js'), 'man']);
 writeFileSync(inRoot('dist/latchkey.1'), manual);

@@ -1,9 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a lock file says of a package that is installed; those for development are not in the bundle. */
-type Locked = { version: string; license?: string; dev?: boolean; devOptional?: boolean };
-
 /** What @fastify/swagger-ui holds of another's, without its notice. */
 const swaggerUi = `--- Swagger UI, within @fastify/swagger-ui (Apache-2.0; its text: reflect-metadata, above)
 
@@ -19,21 +16,22 @@ export function nodeNotice(root: string): string {
   return notice(`Node.js ${process.version}`, join(root, folder));
 }
 
-/** The license notices of the packages of npm that the bundle holds. */
-export function thirdPartyNotices(root: string): string {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, Locked>;
-  };
-  const shipped = Object.entries(packages).filter(
-    ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
+/** The license notices of the packages of npm that a bundle of these modules holds, and of the viewer beside it. */
+export function thirdPartyNotices(root: string, modules: readonly string[]): string {
+  const folders = modules.flatMap(
+    (path) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
   );
-  return [
-    ...shipped.map(([path, { version, license }]) =>
-      notice(`${path.split('node_modules/').at(-1)} ${version} (${license})`, join(root, path)),
-    ),
-    swaggerUi,
-  ].join('\n\n');
+  const viewer = join(root, 'node_modules/@fastify/swagger-ui');
+  const notices = [...new Set([...folders, viewer])].map((folder) => {
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(folder, 'package.json'), 'utf8'),
+    ) as Manifest;
+    return notice(`${name} ${version} (${license})`, folder);
+  });
+  return [...notices.sort(), swaggerUi].join('\n\n');
 }
+
+type Manifest = { name: string; version: string; license: string };
 
 function notice(title: string, folder: string): string {
   const names = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name));

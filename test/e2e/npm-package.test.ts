@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { viewerFiles, viewerPath } from '../../src/http/viewer-file.ts';
 import { startSandbox } from '../../src/testing.ts';
 import { runProcess, type Outcome } from '../support/process/command-line.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
@@ -59,7 +60,7 @@ describe('the npm package, installed from its tarball on a Node that is too old'
     const kinds = files.filter(
       (name) =>
         name !== '' &&
-        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/latchkey\.1|dist\/third-party\.txt|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
+        !/^package\/(?:dist\/.+\.(?:js|d\.ts)|dist\/cli\/swagger-ui\.css|dist\/latchkey\.1|dist\/third-party\.txt|dist\/client\/cjs\/package\.json|examples\/.+|src\/.+\.md)$/.test(
           name,
         ),
     );
@@ -180,6 +181,16 @@ test('a second start takes all that the first has compiled, in every thread', as
   const compiled = [...told].map(([, file = '', outcome = '']) => ({ file, outcome }));
   expect(compiled.filter(({ outcome }) => outcome !== 'accepted')).toEqual([]);
   expect(compiled.map(({ file }) => file)).toEqual(expect.arrayContaining(['daemon', 'writer-worker']));
+});
+
+test('it holds the viewer of the reference, too', async () => {
+  await using folder = temporaryDirectory();
+  const command = [process.execPath, program] as const;
+  await using daemon = await startDaemonProcess(folder.path, { listen: { tcp: '127.0.0.1:0' } }, {}, command);
+  for (const name of viewerFiles) {
+    const served = await fetch(new URL(`/docs/${name}`, daemon.tcp));
+    expect(Buffer.from(await served.arrayBuffer()).equals(readFileSync(viewerPath(name)))).toBe(true);
+  }
 });
 
 describe('an agent', () => {
