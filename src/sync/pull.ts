@@ -71,7 +71,7 @@ export class LicensePull implements Pull {
       // Charge before sending, so that concurrent guesses count like consecutive ones.
       const isFirst = !this.#underWay.has(nameOf(productKey, licenseKey));
       if (isFirst) lookups?.charge();
-      const reading = this.read(productKey, licenseKey, 'caller', lookups?.credential);
+      const reading = this.#readForCaller(productKey, licenseKey, lookups?.credential);
       const outcome = await withSignal(reading, signal);
       if (isFirst && isUnsent(outcome)) lookups?.giveBack(1);
       else if (isFirst) charged += 1;
@@ -79,8 +79,7 @@ export class LicensePull implements Pull {
         lookups?.giveBack(charged);
         return { found: 'known' };
       }
-      if (isMissing(outcome)) this.#remember(productKey, licenseKey);
-      else found = { found: 'unreachable', detail: outcome.detail };
+      if (!isMissing(outcome)) found = { found: 'unreachable', detail: outcome.detail };
     }
     return found;
   }
@@ -115,6 +114,13 @@ export class LicensePull implements Pull {
       .finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, reading);
     return reading;
+  }
+
+  /** Remembers that the upstream does not know a key, though the caller may have left meanwhile. */
+  async #readForCaller(productKey: string, licenseKey: string, asker?: string): Promise<Outcome<License>> {
+    const outcome = await this.read(productKey, licenseKey, 'caller', asker);
+    if (isMissing(outcome)) this.#remember(productKey, licenseKey);
+    return outcome;
   }
 
   async #readInTurn(

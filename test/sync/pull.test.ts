@@ -59,6 +59,35 @@ describe('a key that a caller asks for', () => {
     expect(await stage.requested()).toEqual(['verify NONE']);
   });
 
+  it('is asked for by nobody else once the answer is there, also where who asked for it has left', async () => {
+    await using stage = await givenManual();
+    const leaving = new AbortController();
+    const leaver = find(stage, { licenseKey: 'NONE', signal: leaving.signal });
+    const request = await stage.request();
+    leaving.abort(new Error('gone'));
+    await expect(leaver).rejects.toThrow('gone');
+    // Who comes in the very moment of the answer.
+    const next = stage.sync.reads
+      .read(productKey, 'NONE', 'caller')
+      .then(() => find(stage, { licenseKey: 'NONE' }));
+    await request.answer(no('missing'));
+    expect(await stage.requested()).toEqual([]);
+    expect(await next).toEqual({ found: 'missing' });
+    expect(await find(stage, { licenseKey: 'NONE' })).toEqual({ found: 'missing' });
+  });
+
+  it('is remembered as unknown by a caller who joined a refresh of it', async () => {
+    await using stage = await givenManual();
+    const refreshed = stage.sync.reads.read(productKey, 'NONE', 'refresh');
+    const found = find(stage, { licenseKey: 'NONE' });
+    await (await stage.request()).answer(no('missing'));
+    await refreshed;
+    expect(await found).toEqual({ found: 'missing' });
+    const again = find(stage, { licenseKey: 'NONE' });
+    expect(await stage.requested()).toEqual([]);
+    expect(await again).toEqual({ found: 'missing' });
+  });
+
   it('is not missing as long as one product could not be asked', async () => {
     await using stage = await givenManual();
     const found = find(stage, { productKeys: ['first', 'second'], licenseKey: 'NONE' });
