@@ -1,4 +1,4 @@
-import { isAbsolute, relative } from 'node:path';
+import { isAbsolute, parse, relative } from 'node:path';
 import type { GlobalOptions } from './command.ts';
 
 /** Writes the command line of a command, given by its words. */
@@ -20,10 +20,15 @@ export function quoteForShell(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Writes a path as people would type it here: beginning with `./` where it is in the working directory. */
+/**
+ * Writes a path as people would type it here: beginning with `./` where it is in the working directory. Everything is
+ * in the root directory, so nothing is written so from there.
+ */
 export function formatPath(path: string): string {
-  const near = relative(process.cwd(), path);
-  return near === '' || near.startsWith('..') || isAbsolute(near) ? path : `./${near}`;
+  const here = process.cwd();
+  const near = relative(here, path);
+  const isNear = near !== '' && !near.startsWith('..') && !isAbsolute(near);
+  return isNear && here !== parse(here).root ? `./${near}` : path;
 }
 
 function option(name: string, value: string | undefined): readonly string[] {

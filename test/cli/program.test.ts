@@ -63,7 +63,9 @@ test.each([
   ['status --check=maybe', '--check takes no value', 'status'],
   ['sandbox --latency long', '--latency must be a duration', 'sandbox'],
   ['sandbox --error-rate 2', '--error-rate must be a number from 0 to 1', 'sandbox'],
-  ['sandbox --port -1', '--port must be a number from 0 to 65535', 'sandbox'],
+  ['sandbox --port -1', '--port must be a whole number from 0 to 65535', 'sandbox'],
+  ['sandbox --port 1.5', '--port must be a whole number from 0 to 65535', 'sandbox'],
+  ['sandbox --port 65536', '--port must be a whole number from 0 to 65535', 'sandbox'],
   ['--config x', 'A command is missing', ''],
 ])('%s is misuse: a line that says so, and where the help is', async (line, message, command) => {
   const { code, out, err } = await latchkey(...line.split(' '));

@@ -34,6 +34,18 @@ test('what is advised can be typed as it stands where Latchkey is a script of th
   expect((await latchkey('status', '--jsn')).err).toContain('See: latchkey status --help\n');
 });
 
+test('a path is relative in its directory, and stays whole in the root directory, which holds everything', async () => {
+  await using directory = temporaryDirectory();
+  const file = join(directory.path, 'latchkey.yaml');
+  await writeFile(file, '{}');
+  const told = async (from: string): Promise<string> => {
+    vi.spyOn(process, 'cwd').mockReturnValue(from);
+    return (await latchkey('config', 'check', '--config', file)).out;
+  };
+  expect(await told(directory.path)).toBe('ok: ./latchkey.yaml (authority)\n');
+  expect(await told('/')).toBe(`ok: ${file} (authority)\n`);
+});
+
 test('the port is used when the socket is gone', async () => {
   await using daemon = await startLicenseDaemon();
   await daemon.announce({ socket: join(daemon.stateDir, 'gone.sock'), tcp: daemon.url });

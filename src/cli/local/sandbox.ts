@@ -33,10 +33,10 @@ export const sandboxCommand: Command = defineCommand(
       .example('latchkey sandbox --latency 200ms --lost-replies 0.1', 'slow, and every tenth answer is lost'),
   async (args, output) => {
     const options = {
-      port: readNumber('port', args.port, 65_535),
+      port: readPort(args.port),
       latencyMs: readDuration('latency', args.latency),
-      errorRate: readNumber('error-rate', args.errorRate, 1),
-      lostReplies: readNumber('lost-replies', args.lostReplies, 1),
+      errorRate: readShare('error-rate', args.errorRate),
+      lostReplies: readShare('lost-replies', args.lostReplies),
       offlineAfterMs:
         args.offlineAfter === undefined ? null : readDuration('offline-after', args.offlineAfter),
       dialect: args.dialect,
@@ -58,10 +58,14 @@ export const sandboxCommand: Command = defineCommand(
   },
 );
 
-function readNumber(name: string, text: string, maximum: number): number {
-  const number = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (number <= maximum) return number;
-  throw new UsageError(`--${name} must be a number from 0 to ${maximum}`);
+function readPort(text: string): number {
+  if (/^\d+$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError('--port must be a whole number from 0 to 65535');
+}
+
+function readShare(name: string, text: string): number {
+  if (/^\d*\.?\d+$/.test(text) && Number(text) <= 1) return Number(text);
+  throw new UsageError(`--${name} must be a number from 0 to 1`);
 }
 
 function readDuration(name: string, text: string): number {
