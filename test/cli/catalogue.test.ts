@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
-import { coupon, startFakeDaemon } from '../support/process/fake-daemon.ts';
+import { coupon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 
 const editor = {
   product_key: 'RGsF',
@@ -33,6 +33,36 @@ test('coupon create sends only what was given, under the names of the specificat
   expect(daemon.received).toMatchObject([
     { line: 'POST /api/v2/coupons', body: 'code=FIVE&coupon_type=single&amount_off=550&product_key=RGsF' },
   ]);
+});
+
+test('coupon create sends all that is given, and says of a provisional coupon that the store has to agree', async () => {
+  await using daemon = await startFakeDaemon();
+  // It ends after the daemon's now, which is long past here.
+  daemon.answer({
+    status: 201,
+    body: { data: { ...coupon, id: -3, end_date: '2026-03-02T00:00:00+00:00' } },
+  });
+  const sent = {
+    code: 'C',
+    coupon_type: 'collection',
+    percent_off: '5',
+    collection_id: 'c1',
+    usage_limit: '9',
+    minimum_purchase_amount: '1000',
+    start_date: '2026-03-01T00:00:00+00:00',
+    end_date: '2026-03-02T00:00:00+00:00',
+    notes: 'for friends',
+  };
+  const { coupon_type, collection_id, ...same } = sent;
+  const options = { ...same, type: coupon_type, collection: collection_id };
+  const argv = Object.entries(options).flatMap(([name, value]) => [`--${name.replaceAll('_', '-')}`, value]);
+  const { out, err } = await latchkey('coupon', 'create', ...argv, '--state-dir', daemon.stateDir);
+  expect(Object.fromEntries(new URLSearchParams(daemon.received[0]?.body))).toEqual(sent);
+  expect(out).toMatch(
+    /^Provisional: the store has not created it yet\. Until then its id is -3, which goes on/m,
+  );
+  expect(out).toMatch(/^How far it is: latchkey .+ outbox list$/m);
+  expect(err).toBe('');
 });
 
 test('coupon list is a table, and with --json the list object', async () => {
@@ -111,6 +141,46 @@ test('account add takes the API key of an existing store from a file', async () 
     err: expect.stringContaining('no such file') as string,
   });
   expect(daemon.received).toHaveLength(1);
+});
+
+test('purchase list passes its filters on, a day from its start to its end', async () => {
+  await using daemon = await startFakeDaemon();
+  const list = async (...argv: string[]): Promise<string | null> => {
+    const { out } = await latchkey('purchase', 'list', ...argv, '--state-dir', daemon.stateDir);
+    const { line = '' } = daemon.received.at(-1) ?? {};
+    return out === '' ? null : line.replace('GET /admin/v1/purchases?', '');
+  };
+  const sold = { ...license, license_key: 'K' };
+  const refunded_at = '2026-02-02T00:00:00+00:00';
+  const purchase = {
+    purchase_id: 'p1',
+    date: '2026-01-02T00:00:00+00:00',
+    refunded: true,
+    refunded_at,
+    license: sold,
+  };
+  daemon.answer({ body: { data: { purchases: [purchase] } } });
+  const day = ['--since', '2026-01-01', '--until', '2026-01-01'];
+  const named = [
+    '--key',
+    'K',
+    '--email',
+    'a@b.org',
+    '--product',
+    'P',
+    '--account',
+    'a1',
+    '--refunded',
+    'true',
+  ];
+  expect(await list(...named, ...day)).toBe(
+    'license_key=K&buyer_email=a%40b.org&product_key=P&account_id=a1&since=2026-01-01T00%3A00%3A00%2B00%3A00&until=2026-01-01T23%3A59%3A59%2B00%3A00&refunded=true&limit=100&offset=0',
+  );
+  expect(await list()).toBe('limit=100&offset=0');
+  // What is sold meanwhile would move what is read from one page to the next.
+  expect(await list('--all')).toMatch(/^until=\d{4}-/);
+  const { out } = await latchkey('purchase', 'list', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/REFUNDED\np1 .* 2026-02-02T00:00:00\+00:00\n$/);
 });
 
 test('account list and product list are tables', async () => {

@@ -48,6 +48,21 @@ test('coupon quote sends a cart and shows what is taken off each line', async ()
   });
 });
 
+test('a cart is read as it is written: a currency, pieces by the dozen, and a key with =', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: quote } });
+  const argv = ['coupon', 'quote', 'spring', 'RGsF=1999x12', 'a=1=500', '--currency', 'EUR'];
+  expect((await latchkey(...argv, '--state-dir', daemon.stateDir)).code).toBe(0);
+  expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
+    code: 'spring',
+    currency: 'EUR',
+    items: [
+      { product_key: 'RGsF', amount: 1999, quantity: 12 },
+      { product_key: 'a=1', amount: 500, quantity: 1 },
+    ],
+  });
+});
+
 test('coupon quote ends with 1 when rules refuse the coupon, and says on whose redemptions it counts', async () => {
   await using daemon = await startFakeDaemon();
   const refused = { ...quote, redeemable: false, reasons: ['ended', 'minimum_not_met'], scope: 'this_agent' };

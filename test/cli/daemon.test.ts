@@ -84,6 +84,47 @@ test('status of an agent is readable at a glance', async () => {
   );
 });
 
+test('status of an agent that has nothing to do is short', async () => {
+  await using daemon = await startFakeDaemon();
+  const none = { pending: 0, in_flight: 0, uncertain: 0, held: 0, conflicted: 0, oldest_age_s: null };
+  const upstream = {
+    ...status.upstream,
+    state: 'up',
+    breaker: 'closed',
+    last_success_at: '2024-02-22T13:23:05+00:00',
+    last_error: null,
+    last_error_at: null,
+  };
+  const outbox = { ...status.outbox, ...none };
+  const listeners = {
+    tcp: 'https://127.0.0.1:8787',
+    socket: null,
+    tls: { not_after: '2024-03-22T13:24:05+00:00' },
+  };
+  daemon.answer({ body: { ...status, upstream, outbox, listeners, preload: null, records: null } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toBe(
+    [
+      'latchkey     0.1.0, agent, up 3h 12m',
+      'listening    https://127.0.0.1:8787',
+      'certificate  until 2024-03-22T13:24:05+00:00 (in 29 days)',
+      'upstream     up since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, last success 1 min ago',
+      'outbox       empty',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('status counts all that waits, on its way or for a person, and says that the clock is wrong', async () => {
+  await using daemon = await startFakeDaemon();
+  const outbox = { ...status.outbox, pending: 0, in_flight: 3, dead: 4, held: 0, conflicted: 0 };
+  daemon.answer({ body: { ...status, outbox, clock: { ...status.clock, suspect: true } } });
+  const { out } = await latchkey('status', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^outbox +3 in flight, 1 uncertain, oldest 1m 1s$/m);
+  expect(out).toMatch(/^attention +4 dead: see latchkey/m);
+  expect(out).toMatch(/^clock +SUSPECT: it may be wrong by more than 10 minutes; let NTP set it$/m);
+});
+
 test('status tells until when the store asked to be left alone, though nothing is wrong', async () => {
   await using daemon = await startFakeDaemon();
   const asked = { state: 'up', last_error: null, last_error_at: null };
@@ -110,6 +151,13 @@ test.each([
     'damaged',
     /^storage +DAMAGED: nothing is changed or sent; stop it, and put a backup back: latchkey .+ restore FILE$/m,
   ],
+  [
+    'read_only',
+    /^storage +READ-ONLY: the database refuses changes until it takes them again; verify goes on$/m,
+  ],
+  ['unavailable', /^storage +UNAVAILABLE: the database cannot be reached; it comes back by itself$/m],
+  ['slow', /^storage +SLOW: the database does not answer in time; it comes back by itself$/m],
+  ['refused', /^storage +REFUSED: the database is of no use for this copy: latchkey .+ doctor$/m],
 ])('status of a daemon whose storage is %s says so, and what to do', async (storage, told) => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ body: { ...status, storage } });
@@ -117,12 +165,47 @@ test.each([
   expect(out).toMatch(told);
 });
 
-test('doctor finds a full disk, on which the daemon refuses changes', async () => {
+const calm = {
+  ...status,
+  upstream: { ...status.upstream, state: 'up' },
+  outbox: { ...status.outbox, held: 0, conflicted: 0 },
+};
+
+test.each<[what: string, changes: object, lines: readonly RegExp[]]>([
+  ['nothing where all is well', {}, []],
+  ['a full disk', { storage: 'full' }, [/^fail {2}the disk of the store is full: changes are refused {2}→ /]],
+  [
+    'a database without writes',
+    { storage: 'read_only' },
+    [/^fail {2}the database is read-only: changes are ref/],
+  ],
+  [
+    'a clock that is not trusted',
+    { clock: { ...status.clock, suspect: true } },
+    [/^fail {2}the daemon does not trust the clock {2}→ {2}synchronize it by NTP$/],
+  ],
+  [
+    'what waits for a person',
+    { outbox: { ...status.outbox, held: 1, conflicted: 2, dead: 3 } },
+    [/^warn {2}6 changes wait for a person {2}→ {2}see: latchkey .+ outbox list$/],
+  ],
+  [
+    'that the upstream is away',
+    { upstream: status.upstream },
+    [/^warn {2}the upstream has been away since 2024-02-22T11:23:05\+00:00 {2}→ /],
+  ],
+  [
+    'that sync is paused',
+    { upstream: { ...calm.upstream, state: 'paused' } },
+    [/^warn {2}sync is paused {2}→ {2}latchkey .+ sync resume$/],
+  ],
+])('doctor tells of the status of the daemon: %s', async (_, changes, lines) => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { ...status, storage: 'full', status: 'ok', reasons: [] } });
+  daemon.answer({ body: { ...calm, ...changes, status: 'ok', reasons: [] } });
   const { code, out } = await latchkey('doctor', '--state-dir', daemon.stateDir);
-  expect(code).toBe(1);
-  expect(out).toMatch(/^fail +the disk of the store is full: changes are refused/m);
+  const told = out.split('\n').filter((line) => /^(?:warn|fail)/.test(line));
+  expect(told).toEqual(lines.map((line) => expect.stringMatching(line) as string));
+  expect(code).toBe(told.some((line) => line.startsWith('fail')) ? 1 : 0);
 });
 
 test('doctor says of a damaged store only what to do about it', async () => {
@@ -182,6 +265,37 @@ test('outbox list is a table', async () => {
     ].join('\n'),
   );
   expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?state=dead&limit=100&offset=0');
+});
+
+test('outbox list --key asks for the changes of a license key, and tells which of them are held', async () => {
+  await using daemon = await startFakeDaemon();
+  const held = { ...operation, state: 'uncertain', held: true, next_at: '2026-03-01T12:00:40+00:00' };
+  daemon.answer({ body: { data: { operations: [held] } } });
+  const { out } = await latchkey('outbox', 'list', '--key', 'K 1', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^0192-a +usage +K +uncertain, held +3 +2026-03-01T12:00:40\+00:00 +HTTP 404$/m);
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox?license_key=K+1&limit=100&offset=0');
+});
+
+test('outbox show of a change without a license key tells what it is about', async () => {
+  await using daemon = await startFakeDaemon();
+  const standing = {
+    ...operation.standing,
+    expected_uses: null,
+    shown: { uses: 1, enabled: false, at: '2026-03-01T11:57:00+00:00' },
+  };
+  const coupon = {
+    kind: 'create_coupon',
+    license_key: null,
+    subject: 'SPRING',
+    base_uses: null,
+    last_error: null,
+  };
+  daemon.answer({ body: { data: { ...operation, ...coupon, standing } } });
+  const { out } = await latchkey('outbox', 'show', '0192/a', '--state-dir', daemon.stateDir);
+  expect(out).toMatch(/^change +create_coupon\nabout +SPRING\n/m);
+  expect(out).toMatch(/^store said +1 use, disabled, 3 min ago$/m);
+  expect(out).not.toMatch(/^(?:sent on|last error)/m);
+  expect(daemon.received[0]?.line).toBe('GET /admin/v1/outbox/0192%2Fa');
 });
 
 test('outbox show tells all of one change', async () => {

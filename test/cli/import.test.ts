@@ -50,6 +50,76 @@ test.for(['license', 'purchase', 'coupon'])(
   },
 );
 
+const sale = {
+  license_key: 'A',
+  buyer_email: 'a@example.com',
+  product_key: 'P',
+  uses: '2',
+  enabled: 'false',
+};
+
+test.each<[noun: string, scope: [option: string, parameter: string], row: Record<string, string>]>([
+  ['license', ['--product', 'product_key'], { ...sale, date: '2026-01-01' }],
+  [
+    'purchase',
+    ['--product', 'product_key'],
+    { ...sale, purchase_id: 'p1', date: '2026-01-01', refunded_at: '2026-02-01' },
+  ],
+  [
+    'coupon',
+    ['--account', 'account_id'],
+    {
+      code: 'C',
+      coupon_type: 'multi',
+      id: '7',
+      percent_off: '5',
+      amount_off: '6',
+      start_date: '2026-01-01',
+      end_date: '2026-02-01',
+      product_key: 'P',
+      collection_id: 'c',
+      minimum_purchase_amount: '8',
+      usage_limit: '9',
+      notes: 'n',
+    },
+  ],
+])(
+  'all that is known of a %s is sent, and nothing else of its file',
+  async (noun, [option, parameter], row) => {
+    await using daemon = await startFakeDaemon();
+    const file = join(daemon.stateDir, 'rows.csv');
+    await writeFile(file, `theirs,${Object.keys(row).join(',')}\nx,${Object.values(row).join(',')}\n`);
+    daemon.answer({ body: { data: { imported: 0, unchanged: 1, rejected: [] } } });
+    const run = (...more: string[]) =>
+      latchkey(noun, 'import', file, ...more, '--state-dir', daemon.stateDir);
+    expect((await run()).out).toBe('0 imported, 1 was here already, 0 rejected\n');
+    await run(option, 'SCOPE', '--dry-run');
+    const path = `POST /admin/v1/${noun}s/import`;
+    expect(daemon.received.map(({ line }) => line)).toEqual([
+      path,
+      `${path}?dry_run=true&${parameter}=SCOPE`,
+    ]);
+    for (const { body } of daemon.received) expect(JSON.parse(body)).toEqual({ [`${noun}s`]: [row] });
+  },
+);
+
+test('of a file that is rejected row by row the rest is not read', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  const rows = Array.from({ length: 60_000 }, (_, number) => `K-${number},a`);
+  await writeFile(file, ['license_key,buyer_email', ...rows].join('\n'));
+  const rejected = Array.from({ length: 2_000 }, (_, index) => ({
+    row: index + 1,
+    code: 'malformed',
+    detail: 'No.',
+  }));
+  daemon.answer({ body: { data: { imported: 0, unchanged: 0, rejected } } });
+  const { code, out, err } = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
+  expect([code, out]).toEqual([1, '0 imported, 0 were here already, 12000 rejected\n']);
+  expect(err).toMatch(/^latchkey: over 10000 rows are rejected: the rest was not read\nline 2: No\.\n/);
+  expect(daemon.received.length).toBeLessThan(20);
+});
+
 test('coupons that leave their id empty are sent behind all others, whose ids they might take', async () => {
   await using daemon = await startFakeDaemon();
   const file = join(daemon.stateDir, 'coupons.csv');
@@ -122,6 +192,22 @@ test('a column in other letters than it is known by is not passed over, unless -
   // Beside the one that is known it is a column of theirs.
   await writeFile(file, 'license_key,buyer_email,enabled,Enabled\nA,a@example.com,false,x\n');
   expect((await run()).code).toBe(0);
+});
+
+test('--map takes names of theirs with commas and =, and passes over their own column of that name', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  await writeFile(file, '"Key, a=b",license_key,Mail\nA,X,a@example.com\n');
+  const run = (map: string) =>
+    latchkey('license', 'import', file, '--state-dir', daemon.stateDir, '--map', map);
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected: [] } } });
+  expect((await run('license_key=Key, a=b')).err).toBe(
+    `latchkey: cannot read ${file}: The header does not name buyer_email. It has Key, a=b, license_key, Mail: name yours by --map buyer_email=THEIRS.\n`,
+  );
+  expect(daemon.received).toEqual([]);
+  expect((await run('license_key=Key, a=b,buyer_email=Mail')).code).toBe(0);
+  const sent = { license_key: 'A', buyer_email: 'a@example.com' };
+  expect(daemon.received.map(({ body }) => JSON.parse(body) as unknown)).toEqual([{ licenses: [sent] }]);
 });
 
 test.for<readonly [map: string, complaint: string]>([

@@ -8,20 +8,27 @@ import { temporaryDirectory } from '../support/temporary.ts';
 test('verify says that an enabled key is valid, and how fresh that is', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({
-    headers: { 'latchkey-freshness': 'stale', 'latchkey-pending': '2' },
+    headers: {
+      'latchkey-freshness': 'stale',
+      'latchkey-confirmed-at': '2026-02-27T12:00:00+00:00',
+      'latchkey-grace-until': '2026-03-13T12:00:00+00:00',
+      'latchkey-pending': '1',
+    },
     body: { data: license },
   });
   const outcome = await latchkey('verify', 'ABCDE FGHJK', '--state-dir', daemon.stateDir);
   expect(outcome).toEqual({
     code: 0,
     out: [
-      'valid      ABCDE-FGHJK-LMNPQ-RSTUV',
-      'uses       3',
-      'product    RGsF',
-      'buyer      buyer@example.com',
-      'created    2024-02-22T11:23:05+00:00 (2 yr ago)',
-      'freshness  stale',
-      'pending    2',
+      'valid        ABCDE-FGHJK-LMNPQ-RSTUV',
+      'uses         3',
+      'product      RGsF',
+      'buyer        buyer@example.com',
+      'created      2024-02-22T11:23:05+00:00 (2 yr ago)',
+      'freshness    stale',
+      'confirmed    2026-02-27T12:00:00+00:00 (2 days ago)',
+      'grace until  2026-03-13T12:00:00+00:00 (in 12 days)',
+      'pending      1',
       '',
     ].join('\n'),
     err: '',
@@ -126,6 +133,16 @@ test.each([
   ]);
 });
 
+test('enable is done where nobody can tell of a refund, as at an agent', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 409, body: { title: 'This is an agent', code: 'not_the_authority' } });
+  await latchkey('enable', 'K', '--state-dir', daemon.stateDir);
+  expect(daemon.received.map(({ line }) => line)).toEqual([
+    'GET /admin/v1/licenses?license_key=K',
+    'PUT /api/v2/license/enable',
+  ]);
+});
+
 const purchase = {
   purchase_id: 'p1',
   date: license['date'],
@@ -180,6 +197,32 @@ test('license issue takes over date, uses and state of a purchase of an existing
   });
 });
 
+test('license list tells a refunded key from a disabled one, also where it was enabled again', async () => {
+  await using daemon = await startFakeDaemon();
+  const refunded_at = '2026-02-01T00:00:00+00:00';
+  const licenses = [
+    { ...soldLicense, license_key: 'A' },
+    { ...soldLicense, license_key: 'B', enabled: false },
+    { ...soldLicense, license_key: 'C', enabled: false, refunded_at },
+    { ...soldLicense, license_key: 'D', refunded_at },
+  ];
+  daemon.answer({ body: { data: { licenses } } });
+  const { out } = await latchkey('license', 'list', '--state-dir', daemon.stateDir);
+  const states = out.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2).join(': '));
+  expect(states.slice(1, 5)).toEqual(['A: valid', 'B: disabled', 'C: refunded', 'D: valid, refunded']);
+});
+
+test.each([
+  ['not_the_authority', ['/admin/v1/licenses', '/api/v2/license/verify']],
+  ['scope_missing', ['/admin/v1/licenses']],
+])('license show asks as software does where the daemon is an agent alone: %s', async (code, asked) => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ status: 403, body: { title: 'No', code } });
+  const shown = await latchkey('license', 'show', 'K', '--state-dir', daemon.stateDir);
+  expect(shown).toMatchObject({ code: 1, out: '', err: expect.stringContaining(code) as string });
+  expect(daemon.received.map(({ line }) => line)).toEqual(asked.map((path) => `GET ${path}?license_key=K`));
+});
+
 test('license list passes its filters on and says how to go on', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ headers: { 'x-total-count': '42' }, body: { data: { licenses: [soldLicense] } } });
@@ -198,4 +241,8 @@ test('license list passes its filters on and says how to go on', async () => {
   expect(daemon.received.map(({ line }) => line)).toEqual([
     'GET /admin/v1/licenses?product_key=RGsF&enabled=true&limit=1&offset=2',
   ]);
+  await latchkey('license', 'list', '--account', 'a1', '--email', 'A@x.org', '--state-dir', daemon.stateDir);
+  expect(daemon.received.at(-1)?.line).toBe(
+    'GET /admin/v1/licenses?account_id=a1&buyer_email=A%40x.org&limit=100&offset=0',
+  );
 });

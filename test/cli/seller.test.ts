@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openCliShop } from '../support/app/cli-shop.ts';
 
@@ -64,6 +66,17 @@ test('license show tells the purchase, the product and the last changes', async 
   expect(code).toBe(0);
   expect(out).toMatch(/^disabled +K-1\nuses +1\n/);
   expect(out).toMatch(/product name +My editor\npurchase +[0-9a-f-]{36}\nrefunded +\d{4}/);
+  for (let more = 0; more < 5; more += 1) await shop.run('use', 'K-1');
+  const again = await shop.run('license', 'show', 'K-1');
+  expect(again.out).toMatch(/AT +CHANGE +BY CREDENTIAL +USES +STATE\n/);
+  expect(again.out.match(/^\d.* usage .* \d → \d /gm)).toHaveLength(5);
+  const shown = await shop.read<{ changes: object[] }>('license', 'show', 'K-1');
+  expect(shown).toMatchObject({ license: { license_key: 'K-1', uses: 6 }, product_name: 'My editor' });
+  expect(shown.changes).toHaveLength(5);
+  const file = join(shop.directory, 'licenses.csv');
+  await writeFile(file, 'license_key,product_key,buyer_email\nK-2,ED,b@example.com\n');
+  await shop.run('license', 'import', file);
+  expect((await shop.run('license', 'show', 'K-2')).out).toMatch(/^purchase +none: not sold here$/m);
   const missing = await shop.run('license', 'show', 'none');
   expect([missing.code, missing.out]).toEqual([1, '']);
   expect(missing.err).toContain('license_not_found');
@@ -146,6 +159,15 @@ test('a coupon that ended in the past is made all the same, with a warning', asy
   );
 });
 
+test('a coupon that is changed to have ended says how its dates were taken, and warns', async () => {
+  await using shop = await openCliShop();
+  await shop.run('coupon', 'create', '--code', 'OLD', '--type', 'multi', '--percent-off', '20');
+  expect((await shop.run('coupon', 'update', '1', '--end-date', '2020-01-01')).err).toBe(
+    '--end-date 2020-01-01 is taken as 2020-01-01T23:59:59+00:00 (UTC)\n' +
+      'latchkey: this coupon can never apply: it ended in the past, at 2020-01-01T23:59:59+00:00\n',
+  );
+});
+
 test('a coupon is changed one thing at a time, ended and deleted', async () => {
   await using shop = await openCliShop();
   const create = ['coupon', 'create', '--code', 'SPRING', '--type', 'multi', '--percent-off', '20'];
@@ -154,6 +176,14 @@ test('a coupon is changed one thing at a time, ended and deleted', async () => {
     await shop.read('coupon', 'update', '1', ...argv);
   const until = { end_date: '2089-12-31T23:59:59+00:00' };
   expect(await update('--end-date', '2089-12-31')).toEqual({ ...made, ...until });
+  const from = { start_date: '2089-12-01T00:00:00+00:00', minimum_purchase_amount: 1_000 };
+  const dated = await update('--start-date', '2089-12-01', '--minimum-purchase-amount', '1000');
+  expect(dated).toEqual({ ...made, ...until, ...from });
+  expect(await update('--start-date', 'none', '--end-date', 'none')).toEqual({
+    ...made,
+    minimum_purchase_amount: 1_000,
+  });
+  await update('--minimum-purchase-amount', 'none', '--end-date', '2089-12-31');
   expect(await update('--usage-limit', 'none', '--notes', 'none', '--amount-off', '500')).toEqual({
     ...made,
     ...until,
@@ -162,6 +192,7 @@ test('a coupon is changed one thing at a time, ended and deleted', async () => {
     percent_off: null,
     amount_off: 500,
   });
+  expect(await update('--percent-off', '30')).toMatchObject({ percent_off: 30, amount_off: null });
   expect(await update('--code', 'none')).toMatchObject({ code: 'none' });
   expect((await shop.run('coupon', 'end', '1')).out).not.toContain('2089');
   expect((await shop.run('coupon', 'delete', '1')).out).toMatch(/^deleted\n\ncoupon +1\n/);

@@ -302,6 +302,51 @@ test('the same requests by whoever runs the server do tell and do something', as
   expect(told.size).toBeGreaterThan(8);
 });
 
+const lists = everyRoute.filter(
+  ([, { method, path, operatorOnly }]) =>
+    method === 'GET' && path.startsWith('/admin/') && !path.includes(':') && operatorOnly !== true,
+);
+
+test.each(lists.filter(([, { query }]) => 'offset' in (query?.schema.shape ?? {})))(
+  '%s counts for a seller what it lists, and for whoever runs the server all',
+  async (_, { path }) => {
+    const totalFor = async (headers: object = {}): Promise<number> => {
+      const answer = await server.inject({ url: `${path}?limit=100`, headers: { ...headers } });
+      const total = Number(answer.headers['x-total-count']);
+      const [listed] = Object.values(answer.json<{ data: Record<string, unknown[]> }>().data);
+      expect(listed).toHaveLength(total);
+      return total;
+    };
+    const own = await totalFor(ann.credentials.get('a token for admin of the account'));
+    expect(own).toBeLessThan(await totalFor(operator));
+  },
+);
+
+test.each(
+  lists.flatMap(([name, route]) =>
+    ['account_id', 'product_key']
+      .filter((each) => each in (route.query?.schema.shape ?? {}))
+      .map((each) => [name, each, route] as const),
+  ),
+)('%s tells whoever runs the server of one seller alone, by %s', async (_, named, route) => {
+  const query = { ...ownQuery(route, bob.belongings), [named]: bob.belongings[named] ?? '' };
+  const url = `${route.path}?${new URLSearchParams(query).toString()}`;
+  const { statusCode, body } = await server.inject({ url, headers: operator });
+  expect(statusCode).toBe(200);
+  expect(body).toMatch(/bob/);
+  expect(body).not.toMatch(/ann|default/);
+});
+
+test.each(['licenses', 'purchases'])(
+  'an export of %s of one seller knows no product of another',
+  async (noun) => {
+    const { account_id = '' } = ann.belongings;
+    const { product_key = '' } = bob.belongings;
+    const url = `/admin/v1/${noun}/export?${new URLSearchParams({ account_id, product_key }).toString()}`;
+    expect((await server.inject({ url, headers: operator })).statusCode).toBe(422);
+  },
+);
+
 test('whoever runs the server asks about a license key of any seller, and changes it', async () => {
   const both = serverOf({ ...opened.app, dialect: dialects.payhip });
   const statusOf = async (method: 'GET' | 'PUT', url: string): Promise<number> =>
@@ -323,6 +368,8 @@ test('whoever runs the server asks about a license key of any seller, and change
       const url = `/api/${version}/license/verify?${asked}`;
       expect([url, await statusOf('GET', url)]).toEqual([url, found]);
     }
+    const history = `/admin/v1/licenses/${licenseKey}/history`;
+    expect(await statusOf('GET', history)).toBe(found === 200 ? 200 : 404);
   }
   await both.close();
 });

@@ -318,12 +318,15 @@ test('an upstream that is away leaves an agent ready, unless freshness is asked 
   let status = agentStatus;
   await using opened = await openApp({ role: 'agent', status: () => status });
   const server = serverOf(opened.app);
-  expect((await server.inject('/readyz')).statusCode).toBe(200);
-  const away = await server.inject('/readyz?require=fresh');
-  expect([away.statusCode, away.json()]).toEqual([
-    503,
-    { status: 'unavailable', reasons: ['upstream_down'] },
-  ]);
+  for (const state of ['down', 'paused', 'unknown'] as const) {
+    status = { ...agentStatus, upstream: agentStatus.upstream && { ...agentStatus.upstream, state } };
+    expect((await server.inject('/readyz')).statusCode).toBe(200);
+    const away = await server.inject('/readyz?require=fresh');
+    expect([away.statusCode, away.json()]).toEqual([
+      503,
+      { status: 'unavailable', reasons: [`upstream_${state}`] },
+    ]);
+  }
   status = { ...agentStatus, upstream: agentStatus.upstream && { ...agentStatus.upstream, state: 'up' } };
   expect((await server.inject('/readyz?require=fresh')).statusCode).toBe(200);
   expect((await server.inject('/readyz?require=much')).statusCode).toBe(422);

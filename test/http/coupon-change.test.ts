@@ -111,6 +111,12 @@ test('a change is refused as a creation is', async () => {
     'end_dat',
     'amount_off',
   ]);
+  expect(outcome(await change(id, { ...single, product_key: 'none', percent_off: 101 }))).toEqual([
+    422,
+    'parameters_invalid',
+    'percent_off',
+    'product_key',
+  ]);
   expect((await change(id, { ...terms, code: 'SPRING' })).statusCode).toBe(200);
 });
 

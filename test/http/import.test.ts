@@ -153,6 +153,13 @@ test('CSV is taken as stores export it, each row named by its line', async () =>
   expect(await listed()).toEqual([object('A', { uses: 4, enabled: false }), object('D')]);
 });
 
+test('CSV in another charset is refused, and not read as if it were UTF-8', async () => {
+  const csv = 'license_key,product_key,buyer_email\nA,press,a@example.com\n';
+  const answer = await postCsv('licenses/import', csv, 'text/csv; charset=iso-8859-1');
+  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([415, 'unsupported_media_type']);
+  expect((await postCsv('licenses/import', csv, 'text/csv; charset=UTF-8')).statusCode).toBe(200);
+});
+
 test('columns without a name are passed over, however many', async () => {
   const csv = 'license_key,,buyer_email,,\nA,x,buyer@example.com,,y\n';
   const answer = await postCsv('licenses/import?product_key=press', csv);
@@ -341,11 +348,54 @@ test.each(['licenses', 'purchases'])(
   },
 );
 
-test('an administrator of one account brings nothing into, and takes nothing out of, another', async () => {
+test.each(['licenses', 'purchases'])(
+  'an import of %s takes the product of rows that name none from its body, or else its query',
+  async (noun) => {
+    await post('products', { name: 'Other', product_key: 'other' });
+    const rows = (key: string): object => ({
+      [noun]: [license(key), license(`${key}-2`, { product_key: 'press' })],
+    });
+    await post(`${noun}/import?product_key=other`, rows('A'));
+    await post(`${noun}/import?product_key=press`, { ...rows('B'), product_key: 'other' });
+    expect(await listed()).toMatchObject([
+      { license_key: 'A', product_link: 'other' },
+      { license_key: 'A-2', product_link: 'press' },
+      { license_key: 'B', product_link: 'other' },
+      { license_key: 'B-2', product_link: 'press' },
+    ]);
+  },
+);
+
+/** Another account with the product `theirs`; gives its id. */
+async function addOther(): Promise<string> {
   await post('accounts', { name: 'Other' });
   const accounts = await opened.app.reader.accounts.list({}, { limit: 2, offset: 0 });
   const account_id = accounts.find(({ name }) => name === 'Other')?.accountId ?? '';
   await post('products', { name: 'Theirs', product_key: 'theirs', account_id });
+  return account_id;
+}
+
+test.each(['licenses', 'purchases'])(
+  'an import of %s for one account finds the products of no other',
+  async (noun) => {
+    const accountId = await addOther();
+    const rows = [
+      { ...license('MINE'), product_key: 'press' },
+      { ...license('THEIRS'), product_key: 'theirs' },
+    ];
+    const own = await post(`${noun}/import?account_id=${accountId}`, { [noun]: rows });
+    expect(reportOf(own)).toMatchObject({ imported: 1, rejected: [{ row: 1, code: 'product_not_found' }] });
+    const issued = await post('tokens', { scopes: ['admin'], account_id: 'default' });
+    const { token } = issued.json<{ data: { token: string } }>().data;
+    const headers = { authorization: `Bearer ${token}` };
+    const url = `/admin/v1/${noun}/import`;
+    const asked = await server.inject({ method: 'POST', url, headers, payload: { [noun]: rows } });
+    expect(reportOf(asked)).toMatchObject({ imported: 1, rejected: [{ row: 2, code: 'product_not_found' }] });
+  },
+);
+
+test('an administrator of one account brings nothing into, and takes nothing out of, another', async () => {
+  const account_id = await addOther();
   const theirs = { product_key: 'theirs', licenses: [license('THEIRS')] };
   await post('licenses/import', theirs);
   const issued = await post('tokens', { scopes: ['admin'], account_id: 'default' });

@@ -19,6 +19,9 @@ test('the outbox shows what is not finished, and any state by name', async () =>
     lastError: 'the answer was lost',
   });
   operations.add(operation('c', { state: 'delivered', finishedAt: 1 }));
+  for (const state of ['inferred', 'cancelled', 'dropped'] as const) {
+    operations.add(operation(state, { state, finishedAt: 1 }));
+  }
   operations.add({
     ...operation('d', { state: 'dead', cause: 'refused' }),
     kind: 'create_coupon',
@@ -70,6 +73,19 @@ test('the outbox shows what is not finished, and any state by name', async () =>
   expect([none.statusCode, none.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
 });
 
+test('the outbox of an authority is empty', async () => {
+  await using opened = await openApp();
+  for (const query of ['', '?state=pending', '?license_key=KEY']) {
+    const answer = await serverOf(opened.app).inject({ url: `/admin/v1/outbox${query}`, headers });
+    expect(answer.headers['x-total-count']).toBe('0');
+    expect(answer.json()).toEqual({ data: { operations: [] } });
+  }
+  const shown = await serverOf(opened.app).inject({ url: '/admin/v1/outbox/a', headers });
+  for (const answer of [shown, await decide(opened, 'a', 'retry')]) {
+    expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([404, 'operation_not_found']);
+  }
+});
+
 test('the outbox shows what of one license key is not finished', async () => {
   await using opened = await openApp({ role: 'agent' });
   const { operations } = opened.agentTables();
@@ -97,7 +113,12 @@ test('a person sends a dead operation again, which is the head of its lane then'
   const answer = await decide(opened, 'a', 'retry');
   expect([answer.statusCode, answer.json<{ data: object }>().data]).toEqual([
     200,
-    expect.objectContaining({ id: 'a', state: 'pending', last_error: 'HTTP 422' }),
+    expect.objectContaining({
+      id: 'a',
+      state: 'pending',
+      last_error: 'HTTP 422',
+      standing: expect.objectContaining({ meaning: expect.any(String) as string }) as object,
+    }),
   ]);
   expect(operations.head('KEY', 'counter')?.id).toBe('a');
   expect(operations.get('b')?.nextAt).toBeNull();

@@ -2,13 +2,24 @@ import { expect, test } from 'vitest';
 import { done } from '../../src/domain/problem/problem.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
+test('an authority has nothing to fetch ahead', async () => {
+  await using opened = await openApp();
+  const answer = await serverOf(opened.app).inject({
+    method: 'POST',
+    url: '/admin/v1/preload',
+    headers: { authorization: `Bearer ${adminToken}` },
+    payload: { license_keys: ['A'] },
+  });
+  expect([answer.statusCode, answer.json<{ code: string }>().code]).toEqual([409, 'not_an_agent']);
+});
+
 test('license keys of a product that the agent does not have are not fetched ahead: it would never end', async () => {
   const never = async (): Promise<never> => await Promise.reject(new Error('not asked for'));
   const preload = async () => done({ queued: 1 });
   const sync = { now: never, pause: never, resume: never, wake: () => undefined, preload };
   await using opened = await openApp({ role: 'agent', sync, configuredProducts: () => ['press'] });
   const server = serverOf(opened.app);
-  const queue = async (productKey: string): Promise<unknown> => {
+  const queue = async (productKey?: string): Promise<unknown> => {
     const answer = await server.inject({
       method: 'POST',
       url: '/admin/v1/preload',
@@ -18,6 +29,7 @@ test('license keys of a product that the agent does not have are not fetched ahe
     return answer.json();
   };
   expect(await queue('press')).toEqual({ data: { queued: 1 } });
+  expect(await queue()).toEqual({ data: { queued: 1 } });
   expect(await queue('pres')).toMatchObject({
     status: 422,
     errors: [{ parameter: 'product_key', code: 'product_not_found' }],
