@@ -1,6 +1,6 @@
 import type { TokenUses } from '../service/access/token-use.ts';
 import type { Result } from '../domain/problem/problem.ts';
-import { StorageError, type Random } from '../service/ports.ts';
+import { StorageError, type Random, type StorageFault } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { KeptClock } from './system/clock.ts';
 
@@ -87,12 +87,15 @@ async function prune(
   await inSteps(() => writer.write('pruneHistory', { before: believedNow - historyKeepMs(), limit }));
 }
 
+/** What ends the process. */
+const endings: ReadonlySet<StorageFault> = new Set<StorageFault>(['failed', 'commit_failed']);
+
 /** A full disk passes, and so does a database that is away; the next time tries again. */
 async function unlessFull(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
-    if (!(error instanceof StorageError) || error.fault === 'failed') throw error;
+    if (!(error instanceof StorageError) || endings.has(error.fault)) throw error;
   }
 }
 

@@ -117,11 +117,14 @@ const frameworkProblems: Readonly<Record<string, { code: ProblemCode; detail: st
   FST_ERR_NOT_FOUND: { code: 'route_not_found', detail: 'There is nothing at this path.' },
 };
 
+const mayBeDone = 'It may have been carried out, or not.';
+
 const storageProblems: Readonly<Record<StorageFault, Problem>> = {
   full: refuse('storage_full', 'Nothing was changed; reading goes on.').problem,
   failed: refuse('storage_failed', 'Nothing was changed.').problem,
+  commit_failed: refuse('storage_failed', mayBeDone).problem,
   unavailable: refuse('storage_unavailable', 'Nothing was changed.').problem,
-  unknown: refuse('outcome_unknown', 'It may have been carried out, or not.').problem,
+  unknown: refuse('outcome_unknown', mayBeDone).problem,
 };
 
 function knownProblem(error: unknown): Problem | null {

@@ -62,18 +62,19 @@ export type WriteOptions = {
 
 /**
  * Why the store did not take a write, or did not answer a read: `full` and `unavailable` pass by themselves, `failed`
- * ends the process. `unknown`: nobody can tell whether it did.
+ * and `commit_failed` end the process. `commit_failed`, `unknown`: nobody can tell whether it did.
  */
-export type StorageFault = 'full' | 'failed' | 'unavailable' | 'unknown';
+export type StorageFault = 'full' | 'failed' | 'commit_failed' | 'unavailable' | 'unknown';
 
 const faultMessages: Readonly<Record<StorageFault, string>> = {
   full: 'the storage is full',
   failed: 'the storage failed',
+  commit_failed: 'the storage failed during a commit',
   unavailable: 'the storage cannot be reached',
   unknown: 'the storage did not tell whether it has written',
 };
 
-/** The store could not be read, or could not take a write, of which nothing was done, but for the fault `unknown`. */
+/** The store could not be read, or could not take a write, of which nothing was done unless its fault says otherwise. */
 export class StorageError extends Error {
   readonly fault: StorageFault;
   constructor(fault: StorageFault, cause: unknown) {

@@ -37,7 +37,7 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  thread.emit('message', { outcomes: '[{"result":null}]', commit: null, isBroken: false });
+  thread.emit('message', { outcomes: '[{"result":null}]', commit: null, broken: null });
   await write;
   expect(writer.isStuck).toBe(false);
 });
@@ -69,12 +69,32 @@ test('what cannot be sent to the thread is refused, and so is all that follows',
   await expect(writer.lost).rejects.toBeInstanceOf(StorageError);
 });
 
+test('of writes that a lost thread had not answered nobody knows, and nothing more is taken', async () => {
+  const { writer, thread } = startSilentWriter();
+  const command = { removalTime: 0, limit: 10 };
+  const write = writer.write('pruneIdempotency', command);
+  thread.emit('exit', 1);
+  await expect(write).rejects.toMatchObject({ fault: 'commit_failed' });
+  await expect(writer.write('pruneIdempotency', command)).rejects.toMatchObject({ fault: 'failed' });
+});
+
+test('what a thread had not begun when its storage failed was surely not done', async () => {
+  const { writer, thread } = startSilentWriter();
+  const [begun, waiting] = ['begun', 'waiting'].map(() =>
+    writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
+  );
+  const outcomes = JSON.stringify([{ storageFault: 'commit_failed', detail: 'disk I/O error' }]);
+  thread.emit('message', { outcomes, commit: null, broken: 'disk I/O error' });
+  await expect(begun).rejects.toMatchObject({ fault: 'commit_failed' });
+  await expect(waiting).rejects.toMatchObject({ fault: 'failed' });
+});
+
 test('an error of a write tells its caller what went wrong, and where', async () => {
   const { writer, thread } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
   const outcomes = JSON.stringify([outcomeMessage({ error })]);
-  thread.emit('message', { outcomes, commit: null, isBroken: false });
+  thread.emit('message', { outcomes, commit: null, broken: null });
   await expect(write).rejects.toMatchObject({ message: 'not an operation', stack: error.stack });
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
-import { StorageError, type WriteOptions, type Clock } from '../../service/ports.ts';
+import { StorageError, type Clock, type StorageFault, type WriteOptions } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
 import type { StoreWriter } from '../store/store-writer.ts';
 import type { CommandOf, CommandResult, UseCaseName, WriteRequest } from '../../service/writer.ts';
@@ -163,19 +163,20 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
         if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);
         waiting?.resolve(outcome.result);
       } else {
-        // Whether a write is in the store whose commit failed, nobody knows.
-        if ('storageFault' in outcome && outcome.storageFault === 'failed')
+        if ('storageFault' in outcome && outcome.storageFault === 'commit_failed')
           this.#options.onChanged(['anything']);
         waiting?.reject(errorOf(outcome));
       }
     }
-    if (broken !== null) this.#lose(new Error(broken));
+    // What the thread had not begun it has refused as well.
+    if (broken !== null) this.#lose(new Error(broken), 'failed');
   }
 
-  #lose(cause: unknown): void {
+  /** `fault`: of the writes that wait. */
+  #lose(cause: unknown, fault: StorageFault = 'commit_failed'): void {
     this.#failure ??= new StorageError('failed', cause);
     this.#options.onChanged(['anything']);
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(this.#failure);
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(new StorageError(fault, cause));
     this.#lost.reject(this.#failure);
   }
 }

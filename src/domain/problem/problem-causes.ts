@@ -95,11 +95,12 @@ export const problemCauses: Readonly<Record<ProblemCode, string>> = {
   starting: 'The process has just started and is opening its store.',
   draining:
     'The process was told to stop (SIGTERM): it finishes the requests in progress and takes no new ones.',
-  storage_failed: 'The disk or file system of the state directory failed during a write.',
+  storage_failed:
+    'The disk or file system of the state directory failed during a write. If it failed while the change was committed, nobody can tell whether it was done; the detail says so.',
   storage_unavailable:
     'The authority keeps its records in PostgreSQL (store.postgres), which cannot be reached, is starting or stopping, is read-only, or refuses the role it is given. The log and GET /readyz say which.',
   outcome_unknown:
-    'The connection to PostgreSQL was lost after the change was sent and before the answer arrived. This is the only refusal that may have changed something.',
+    'The connection to PostgreSQL was lost after the change was sent and before the answer arrived. Only this refusal and storage_failed may have changed something.',
   storage_full:
     'The disk of the state directory is full, as many changes are waiting as sync.max_pending allows, or as many keys are waiting to be fetched as preload accepts.',
   loop_detected:

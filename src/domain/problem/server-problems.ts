@@ -34,7 +34,7 @@ export const serverProblems = {
     status: 503,
     title: 'The storage failed',
     remedy:
-      'Repair the disk. The process ends with exit code 74, so that its supervisor restarts it. Nothing was changed.',
+      'Repair the disk. The process ends with exit code 74, so that its supervisor restarts it. Unless the detail says that nothing was changed, check whether it was done before you send it again; with an idempotency key it can be sent again as it is.',
   },
   storage_unavailable: {
     status: 503,

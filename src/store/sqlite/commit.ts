@@ -80,6 +80,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     scope: Scope = commands.length === 1 ? this.#scopes.whole : this.#scopes.none,
   ): Promise<CommandOutcome[]> {
     if (this.#broken !== null) return refuseAll(commands, this.#broken);
+    let isCommitting = false;
     try {
       this.#scopes.begin();
       const outcomes: CommandOutcome[] = [];
@@ -91,10 +92,11 @@ class BatchCommitter<Command> implements Committer<Command> {
         }
         outcomes.push(outcome);
       }
+      isCommitting = true;
       if (this.#connection.database.isTransaction) this.#scopes.commit();
       return outcomes;
     } catch (error) {
-      return await this.#recover(commands, error);
+      return await this.#recover(commands, error, isCommitting);
     }
   }
 
@@ -124,9 +126,13 @@ class BatchCommitter<Command> implements Committer<Command> {
   }
 
   /** Runs each command in a transaction of its own, unless the storage has failed: nothing was committed. */
-  async #recover(commands: readonly Command[], error: unknown): Promise<CommandOutcome[]> {
+  async #recover(
+    commands: readonly Command[],
+    error: unknown,
+    wasCommitting: boolean,
+  ): Promise<CommandOutcome[]> {
     const fault = this.#faultOf(error);
-    if (fault === 'failed') return this.#fail(commands, error);
+    if (fault === 'failed') return this.#fail(commands, error, wasCommitting);
     try {
       if (this.#connection.database.isTransaction) this.#scopes.rollback();
     } catch (rollbackError) {
@@ -146,10 +152,13 @@ class BatchCommitter<Command> implements Committer<Command> {
     return mayWantRoom(error) && this.#how.lacksRoom?.() === true ? 'full' : storageFault(error);
   }
 
-  /** After an I/O error the connection's view of the file cannot be trusted: it is not used again. */
-  #fail(commands: readonly Command[], error: unknown): CommandOutcome[] {
+  /**
+   * After an I/O error the connection's view of the file cannot be trusted: it is not used again. What COMMIT has
+   * written to the log of changes before it failed, the next start may find there, and take for committed.
+   */
+  #fail(commands: readonly Command[], error: unknown, wasCommitting = false): CommandOutcome[] {
     this.#broken = new StorageError('failed', error);
-    return refuseAll(commands, this.#broken);
+    return refuseAll(commands, wasCommitting ? new StorageError('commit_failed', error) : this.#broken);
   }
 }
 

@@ -202,6 +202,36 @@ test.for([10, 1034, 11, 26])('after the storage error %i nothing more is taken',
   expect(written(store, ['a', 'c'])).toEqual([]);
 });
 
+test('nobody knows of the commands whose COMMIT failed: what it wrote may be found after a new start', async () => {
+  await using store = givenStore();
+  const { database } = store.writing;
+  const failing = Object.create(database, {
+    isTransaction: { get: () => database.isTransaction },
+    prepare: {
+      value(sql: string) {
+        const statement = database.prepare(sql);
+        if (sql !== 'COMMIT') return statement;
+        const run = (): never => {
+          statement.run();
+          throw sqliteError(1034);
+        };
+        return { run };
+      },
+    },
+  }) as DatabaseSync;
+  const committer = prepareCommitter<Command>(
+    { ...store.writing, database: failing },
+    { run: (transaction, command) => command(transaction), isRefusal: () => false },
+  );
+  expect(faults(await committer.commitBatch([set('a'), set('b')]))).toEqual([
+    'commit_failed',
+    'commit_failed',
+  ]);
+  expect(written(store, ['a', 'b'])).toEqual(['a', 'b']);
+  expect(faults(await committer.commitBatch([set('c')]))).toEqual(['failed']);
+  expect(written(store, ['c'])).toEqual([]);
+});
+
 test('while another program holds the file writes fail, and go on when it lets go', async () => {
   await using store = givenStore();
   const committer = givenCommitter(store);
