@@ -1,16 +1,28 @@
 import type { ProblemCode } from './problem-code.ts';
 import { member } from './license.ts';
 
+/** What is known of the change that an error is about; nothing was to be changed where there is none. */
+interface ErrorDetails {
+  readonly idempotencyKey: string | null;
+  readonly mayHaveCounted: boolean;
+  readonly cause?: unknown;
+}
+
+const ofNoChange: ErrorDetails = { idempotencyKey: null, mayHaveCounted: false };
+
 /** What every error of this client is. */
 export abstract class LatchkeyError extends Error {
   /** Under which the change was asked for: repeated with the same one, it is counted once. Null: nothing was to be changed. */
   readonly idempotencyKey: string | null;
+  /** Whether an agent may have recorded the change all the same: to find out, repeat it under its `idempotencyKey`. */
+  readonly mayHaveCounted: boolean;
   /** Whether the same call, under the same key, may be answered otherwise later. */
   abstract readonly isTemporary: boolean;
 
-  constructor(message: string, idempotencyKey: string | null, cause?: unknown) {
+  constructor(message: string, { idempotencyKey, mayHaveCounted, cause }: ErrorDetails = ofNoChange) {
     super(message, cause === undefined ? {} : { cause });
     this.idempotencyKey = idempotencyKey;
+    this.mayHaveCounted = mayHaveCounted;
     this.name = new.target.name;
   }
 }
@@ -18,27 +30,11 @@ export abstract class LatchkeyError extends Error {
 /** There is nothing to send: no token, no product secret, no API key; or an option makes no sense. */
 export class ConfigurationError extends LatchkeyError {
   readonly isTemporary: boolean = false;
-
-  constructor(message: string) {
-    super(message, null);
-  }
 }
 
-/**
- * The agent did not answer before the deadline: it is not running, not found, or does not speak as Latchkey does.
- * What was asked for may have been recorded if `mayHaveCounted`; repeat it under the same `idempotencyKey`.
- */
+/** The agent did not answer before the deadline: it is not running, not found, or does not speak as Latchkey does. */
 export class AgentAwayError extends LatchkeyError {
   readonly isTemporary: boolean = true;
-  readonly mayHaveCounted: boolean;
-
-  constructor(
-    message: string,
-    details: { idempotencyKey: string | null; mayHaveCounted: boolean; cause?: unknown },
-  ) {
-    super(message, details.idempotencyKey, details.cause);
-    this.mayHaveCounted = details.mayHaveCounted;
-  }
 }
 
 /** A fault of one parameter of a request. */
@@ -63,7 +59,7 @@ export interface ProblemDetails<Code extends ProblemCode = ProblemCode> {
   readonly retryAfterMs: number | null;
 }
 
-/** What says "not now" rather than "no": the same request may be answered a moment later. */
+/** What says "not now" rather than "no". */
 const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'rate_limited',
   'starting',
@@ -81,6 +77,11 @@ const temporary: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'verdict_expired',
 ]);
 
+/** Whether the same request may be answered otherwise a moment later. */
+export function isTemporary(code: ProblemCode): boolean {
+  return temporary.has(code);
+}
+
 /** The agent refused the request. `code` tells which problem it is, and `isProblem` narrows to it. */
 export class ProblemError<Code extends ProblemCode = ProblemCode>
   extends LatchkeyError
@@ -96,9 +97,9 @@ export class ProblemError<Code extends ProblemCode = ProblemCode>
   readonly reasons: readonly string[];
   readonly retryAfterMs: number | null;
 
-  constructor(problem: ProblemDetails<Code>, idempotencyKey: string | null) {
-    super(`${problem.title} (${problem.code}): ${problem.detail}`, idempotencyKey);
-    this.isTemporary = temporary.has(problem.code);
+  constructor(problem: ProblemDetails<Code>, details: ErrorDetails = ofNoChange) {
+    super(`${problem.title} (${problem.code}): ${problem.detail}`, details);
+    this.isTemporary = isTemporary(problem.code);
     this.code = problem.code;
     this.status = problem.status;
     this.title = problem.title;

@@ -1,6 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { findAddresses, type Address, type AddressOptions } from './address.ts';
-import { AgentAwayError, ConfigurationError, ProblemError, readProblem } from './error.ts';
+import {
+  AgentAwayError,
+  ConfigurationError,
+  isTemporary,
+  ProblemError,
+  readProblem,
+  type ProblemDetails,
+} from './error.ts';
 import { member } from './license.ts';
 import type { ProblemCode } from './problem-code.ts';
 import { NoReply, Transport, type Reply, type Request } from './transport.ts';
@@ -81,13 +88,13 @@ export class Exchange {
       const answer = await this.#attempt(request, countedBy, ending);
       signal?.throwIfAborted();
       if (isDone(answer)) return answer;
-      const problem = answer instanceof NoReply ? null : problemOf(answer, idempotencyKey);
+      const problem = problemOf(answer);
       if (idempotencyKey !== null && mayBeRecorded(problem)) countedBy ??= sentTo(answer);
       const waitMs = waitOf(attempt, answer);
       const isRepeated = persists ? mayPass(answer, problem) : attempt === 0 && isBroken(answer);
       if (!isRepeated || ending.aborted || performance.now() + waitMs >= endsAt) {
-        if (problem !== null) throw problem;
-        throw away(answer, ending, { idempotencyKey, mayHaveCounted: countedBy !== null });
+        const details = { idempotencyKey, mayHaveCounted: countedBy !== null };
+        throw problem === null ? away(answer, ending, details) : new ProblemError(problem, details);
       }
       await wait(waitMs, undefined, { signal: ending }).catch(() => undefined);
     }
@@ -156,7 +163,7 @@ function isDone(answer: Reply | NoReply): answer is Reply {
 
 /** Whether it is an agent's "no". */
 function isRefused(answer: Reply | NoReply): boolean {
-  return !(answer instanceof NoReply) && problemOf(answer, null) !== null;
+  return problemOf(answer) !== null;
 }
 
 /** The agent that may have received the request; null: none. */
@@ -166,12 +173,13 @@ function sentTo(answer: Reply | NoReply): string | null {
 
 /** The refusals after which what was asked for may still have been recorded, or be recorded now. */
 const undecided: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'storage_failed',
   'outcome_unknown',
   'idempotency_key_in_use',
 ]);
 
 /** `problem`: what an agent refused with; null: no agent did. */
-function mayBeRecorded(problem: ProblemError | null): boolean {
+function mayBeRecorded(problem: ProblemDetails | null): boolean {
   return problem === null || undecided.has(problem.code);
 }
 
@@ -179,8 +187,8 @@ function mayBeRecorded(problem: ProblemError | null): boolean {
 const passing: ReadonlySet<number> = new Set([408, 429]);
 
 /** Whether the same request may be answered otherwise a moment later. */
-function mayPass(answer: Reply | NoReply, problem: ProblemError | null): boolean {
-  if (problem !== null) return problem.isTemporary;
+function mayPass(answer: Reply | NoReply, problem: ProblemDetails | null): boolean {
+  if (problem !== null) return isTemporary(problem.code);
   // A proxy before the agent has pages of its own for what passes.
   return answer instanceof NoReply || answer.status >= 500 || passing.has(answer.status);
 }
@@ -190,10 +198,9 @@ function isBroken(answer: Reply | NoReply): boolean {
   return answer instanceof NoReply && answer.sentTo !== null;
 }
 
-function problemOf(reply: Reply, idempotencyKey: string | null): ProblemError | null {
-  const { body, status } = reply;
-  const problem = readProblem(body, { status, retryAfterMs: retryAfterOf(reply) });
-  return problem === null ? null : new ProblemError(problem, idempotencyKey);
+function problemOf(answer: Reply | NoReply): ProblemDetails | null {
+  if (answer instanceof NoReply) return null;
+  return readProblem(answer.body, { status: answer.status, retryAfterMs: retryAfterOf(answer) });
 }
 
 /** What was said of it in seconds; null: nothing. */

@@ -20,7 +20,7 @@ it('a program may try again what only says "not now"', () => {
     retryAfterMs: null,
   };
   const temporary = (Object.keys(problems) as ProblemCode[]).filter(
-    (code) => new ProblemError({ code, ...about }, null).isTemporary,
+    (code) => new ProblemError({ code, ...about }).isTemporary,
   );
   expect(temporary.toSorted()).toEqual([
     'draining',

@@ -104,6 +104,7 @@ describe('a change', () => {
   });
 
   it.each([
+    ['storage_failed', true],
     ['outcome_unknown', true],
     ['idempotency_key_in_use', true],
     ['starting', false],
@@ -121,6 +122,21 @@ describe('a change', () => {
       const failed = await program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
       expect(failed).toMatchObject({ name: 'AgentAwayError', mayHaveCounted });
       await gone.promise;
+    },
+  );
+
+  it.each([
+    ['lost', true],
+    ['answered with starting', false],
+  ])(
+    'that was %s, and is refused for now until its time ends, may have counted: %s',
+    async (_, mayHaveCounted) => {
+      await using agent = await startAgent((response, asked) => {
+        if (asked === 1 && mayHaveCounted) response.req.socket.destroy();
+        else response.writeHead(503).end(problem('starting'));
+      });
+      const failed = await agent.program.use('KEY', { deadlineMs: 500 }).catch((error: unknown) => error);
+      expect(failed).toMatchObject({ code: 'starting', mayHaveCounted });
     },
   );
 
