@@ -146,7 +146,8 @@ describe('the programs of examples/clients', () => {
   }, 120_000);
 
   it('ask at the address of the page where nobody tells them of another', async ({ skip }) => {
-    const [, port] = /^`LATCHKEY_URL` is `http:\/\/127\.0\.0\.1:(\d+)` unless/m.exec(page) ?? [];
+    const [, port] = /^- `LATCHKEY_URL` is .*`http:\/\/127\.0\.0\.1:(\d+)` by default/m.exec(page) ?? [];
+    if (port === undefined) throw new Error('the page names no default address');
     const opened = startFront((_, response) => response.writeHead(503).end('{}'), Number(port));
     await using front = await opened.catch(() => null);
     if (front === null) skip(`somebody has port ${port}`);
