@@ -42,6 +42,8 @@ function optionsFor(input: Input, output: OutputOptions): InputOptions & { outpu
     // Its parser is not in the bundle (`unused`), whatever the environment says.
     transform: { define: { 'process.env.UNDICI_USE_MILO': '""' } },
     plugins: [usedParts, unusedModules, httpsOnUse, builtinsOnUse, inLines, asciiOnly],
+    // On a slow machine it would warn of the time that plugins take.
+    checks: { bundlerTimings: false },
     // A warning would be of something that is missing at run time.
     onLog: (_level, { message }) => {
       throw new Error(message);
