@@ -56,6 +56,8 @@ export class Push implements Deliveries {
   /** Runs until the signal, then until what is in flight has been answered. Rejects when the store failed. */
   async run(signal: AbortSignal): Promise<void> {
     const failed = Promise.withResolvers<never>();
+    // What is still due would be tried again at once, and without end: nothing of it is waited for.
+    const ending = new AbortController();
     const steps = {
       ...this.#parts,
       onAnswered: () => {
@@ -66,11 +68,18 @@ export class Push implements Deliveries {
         this.#recording -= 1;
       },
     };
-    const run: Run = { steps, signal, fail: failed.reject };
+    const run: Run = {
+      steps,
+      signal: AbortSignal.any([signal, ending.signal]),
+      fail(error) {
+        ending.abort();
+        failed.reject(error);
+      },
+    };
     const ends = async (): Promise<void> => {
-      while (!signal.aborted) {
+      while (!run.signal.aborted) {
         const waitMs = this.#startDue(run);
-        await this.#wake.wait(Math.min(waitMs, longestSleepMs), signal);
+        await this.#wake.wait(Math.min(waitMs, longestSleepMs), run.signal);
       }
       await Promise.all(this.#active.values());
     };

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { credentials, secret } from '../support/stage/agent-stage.ts';
+import { credentials, secret, setStageWithAgent } from '../support/stage/agent-stage.ts';
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -74,6 +74,24 @@ test('a damaged store is noticed behind the start: it is not written to, and the
 
 const hasTracer = spawnSync('strace', ['-V']).status === 0 && process.getuid?.() === 0;
 
+/** Has these calls of a process fail as on a broken disk, beginning with the given one. */
+async function breakDisk(pid: number, calls: string, from = 1): Promise<Disposable> {
+  const inject = [
+    '-f',
+    '-p',
+    String(pid),
+    '-e',
+    `inject=${calls}:error=EIO:when=${from}+`,
+    '-o',
+    '/dev/null',
+  ];
+  const tracer = spawn('strace', inject, { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 30_000 });
+  return { [Symbol.dispose]: () => void tracer.kill('SIGKILL') };
+}
+
 test.runIf(hasTracer).each([
   ['write', 'pwrite64'],
   ['sync', 'fsync,fdatasync'],
@@ -84,28 +102,40 @@ test.runIf(hasTracer).each([
     await using daemon = await startWithKeys(directory.path, 1);
     await using client = httpClient({ tcp: daemon.tcp });
     expect((await use(client, 'KEY-0')).status).toBe(200);
-    const inject = ['-f', '-p', String(daemon.pid), '-e', `inject=${calls}:error=EIO`, '-o', '/dev/null'];
-    const tracer = spawn('strace', inject, { stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    try {
-      await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 30_000 });
-      const refused = await use(client, 'KEY-0', 'once');
-      expect(refused).toMatchObject({
-        status: 503,
-        body: { code: 'storage_failed', detail: 'It may have been carried out, or not.' },
-      });
-      expect(await daemon.ended).toBe(74);
-      const { err } = await daemon.said('the storage failed: ending for the supervisor to start anew');
-      expect(err).toMatchObject({ cause: { message: 'disk I/O error' } });
-    } finally {
-      tracer.kill('SIGKILL');
-    }
+    using _broken = await breakDisk(daemon.pid, calls);
+    const refused = await use(client, 'KEY-0', 'once');
+    expect(refused).toMatchObject({
+      status: 503,
+      body: { code: 'storage_failed', detail: 'It may have been carried out, or not.' },
+    });
+    expect(await daemon.ended).toBe(74);
+    const { err } = await daemon.said('the storage failed: ending for the supervisor to start anew');
+    expect(err).toMatchObject({ cause: { message: 'disk I/O error' } });
     await using again = await startDaemonProcess(directory.path, authority);
     await using other = httpClient({ tcp: again.tcp });
     expect(await use(other, 'KEY-0', 'once')).toMatchObject({ status: 200, body: { data: { uses: 2 } } });
     const { body } = await other.get('/api/v2/license/verify?license_key=KEY-0', { headers: credentials });
     expect(body).toMatchObject({ data: { uses: 2 } });
+  },
+);
+
+test.runIf(hasTracer)(
+  'an agent whose disk fails while changes go up ends with 74, too, and then sends each of them once (skipped without strace)',
+  async () => {
+    const keys = Array.from({ length: 20 }, (_, index) => `KEY-${index}`);
+    await using stage = await setStageWithAgent({ licenses: keys });
+    const { agent, upstream } = stage;
+    await agent.ask('/admin/v1/sync/pause', 'post');
+    const used = await Promise.all(keys.map((key) => agent.change('usage', key)));
+    expect(new Set(used.map(({ status }) => status))).toEqual(new Set([200]));
+    using _broken = await breakDisk(agent.process.pid, 'fsync,fdatasync', 2);
+    // It commits that, or is in doubt, depending on what else is committed by then.
+    await agent.ask('/admin/v1/sync/resume', 'post').catch(() => undefined);
+    expect(await agent.process.ended).toBe(74);
+    const successor = await stage.startAgent();
+    await successor.ask('/admin/v1/sync/resume', 'post');
+    await successor.atRest();
+    expect(keys.map((key) => upstream.countsOf(key).net)).toEqual(keys.map(() => 1));
   },
 );
 

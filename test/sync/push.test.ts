@@ -489,11 +489,14 @@ describe('carrying up', () => {
     expect(stage.stateOf(use)).toBe('pending');
   });
 
-  it('ends with a store that failed', async () => {
+  it('ends with a store that failed, and leaves it alone from then on', async () => {
     await using stage = await givenManual();
     stage.fault = new StorageError('failed', null);
     await stage.record('usage');
     expect(await run(stage).ended).toBe('StorageError: the storage failed');
+    const reads = vi.spyOn(stage.store.operations, 'due');
+    await stage.time.settle();
+    expect(reads).not.toHaveBeenCalled();
   });
 });
 
