@@ -213,8 +213,8 @@ function nameOf(productKey: string, licenseKey: string): string {
   return `${productKey}\n${licenseKey}`;
 }
 
-/** Whether certainly nothing was sent: such a look-up is not charged. */
-function isUnsent(outcome: Outcome<unknown>): boolean {
+/** Whether nothing was sent, or nothing of it recorded: such a look-up is not charged. */
+export function isUnsent(outcome: Outcome<unknown>): boolean {
   return outcome.outcome === 'not_applied' && outcome.status === null;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../service/ports.ts';
 import type { Reader } from '../service/tables.ts';
-import type { LicensePull } from './pull.ts';
+import { isUnsent, type LicensePull } from './pull.ts';
 import type { Uplink } from './uplink/uplink.ts';
 
 /** How many keys are looked up in the store at a time. */
@@ -21,10 +21,11 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   const { reader, clock, reads, uplink, refreshMs } = parts;
   while (!signal.aborted) {
     const due = uplink.admission().admitted ? reader.observations.toRefresh(clock.steady(), batch) : [];
-    await Promise.all(
+    const outcomes = await Promise.all(
       due.map(({ productKey, license }) => reads.read(productKey, license.licenseKey, 'refresh')),
     );
-    if (due.length < batch) {
+    // Where nothing could be asked, or recorded as on a full disk, the same keys would be due again at once.
+    if (due.length < batch || outcomes.every(isUnsent)) {
       // Ended early only by the signal, which the loop looks at.
       await clock.sleep(Math.max(1, refreshMs() * restPart), signal).catch(() => undefined);
     }

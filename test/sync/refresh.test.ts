@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/service/ports.ts';
 import { refresh } from '../../src/sync/refresh.ts';
 import { hour, minute, no, second } from '../support/stage/service-stage.ts';
 import { givenManual, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
@@ -49,6 +50,18 @@ describe('a key that is due for a refresh', () => {
     expect(await stage.requested()).toHaveLength(50);
     for (const request of stage.arrived.splice(0)) await request.answer(stage.saysOf(request.licenseKey));
     expect(await stage.requested()).toHaveLength(1);
+  });
+
+  it('rests on a full disk, however many there are, since it would be due again at once', async () => {
+    await using stage = await givenRefreshing(manyKeys);
+    await stage.passes(hour + 3 * minute);
+    expect(await stage.requested()).toHaveLength(50);
+    stage.fault = new StorageError('full', null);
+    for (const request of stage.arrived.splice(0)) await request.answer(stage.saysOf(request.licenseKey));
+    expect(await stage.requested()).toEqual([]);
+    stage.fault = null;
+    await stage.passes(3 * minute);
+    expect(await stage.requested()).toHaveLength(50);
   });
 
   it('waits while the upstream is away, however many there are, and is read when it is back', async () => {
