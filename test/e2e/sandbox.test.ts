@@ -48,6 +48,7 @@ test('a sandbox answers with the credentials it printed, goes away when told to,
   await using home = temporaryDirectory();
   await using sandbox = await startSandbox(home.path, '--offline-after', '10s');
   expect((await sandbox.verify()).status).toBe(200);
+  expect(existsSync(sandbox.state)).toBe(true);
   await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), { timeout: 60_000 });
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');
   expect(await sandbox.end()).toBe(0);
