@@ -45,11 +45,34 @@ async function misunderstanding(argv: readonly string[]): Promise<string | null>
   }
 }
 
+/** What of a guide is looked at. */
+const linksIn = (text: string) => [...text.matchAll(/\]\(([^)#:]+)\)(?:, ([A-Z][^.;:|)]*))?/g)];
+const citationsIn = (text: string) => linksIn(text).filter(([, , heading]) => heading !== undefined);
+const blocksOfShell = (text: string) => blocksOf(text, 'sh');
+const blocksOfYaml = (text: string) => blocksOf(text, 'yaml');
+const commandsInSentences = (text: string) => [
+  ...text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '').matchAll(/`(?:sudo )?latchkey ([^`]+)`/g),
+];
+const sections = Object.keys(settings.keys).join('|');
+const settingsIn = (text: string) => [
+  ...text.matchAll(new RegExp(`\`((?:${sections})\\.[a-z_.[\\]]+)`, 'g')),
+];
+const wordsIn = (text: string) => [...text.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)];
+
+test('there is something of everything that is looked at in the guides', () => {
+  const all = guides.map(readExample).join('\n');
+  const looks = [linksIn, citationsIn, blocksOfShell, blocksOfYaml, commandsInSentences, settingsIn, wordsIn];
+  for (const look of looks) expect(look(all).length, look.name).toBeGreaterThan(2);
+  // Blocks in the others are run by test/e2e/existing-software/readme.test.ts.
+  const languages = [...all.matchAll(/^ *```(\w+)$/gm)].map(([, language]) => language);
+  expect(new Set(languages)).toEqual(new Set(['sh', 'yaml', 'js', 'text']));
+});
+
 describe.each(guides)('%s', (path) => {
   const text = readExample(path);
 
   test('leads only to what there is: files, and headings in them', () => {
-    for (const [, target = '', citation = ''] of text.matchAll(/\]\(([^)#:]+)\)(?:, ([A-Z][^.;:|)]*))?/g)) {
+    for (const [, target = '', citation = ''] of linksIn(text)) {
       const file = join('examples', dirname(path), target);
       expect(existsSync(join(repository, file)), `${path}: ${target}`).toBe(true);
       if (citation === '' || !target.endsWith('.md')) continue;
@@ -62,7 +85,7 @@ describe.each(guides)('%s', (path) => {
   });
 
   test('has commands that the shell and latchkey understand', async () => {
-    for (const block of blocksOf(text, 'sh')) {
+    for (const block of blocksOfShell(text)) {
       expect(spawnSync('bash', ['-n'], { input: block }).status, block).toBe(0);
       for (const line of block.split('\n').filter((each) => each.trim() !== '')) {
         const [program = '', ...argv] = wordsOf(line);
@@ -74,8 +97,7 @@ describe.each(guides)('%s', (path) => {
   });
 
   test('has commands within its sentences that latchkey understands', async () => {
-    const prose = text.replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '');
-    for (const [, line = ''] of prose.matchAll(/`(?:sudo )?latchkey ([^`]+)`/g)) {
+    for (const [, line = ''] of commandsInSentences(text)) {
       const found = await misunderstanding(wordsOf(line));
       // A sentence may leave out what stands for itself in it.
       expect([line, found?.replace(/^\S+ is missing.*/s, 'short')]).toEqual([
@@ -86,7 +108,7 @@ describe.each(guides)('%s', (path) => {
   });
 
   test('has configurations that are sound', () => {
-    for (const block of blocksOf(text, 'yaml')) {
+    for (const block of blocksOfYaml(text)) {
       const files: Record<string, string> = {
         '/etc/latchkey/config.yaml': block,
         '/etc/latchkey/tls/cert.pem': certificate,
@@ -112,14 +134,12 @@ describe.each(guides)('%s', (path) => {
         return names.map((_, index) => names.slice(0, index + 1).join('.'));
       }),
     );
-    const sections = Object.keys(settings.keys).join('|');
-    const named = [...text.matchAll(new RegExp(`\`((?:${sections})\\.[a-z_.[\\]]+)`, 'g'))];
-    for (const [, key = ''] of named) expect(keys, path).toContain(key.replaceAll('[]', ''));
+    for (const [, key = ''] of settingsIn(text)) expect(keys, path).toContain(key.replaceAll('[]', ''));
     const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ts|md)$/.test(name))
       .map((name) => readFileSync(join(repository, 'src', name), 'utf8'))
       .join('\n');
-    for (const [, word = ''] of text.matchAll(/`([a-z]+(?:_[a-z]+)+)`/g)) {
+    for (const [, word = ''] of wordsIn(text)) {
       expect(sources.includes(word), `${path}: ${word}`).toBe(true);
     }
   });
