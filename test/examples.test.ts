@@ -58,19 +58,22 @@ test('all of them are YAML where they say so', () => {
 
 test('the configurations are sound, and those of agents', () => {
   const [configMap] = documents('kubernetes-sidecar.yaml') as [{ data: Record<string, string> }];
-  const texts = [read('agent.yaml'), configMap.data['config.yaml'] ?? ''];
   // What is commented out is meant to be put in.
-  texts.push(
-    read('agent.yaml').replaceAll(
-      /^( *)# (?=sockets:|  - path|    mode|    group|    grant|api_key_file)/gm,
-      '$1',
-    ),
+  const whole = read('agent.yaml').replaceAll(
+    /^( *)# (?=sockets:|  - path|    mode|    group|    grant|api_key_file)/gm,
+    '$1',
   );
-  for (const text of texts) {
+  for (const text of [read('agent.yaml'), configMap.data['config.yaml'] ?? '', whole]) {
     const result = parse(text);
     const found = result.ok ? result.configuration.role : result.faults.map(formatFault);
     expect([found, result.ok && result.configuration.listen.tcp?.port]).toEqual(['agent', 8787]);
   }
+  expect(parse(whole)).toMatchObject({
+    configuration: {
+      listen: { sockets: [{ path: '/run/latchkey/shop.sock', group: 'shop' }] },
+      upstream: { apiKey: expect.anything() as unknown },
+    },
+  });
 });
 
 test('the unit is what service print writes', async () => {
@@ -236,6 +239,7 @@ test('the alerts and the scrape name metrics, labels and a route that exist', as
   }
   const [scrape] = documents('prometheus/scrape.yaml');
   const paths = routes.map(({ path }) => path);
-  for (const path of valuesOf(scrape, 'metrics_path')) expect(paths).toContain(path);
+  const [asked] = valuesOf(scrape, 'metrics_path');
+  expect(paths).toContain(asked);
   expect(valuesOf(scrape, 'targets')).toEqual([['127.0.0.1:8787']]);
 });
