@@ -9,17 +9,23 @@ import { temporaryDirectory } from '../support/temporary.ts';
 type Trial = ChildProcessByStdio<null, Readable, null>;
 
 /** What becomes of it while it runs. */
-type Leave = (trial: Trial) => Promise<void> | void;
+type Leave = (trial: Trial, home: string) => Promise<void> | void;
+
+/** Waits for its first line, before which it has made its data. */
+async function begun({ stdout }: Trial, home: string): Promise<void> {
+  await once(stdout, 'data');
+  expect(readdirSync(home)).not.toEqual([]);
+}
 
 const cut: Leave = ({ stdout }) => {
   stdout.destroy();
 };
-const cutAfterOneLine: Leave = async (trial) => {
-  await once(trial.stdout, 'data');
-  await cut(trial);
+const cutAfterOneLine: Leave = async (trial, home) => {
+  await begun(trial, home);
+  await cut(trial, home);
 };
-const interrupt: Leave = async (trial) => {
-  await once(trial.stdout, 'data');
+const interrupt: Leave = async (trial, home) => {
+  await begun(trial, home);
   trial.kill('SIGINT');
 };
 
@@ -36,7 +42,7 @@ test.each([
   });
   const ended = once(trial, 'close');
   try {
-    await leave(trial);
+    await leave(trial, home.path);
     await ended;
     expect(readdirSync(home.path)).toEqual([]);
   } finally {
