@@ -176,7 +176,9 @@ function secretIn(directory: string, name: string): string {
 }
 
 function fieldOf({ body }: HttpAnswer, name: string): string {
-  return String((body as { data: Record<string, unknown> }).data[name]);
+  const value = (body as { data: Record<string, unknown> }).data[name];
+  expect(value).toMatch(/^lk_/);
+  return String(value);
 }
 
 test('an authority tells no secret and no license key to anyone whose they are not', async () => {
