@@ -15,7 +15,7 @@ import type { LaneName } from '../../src/domain/outbox/operation.ts';
 import type { Ambiguous, Applied, NotApplied, NotAppliedReason } from '../../src/domain/outbox/outcome.ts';
 import type { Decision } from '../../src/domain/outbox/decision.ts';
 import type { SyncPolicy } from '../../src/service/outbox/policy.ts';
-import { givenAgent, key, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
+import { givenAgent, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
 
 type Said =
   | { kind: 'says'; uses: number; enabled: boolean }
