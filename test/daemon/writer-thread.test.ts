@@ -1,16 +1,23 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { expect, expectTypeOf, test } from 'vitest';
-import { outcomeMessage } from '../../src/daemon/threads/writer-message.ts';
+import {
+  outcomeMessage,
+  type BatchMessage,
+  type DiskSpaceMessage,
+} from '../../src/daemon/threads/writer-message.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
 import { account, givenLicense, givenStore, product } from '../support/given/store-given.ts';
 
+const commit = { durationMs: 1, size: 1 };
+
 /** A writer whose thread answers only what the test lets it. */
 function startSilentWriter(): {
   writer: WriterThread;
   thread: EventEmitter;
+  tell: (message: BatchMessage | DiskSpaceMessage) => void;
   turnTo: (steady: number) => void;
   rooms: boolean[];
 } {
@@ -27,26 +34,27 @@ function startSilentWriter(): {
     onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
-  return { writer, thread, rooms, turnTo: (at) => (steady = at) };
+  const tell = (message: object): void => void thread.emit('message', message);
+  return { writer, thread, tell, rooms, turnTo: (at) => (steady = at) };
 }
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
-  const { writer, thread, turnTo } = startSilentWriter();
+  const { writer, tell, turnTo } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   turnTo(60_000);
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  thread.emit('message', { outcomes: '[{"result":null}]', commit: null, broken: null });
+  tell({ outcomes: '[{"result":null}]', commit, broken: null });
   await write;
   expect(writer.isStuck).toBe(false);
 });
 
 test('a full disk and room on it are told as they come', () => {
-  const { writer, thread, rooms } = startSilentWriter();
-  thread.emit('message', { isFull: true });
+  const { writer, tell, rooms } = startSilentWriter();
+  tell({ isFull: true });
   expect(writer.storage).toBe('full');
-  thread.emit('message', { isFull: false });
+  tell({ isFull: false });
   expect([writer.storage, rooms]).toEqual(['ok', [true, false]]);
 });
 
@@ -79,22 +87,22 @@ test('of writes that a lost thread had not answered nobody knows, and nothing mo
 });
 
 test('what a thread had not begun when its storage failed was surely not done', async () => {
-  const { writer, thread } = startSilentWriter();
+  const { writer, tell } = startSilentWriter();
   const [begun, waiting] = ['begun', 'waiting'].map(() =>
     writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
   );
   const outcomes = JSON.stringify([{ storageFault: 'commit_failed', detail: 'disk I/O error' }]);
-  thread.emit('message', { outcomes, commit: null, broken: 'disk I/O error' });
+  tell({ outcomes, commit, broken: 'disk I/O error' });
   await expect(begun).rejects.toMatchObject({ fault: 'commit_failed' });
   await expect(waiting).rejects.toMatchObject({ fault: 'failed' });
 });
 
 test('an error of a write tells its caller what went wrong, and where', async () => {
-  const { writer, thread } = startSilentWriter();
+  const { writer, tell } = startSilentWriter();
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
   const outcomes = JSON.stringify([outcomeMessage({ error })]);
-  thread.emit('message', { outcomes, commit: null, broken: null });
+  tell({ outcomes, commit, broken: null });
   await expect(write).rejects.toMatchObject({ message: 'not an operation', stack: error.stack });
 });
 
