@@ -28,8 +28,8 @@ const event = (at: number): Arbitrary<BreakerEvent> =>
     subject.map((about): BreakerEvent => ({ type: 'failure', at, subject: about })),
     constant<BreakerEvent>({ type: 'probe', at }),
   );
-/** Events in the order of their time. */
-const history = array(nat(50), { maxLength: 60 }).chain((gaps) => {
+/** Events in the order of their time; by itself an array is seldom longer than ten. */
+const history = array(nat(50), { maxLength: 60, size: 'max' }).chain((gaps) => {
   let at = 0;
   return tuple(...gaps.map((gap) => event((at += gap))));
 });
