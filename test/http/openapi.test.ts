@@ -173,7 +173,7 @@ test('the parameters of a list are described with their bounds and defaults', ()
 });
 
 test.each(
-  named.filter(([, { path }]) => /^\/(?:api|admin)\//.test(path) && !/\/(?:backup|export)$/.test(path)),
+  named.filter(([, { path }]) => /^\/(?:api|admin|agent)\//.test(path) && !/\/(?:backup|export)$/.test(path)),
 )('%s: the answer is described as data and nothing beside it; refusals as problems', (_, route) => {
   const { responses } = operationOf(route);
   for (const [status, { content = {} }] of Object.entries(responses)) {
