@@ -120,6 +120,8 @@ test('on a terminal the status is shown in place, with what happens a second', a
     isClosed: true,
     count: 2,
   });
+  // By the clock of the daemon.
+  expect(frames[0]).toMatch(/^upstream +up since \S+ \(3 min ago\)/m);
   expect(frames[0]).toMatch(/^drain +100 wait$/m);
   expect(frames[1]).toMatch(/^rates +20\.0 verifies\/s, 4\.0 uses\/s, 12\.0 deliveries\/s$/m);
   expect(frames[1]).toMatch(/^drain +80 wait, 10\.0\/s go: 8s left$/m);
@@ -128,12 +130,14 @@ test('on a terminal the status is shown in place, with what happens a second', a
 
 test('in a pipe it is a line each time, without anything that a terminal would obey', async () => {
   await using daemon = await startFakeDaemon();
-  const { out, frames } = await watched(daemon, [answers(daemon, 0), answers(daemon, 1)]);
+  const looks = [answers(daemon, 0), answers(daemon, 1), () => daemon.answer(undefined)];
+  const { out, frames } = await watched(daemon, looks);
   expect(frames).toEqual([]);
-  expect(out).toBe(
+  expect(out.replace(/\S+ (away: the daemon) .*/, '$1')).toBe(
     [
       '2026-03-01T12:00:00+00:00 agent, upstream up, after the next look, 100 wait',
       '2026-03-01T12:00:00+00:00 agent, upstream up, 20.0 verifies/s, 4.0 uses/s, 12.0 deliveries/s, 80 wait, 10.0/s go: 8s left',
+      'away: the daemon',
       '',
     ].join('\n'),
   );
@@ -152,9 +156,49 @@ test('--json is an object a line', async () => {
     .map((line) => JSON.parse(line) as object);
   expect(lines).toMatchObject([
     { away: false, role: 'agent', rates: null, drain: { waiting: 100, left_s: null } },
-    { rates: { verifies_per_s: 20, drained_per_s: 10 }, drain: { waiting: 80, left_s: 8 } },
-    { away: true },
+    {
+      rates: { verifies_per_s: 20, uses_per_s: 4, deliveries_per_s: 12, drained_per_s: 10 },
+      drain: { waiting: 80, left_s: 8 },
+    },
+    { away: true, detail: expect.stringMatching(/^the daemon .* did not answer/) as string },
   ]);
+});
+
+test('of an authority it tells what it is asked, and of no outbox', async () => {
+  await using daemon = await startFakeDaemon();
+  const authority = { role: 'authority', upstream: null, outbox: null };
+  const looks = [0, 1].map((count) => () => daemon.answer({ body: { ...later(count), ...authority } }));
+  expect((await watched(daemon, looks)).out).toBe(
+    [
+      '2026-03-01T12:00:00+00:00 authority, after the next look',
+      '2026-03-01T12:00:00+00:00 authority, 20.0 verifies/s, 4.0 uses/s',
+      '',
+    ].join('\n'),
+  );
+  const { frames } = await watched(daemon, looks, { isTerminal: true });
+  expect(frames[1]).toMatch(/^rates +20\.0 verifies\/s, 4\.0 uses\/s$/m);
+  expect(frames[1]).not.toMatch(/^drain/m);
+});
+
+test('what is on its way waits too; what is held does not, for its turn is a person’s', async () => {
+  await using daemon = await startFakeDaemon();
+  const look =
+    (seconds: number, outbox: object): (() => void) =>
+    () =>
+      daemon.answer({
+        body: { ...status, uptime_s: 60 + seconds, outbox: { ...status.outbox, ...outbox } },
+      });
+  const { out } = await watched(daemon, [
+    look(0, { pending: 10, in_flight: 20, uncertain: 40, held: 30, delivered: 4, inferred: 0 }),
+    look(2, { pending: 0, in_flight: 20, uncertain: 40, held: 30, delivered: 8, inferred: 6 }),
+    // What was delivered is forgotten after some days.
+    look(4, { pending: 0, in_flight: 0, uncertain: 30, held: 30, delivered: 0, inferred: 0 }),
+  ]);
+  expect(out.match(/uses\/s, .*$/gm)).toEqual([
+    'uses/s, 5.0 deliveries/s, 30 wait, 5.0/s go: 6s left',
+    'uses/s, 0.0 deliveries/s, nothing waits',
+  ]);
+  expect(out).toMatch(/ after the next look, 40 wait$/m);
 });
 
 test('a daemon that goes away is told as away, and goes on where it comes back', async () => {
@@ -183,7 +227,8 @@ test('a daemon that is not there at the first look is a failure', async () => {
 });
 
 test.each([
-  [['--interval', '10ms', '--watch'], '--interval must be a duration from 200ms to 1h'],
+  [['--interval', '199ms', '--watch'], '--interval must be a duration from 200ms to 1h'],
+  [['--interval', '3601s', '--watch'], '--interval must be a duration from 200ms to 1h'],
   [['--watch', '--check'], '--watch and --check are not given together'],
 ])('status %j is misuse', async (argv, message) => {
   const { code, err } = await latchkey('status', ...argv);
@@ -202,9 +247,9 @@ describe('rates', () => {
   });
 
   test('are told over the last ten seconds', () => {
-    const at = [0, 4000, 8000, 12_000, 16_000, 20_000];
+    const at = [0, 4000, 8000, 10_000, 11_000, 16_000, 20_000];
     const kept = at.reduce<readonly Sample[]>((all, each) => addSample(all, sample(each, 0)), []);
-    expect(kept.map((each) => each.at)).toEqual([8000, 12_000, 16_000, 20_000]);
+    expect(kept.map((each) => each.at)).toEqual([10_000, 11_000, 16_000, 20_000]);
     expect(ratesOf(kept)).toMatchObject({ verifies: 10, uses: 0 });
   });
 
@@ -222,5 +267,6 @@ describe('rates', () => {
     expect(ratesOf([sample(0, 1)])).toBeNull();
     expect(formatRates(null, true)).toBe('after the next look');
     expect(secondsLeft(1, null)).toBeNull();
+    expect(secondsLeft(0, null)).toBe(0);
   });
 });
