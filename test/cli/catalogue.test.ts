@@ -188,10 +188,16 @@ test('account list and product list are tables', async () => {
   daemon.answer({ body: { data: { accounts: [{ account_id: 'a1', name: 'Shop' }] } } });
   const accounts = await latchkey('account', 'list', '--state-dir', daemon.stateDir);
   expect(accounts.out).toBe('ACCOUNT  NAME\na1       Shop\n');
-  daemon.answer({ body: { data: { products: [{ ...editor, recurring: true }] } } });
+  const archived = { ...editor, product_key: 'GhTy', archived: true };
+  daemon.answer({ body: { data: { products: [{ ...editor, recurring: true }, archived] } } });
   const products = await latchkey('product', 'list', '--state-dir', daemon.stateDir);
   expect(products.out).toBe(
-    'PRODUCT  NAME    PRICE      STATE    ACCOUNT\nRGsF     Editor  recurring  on sale  a1\n',
+    [
+      'PRODUCT  NAME    PRICE      STATE     ACCOUNT',
+      'RGsF     Editor  recurring  on sale   a1',
+      'GhTy     Editor  once       archived  a1',
+      '',
+    ].join('\n'),
   );
   daemon.answer({ body: { data: { products: [] } } });
   expect((await latchkey('product', 'list', '--state-dir', daemon.stateDir)).out).toBe('none\n');
@@ -231,5 +237,22 @@ test('product roll and collection add call their routes', async () => {
   expect(daemon.received).toMatchObject([
     { line: 'POST /admin/v1/products/RGsF/roll-secret' },
     { line: 'POST /admin/v1/collections', body: '{"name":"Best","product_keys":["A","B"]}' },
+  ]);
+});
+
+test('products and collections are added to an account, and listed by it', async () => {
+  await using daemon = await startFakeDaemon();
+  const run = (...argv: string[]) => latchkey(...argv, '--account', 'a1', '--state-dir', daemon.stateDir);
+  daemon.answer({ body: { data: { ...editor, secret: 'new' } } });
+  const added = await run('product', 'add', 'Editor', '--recurring');
+  expect(added.out).toMatch(/\nsecret +new\n\nThe secret is shown only this once\.\n$/);
+  await run('product', 'list', '--archived', 'false');
+  await run('collection', 'add', 'Best', 'A');
+  await run('collection', 'list');
+  expect(daemon.received).toMatchObject([
+    { line: 'POST /admin/v1/products', body: '{"name":"Editor","recurring":true,"account_id":"a1"}' },
+    { line: 'GET /admin/v1/products?account_id=a1&archived=false&limit=100&offset=0' },
+    { line: 'POST /admin/v1/collections', body: '{"name":"Best","product_keys":["A"],"account_id":"a1"}' },
+    { line: 'GET /admin/v1/collections?account_id=a1&limit=100&offset=0' },
   ]);
 });

@@ -14,12 +14,21 @@ test('account roll --keep-old 24h says until when the old key goes on', async ()
   });
 });
 
-test('product roll without --keep-old asks for no overlap', async () => {
+test('product roll asks for an overlap, and says until when the old secret goes on, only with --keep-old', async () => {
   await using daemon = await startFakeDaemon();
-  daemon.answer({ body: { data: { product_key: 'P', name: 'P', recurring: false, secret: 'new' } } });
-  const { out } = await latchkey('product', 'roll', 'P', '--state-dir', daemon.stateDir);
-  expect(out).not.toContain('old one');
-  expect(daemon.received[0]).toMatchObject({ line: 'POST /admin/v1/products/P/roll-secret', body: '{}' });
+  const roll = async (...argv: string[]): Promise<string> =>
+    (await latchkey('product', 'roll', 'P', ...argv, '--state-dir', daemon.stateDir)).out;
+  const product = { product_key: 'P', account_id: 'a', name: 'P', recurring: false, archived: false };
+  daemon.answer({ body: { data: { ...product, secret: 'new' } } });
+  expect(await roll()).toMatch(/^secret +new\n\n/m);
+  const until = '2026-01-02T00:00:00+00:00';
+  daemon.answer({ body: { data: { ...product, secret: 'new', old_secret_until: until } } });
+  expect(await roll('--keep-old', '24h')).toContain(`\nold one until  ${until} (58 days ago)\n`);
+  const line = 'POST /admin/v1/products/P/roll-secret';
+  expect(daemon.received).toMatchObject([
+    { line, body: '{}' },
+    { line, body: '{"keep_old_s":86400}' },
+  ]);
 });
 
 test.each(['24', 'soon', '0', '10ms'])('--keep-old %s is misuse', async (given) => {

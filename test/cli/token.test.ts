@@ -17,7 +17,8 @@ test('token issue shows the token once, and sends what was given', async () => {
   await using daemon = await startFakeDaemon();
   daemon.answer({ status: 201, body: { data: { ...token, token: 'lk_tok_x' } } });
   const argv = ['token', 'issue', '--scope', 'verify, use', '--product', 'RGsF', '--label', 'till'];
-  const { code, out } = await latchkey(...argv, '--state-dir', daemon.stateDir);
+  const account = ['--account', 'default'];
+  const { code, out } = await latchkey(...argv, ...account, '--state-dir', daemon.stateDir);
   expect(code).toBe(0);
   expect(out).toBe(
     [
@@ -38,6 +39,7 @@ test('token issue shows the token once, and sends what was given', async () => {
   expect(JSON.parse(daemon.received[0]?.body ?? '')).toEqual({
     scopes: ['verify', 'use'],
     product_key: 'RGsF',
+    account_id: 'default',
     label: 'till',
   });
 });
