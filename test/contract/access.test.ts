@@ -176,6 +176,16 @@ describe.each(['authority', 'agent'] as const)('on an %s', (role) => {
   });
 });
 
+test.each([
+  ['/api/v2/license/verify?license_key=K', 'the product secret key as product-secret-key'],
+  ['/api/v2/coupons', 'the API key as service-api-key'],
+  ['/statusz', 'a credential as service-api-key or product-secret-key'],
+])('a caller without a credential is told what to send: %s', async (url, what) => {
+  await using opened = await openApp();
+  const answer = await serverOf(opened.app).inject(url);
+  expect(answer.json()).toMatchObject({ status: 401, detail: `Send ${what}, or a token as Bearer.` });
+});
+
 test('a token that has expired is challenged like one that is not known', async () => {
   await using opened = await openApp();
   const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };

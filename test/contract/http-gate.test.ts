@@ -199,6 +199,7 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     lines('GET /livez HTTP/1.1', 'Host: latchkey.internal.:8787'),
     lines('GET /livez HTTP/1.1', 'Host: [::5]'),
     lines('GET /livez?a=%E2%82%AC+x&b&c= HTTP/1.1', host),
+    lines('GET /livez?&a=1&&b=2& HTTP/1.1', host),
     lines('GET /livez HTTP/1.1', host, 'Content-Length: 0'),
     lines('GET /livez HTTP/1.1', host, 'Expect: something'),
     lines('HEAD /livez HTTP/1.1', host),

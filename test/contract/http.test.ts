@@ -225,6 +225,14 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       expect([answer.status, problem(answer).code]).toEqual([400, 'malformed_body']);
     });
 
+    test.each(['application/x-www-form-urlencoded', 'application/json'])(
+      'an empty body of %s is one without parameters',
+      async (type) => {
+        const answer = await put(type, '');
+        expect(problem(answer)).toEqual({ code: 'parameters_invalid', faults: ['license_key:required'] });
+      },
+    );
+
     test.each([
       ['application/x-www-form-urlencoded', 'license_key=A&license_key=B'],
       ['application/x-www-form-urlencoded', 'license_key=A&license%5Fkey=A'],

@@ -60,13 +60,18 @@ test('without a rate nobody waits', async () => {
   }
 });
 
-test('after a few wrong credentials a second the next ones are 429, and right ones are never slowed', async () => {
+test('after a few wrong or expired credentials a second the next ones are 429, and right ones are never slowed', async () => {
   const time = clock();
   await using opened = await openApp({ rates: new Rates(() => ({ ...none, failedRate: 5 }), time.steady) });
+  const rest = { productKey: null, accountId: null, label: null, createdAt: 0, lastUsedAt: null };
+  const expired = { tokenId: 'expired', scopes: ['ops'], ...rest, expiresAt: 1 } as const;
+  await opened.write(({ tokens }) => tokens.add(expired, opened.app.digest('lk_tok_expired')));
   const server = serverOf(opened.app);
   const guess = async (secret: string): Promise<number> =>
     (await server.inject({ url: '/statusz', headers: { authorization: `Bearer ${secret}` } })).statusCode;
-  for (let count = 0; count < 5; count += 1) expect(await guess(`wrong-${count}`)).toBe(401);
+  expect(await guess('lk_tok_expired')).toBe(401);
+  for (let count = 0; count < 4; count += 1) expect(await guess(`wrong-${count}`)).toBe(401);
+  expect(await guess('lk_tok_expired')).toBe(429);
   for (let count = 0; count < 20; count += 1) {
     expect(await guess(`wrong-${count}`)).toBe(429);
     expect(await guess(adminToken)).toBe(200);
