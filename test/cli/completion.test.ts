@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { basename, dirname, join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import { type CommandEntry, nameOf } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { explanations } from '../../src/cli/explanation.ts';
@@ -112,6 +112,22 @@ test.each([
   }[member] as string;
   daemon.answer({ body: { data: { [member]: [{ [id]: 'one' }, { [id]: 2 }] } } });
   expect(await next('--state-dir', daemon.stateDir, ...words, '')).toEqual(['words', 'one', '2']);
+});
+
+test('what is written in quotes, with backslashes or under ~ is read as the shell reads it', async () => {
+  await using daemon = await startFakeDaemon();
+  daemon.answer({ body: { data: { operations: [{ id: '0198-aa' }] } } });
+  const { stateDir } = daemon;
+  vi.stubEnv('HOME', dirname(stateDir));
+  const home = `~/${basename(stateDir)}`;
+  // The last one is not closed yet.
+  const quoted = [`'${stateDir}'`, `"${stateDir}"`, stateDir.replaceAll('/', '\\/'), home, `"${stateDir}`];
+  for (const written of quoted) {
+    const argv = ['--quoted', '--', 'outbox', 'retry', '--state-dir', written, ''];
+    const { out } = await latchkey('completion', 'next', ...argv);
+    expect([written, out]).toEqual([written, expect.stringMatching(/^words\n0198-aa\n/)]);
+  }
+  expect(await next('outbox', 'retry', '--state-dir', home, '')).toEqual(['words', '0198-aa']);
 });
 
 test('where no daemon answers, nothing is offered and nothing is said', async () => {

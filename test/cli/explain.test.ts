@@ -74,6 +74,7 @@ test.each([
   ['urn:latchkey:problem:licence_not_found', 'Did you mean license_not_found?'],
   ['key_taken', 'Did you mean license_key_taken or product_key_taken?'],
   ['xyzzy', 'All: latchkey explain'],
+  ['urn:latchkey:problem:', 'All: latchkey explain'],
 ])('a mistake in %s is told with what is near', async (word, hint) => {
   const { code, out, err } = await latchkey('explain', word);
   expect([code, out]).toEqual([exitCode.usage, '']);

@@ -1,11 +1,12 @@
 import { chownSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { formatPlan } from '../../src/cli/init/plan.ts';
 import { formatFault } from '../../src/config/fault/fault.ts';
 import { loadConfiguration } from '../../src/config/load.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
+import { startRealStore } from '../support/stage/real-store.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const secret = 'the-product-secret';
@@ -69,10 +70,59 @@ describe('an agent by options', () => {
     const refused = await init(directory.path, store.url, 'another-secret');
     expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toContain('fail  the secret of product RGsF: ');
-    expect(refused.err).toContain('latchkey: some checks failed: nothing was written');
+    expect(refused.err).toContain(
+      'latchkey: some checks failed: nothing was written\nTo write it anyway: --unchecked\n',
+    );
     expect(existsSync(config)).toBe(false);
     expect(await init(directory.path, store.url, 'another-secret', '--unchecked')).toMatchObject({ code: 0 });
     expect(existsSync(config)).toBe(true);
+    const checked = await latchkey('config', 'check', '--connect', '--config', config, '--json');
+    expect(checked.code).toBe(1);
+    expect(JSON.parse(checked.out)).toMatchObject({
+      ok: false,
+      findings: expect.arrayContaining([expect.objectContaining({ level: 'fail' })]) as unknown,
+    });
+  });
+
+  test('is not written when everybody can read its secret', async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    const secretFile = join(directory.path, 'rgsf.secret');
+    writeFileSync(secretFile, '', { mode: 0o644 });
+    const { code, err } = await init(directory.path, store.url, secret);
+    expect(code).toBe(1);
+    expect(err).toContain(`fail  ${secretFile} can be read by every user of this machine`);
+    expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+  });
+
+  test('is not written over a file that somebody made while the store was examined', async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startStore();
+    const config = join(directory.path, 'latchkey.yaml');
+    store.fault = () => {
+      writeFileSync(config, 'mine\n');
+      return undefined;
+    };
+    const { code, err } = await init(directory.path, store.url, secret);
+    expect([code, err]).toEqual([
+      1,
+      `latchkey: ${config} cannot be written: file already exists: nothing was written\n`,
+    ]);
+    expect(readFileSync(config, 'utf8')).toBe('mine\n');
+  });
+
+  test('speaks the dialect that its store is found to speak, and none that is not its own', async () => {
+    await using directory = temporaryDirectory();
+    await using store = await startRealStore({
+      apiKey: 'the-api-key',
+      products: [{ productKey: 'RGsF', secret }],
+    });
+    const config = join(directory.path, 'latchkey.yaml');
+    const wrong = await init(directory.path, store.url, secret, '--dialect', 'specification');
+    expect(wrong.code).toBe(1);
+    expect(wrong.err).toContain('speaks the dialect payhip, but upstream.dialect is specification');
+    expect(await init(directory.path, store.url, secret)).toMatchObject({ code: 0 });
+    expect(readFileSync(config, 'utf8')).toMatch(/^ +dialect: payhip$/m);
   });
 
   test('is not written when the store is away, or its address is none', async () => {
@@ -83,6 +133,26 @@ describe('an agent by options', () => {
     expect(none).toMatchObject({ code: 78, out: '' });
     expect(none.err).toContain('latchkey: upstream.base_url: must be an http or https URL');
     expect(existsSync(join(directory.path, 'latchkey.yaml'))).toBe(false);
+  });
+});
+
+test('what is written has the address and the state directory that are said, and nothing of this shell', async () => {
+  await using directory = temporaryDirectory();
+  const config = join(directory.path, 'latchkey.yaml');
+  const stateDir = join(directory.path, 'mine');
+  vi.stubEnv('LATCHKEY_LOG__LEVEL', 'no such level');
+  const argv = ['--config', config, '--state-dir', stateDir, '--listen', '127.0.0.1:9'];
+  const { code, out } = await latchkey('init', '--authority', ...argv);
+  expect([code, out]).toEqual([
+    0,
+    expect.stringContaining(`Wrote ${config} (mode 0600): an authority on http://127.0.0.1:9\n`),
+  ]);
+  vi.unstubAllEnvs();
+  expect(loadConfiguration({ file: config, environment: {} })).toMatchObject({
+    configuration: {
+      stateDir,
+      listen: { tcp: { port: 9 }, socket: join(stateDir, 'latchkey.sock') },
+    },
   });
 });
 

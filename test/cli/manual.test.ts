@@ -17,6 +17,7 @@ test('the manual page has every command, its options and the exit codes', async 
   expect(text).toContain('.SS latchkey outbox retry <id>\nSend a change again');
   expect(text).toContain('.B --check\n');
   expect(text).toContain('.B 69\n');
+  expect(text).toMatch(/^\.SH ENVIRONMENT\n[^]*LATCHKEY_TOKEN[^]*^\.SH FILES\n[^]*latchkey\.yaml/m);
 });
 
 test('a page is the same whenever it is printed, where a build says so', async () => {

@@ -24,6 +24,26 @@ test('the help of a command is found by -h, --help and help', async () => {
   expect((await latchkey('help')).out).toBe((await latchkey('-h')).out);
 });
 
+test('a help is as wide as the terminal, but 100 columns at most, and 80 in a pipe', async () => {
+  const { stdout } = process;
+  const before = Object.getOwnPropertyDescriptor(stdout, 'columns');
+  const widthAt = async (columns: number | undefined): Promise<number> => {
+    Object.defineProperty(stdout, 'columns', { value: columns, configurable: true });
+    const { out } = await latchkey('license', 'import', '--help');
+    return Math.max(...out.split('\n').map((line) => line.length));
+  };
+  try {
+    const widths = [await widthAt(undefined), await widthAt(80), await widthAt(300), await widthAt(100)];
+    expect(widths[0]).toBeLessThanOrEqual(80);
+    expect(widths[1]).toBe(widths[0]);
+    expect(widths[2]).toBeGreaterThan(80);
+    expect(widths[3]).toBe(widths[2]);
+  } finally {
+    if (before === undefined) Reflect.deleteProperty(stdout, 'columns');
+    else Object.defineProperty(stdout, 'columns', before);
+  }
+});
+
 test('a bug report has what runs, and on what', async () => {
   const { out } = await latchkey('version', '--json');
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
