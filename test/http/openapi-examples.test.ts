@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { examples, type Example } from '../../src/http/wire/common/examples.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
+import { dialects } from '../../src/http/dialects/all.ts';
 import { specification } from '../../src/http/dialects/specification.ts';
-import { routes } from '../../src/http/routes/all.ts';
+import { routes, routesOf } from '../../src/http/routes/all.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 
 /** What every run makes anew: as what it is known. */
@@ -55,4 +56,32 @@ test('the description shows what is sent and what is answered', () => {
     expect(text).toContain(`"example":${JSON.stringify(answer)}`);
     expect(text).toContain(body === undefined ? '' : `"example":${JSON.stringify(body)}`);
   }
+});
+
+type Described = {
+  paths: Record<
+    string,
+    Record<string, { operationId: string; parameters: { name: string; example?: unknown }[] }>
+  >;
+};
+
+test('each parameter of an example is shown beside its description', () => {
+  const { paths } = describeRoutes(routes, { version: '1.2.3', dialect: specification }) as Described;
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
+  for (const [operationId, { path = {}, query = {} }] of Object.entries(examples)) {
+    const { parameters = [] } = operations.find((each) => each.operationId === operationId) ?? {};
+    const shown = parameters.filter(({ example }) => example !== undefined);
+    expect(Object.fromEntries(shown.map(({ name, example }) => [name, example]))).toEqual({
+      ...path,
+      ...query,
+    });
+  }
+});
+
+test('a server in the dialect of a store shows no example of the specification under /api', () => {
+  const dialect = dialects.payhip;
+  const { paths } = describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }) as Described;
+  const shown = Object.keys(paths).filter((path) => JSON.stringify(paths[path]).includes('"example":'));
+  expect(shown.filter((path) => path.startsWith('/api/'))).toEqual([]);
+  expect(shown).toContain('/admin/v1/products');
 });

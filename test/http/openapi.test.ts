@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { problems } from '../../src/domain/problem/problem-table.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../src/http/openapi/refusals.ts';
@@ -79,6 +80,7 @@ test('every body of JSON has a name, and so has every object within', () => {
 });
 
 test('every heading is explained', () => {
+  expect(written.tags.filter(({ description: told }) => told === '')).toEqual([]);
   const explained = written.tags.map(({ name }) => name);
   expect(new Set(explained)).toEqual(new Set(routes.map(({ tag }) => tag)));
 });
@@ -92,6 +94,12 @@ test.each(named)(
     const { security, description: told } = operationOf(route);
     expect(security).toEqual(expected);
     expect(told).toContain(access === 'anyone' ? 'no credential' : `the scope \`${access.scope}\``);
+    const limits = ['can open it to anyone', 'a single account is refused', 'An agent refuses it'];
+    expect(limits.map((limit) => told.includes(limit))).toEqual([
+      route.isOpen !== undefined,
+      route.operatorOnly === true,
+      route.authorityOnly === true,
+    ]);
   },
 );
 
@@ -155,6 +163,19 @@ test('a change of the first version is described with its parameters in the body
   expect(operationOf({ method: 'PUT', path: '/api/v2/license/usage' }).requestBody?.required).toBe(true);
 });
 
+test('refusals are described in the form of the store under /api, and as problems elsewhere', () => {
+  const dialect = dialects.payhip;
+  const { paths } = dereferenced(
+    describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }),
+  ) as Description;
+  for (const [path, operations] of Object.entries(paths)) {
+    const { mediaType } = path.startsWith('/api/') ? dialect.refusal : dialects.specification.refusal;
+    for (const { responses } of Object.values(operations)) {
+      expect([path, Object.keys(responses['4XX']?.content ?? {})]).toEqual([path, [mediaType]]);
+    }
+  }
+});
+
 test('the parameters of a coupon are described by the schemas that check them', () => {
   const { requestBody } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
   expect(requestBody?.content['application/json']?.schema.properties).toMatchObject({
@@ -199,6 +220,57 @@ test('an idempotency key is said to make safe what is kept under it, and nothing
   });
   expect(safe).toEqual(routes.filter((route) => refusalsOf(route).includes('idempotency_key_reused')));
   expect(safe.map(({ path }) => path)).not.toContain('/admin/v1/tokens');
+});
+
+/** The codes that an operation is described to be refused with. */
+function codesOf({ responses }: Operation): string[] {
+  const told = Object.values(responses).map((response) => response.description);
+  return told.flatMap((text) => [...text.matchAll(/^- `(\w+)`: /gm)].map(([, code = '']) => code));
+}
+
+test('every problem is described at a route that can answer it, but for those of no route', () => {
+  const told = new Set(routes.flatMap((route) => codesOf(operationOf(route))));
+  const untold = Object.keys(problems).filter((code) => !told.has(code));
+  // The first is of the first version alone, in another dialect.
+  expect(untold).toEqual(['coupon_code_not_found', 'route_not_found', 'method_not_allowed']);
+});
+
+test.each<[string, string, string[]]>([
+  [
+    'GET',
+    '/livez',
+    ['host_forbidden', 'origin_forbidden', 'loop_detected', 'headers_too_large', 'request_timeout'],
+  ],
+  ['GET', '/statusz', ['credentials_missing', 'credentials_invalid', 'token_expired', 'rate_limited']],
+  ['GET', '/api/v2/license/verify', ['starting', 'draining', 'storage_failed', 'storage_unavailable']],
+  ['GET', '/api/v2/license/verify', ['license_not_found', 'upstream_unreachable', 'verdict_expired']],
+  ['PUT', '/api/v2/license/usage', ['idempotency_key_in_use', 'storage_full', 'outcome_unknown']],
+  ['GET', '/api/v2/coupons', ['upstream_unreachable', 'coupons_not_configured']],
+  ['POST', '/admin/v1/products', ['not_the_authority', 'scope_missing', 'body_too_large']],
+  ['POST', '/admin/v1/accounts', ['operator_only']],
+])('%s %s is described with what it may be refused with: %j', (method, path, codes) => {
+  expect(codesOf(operationOf({ method: method as Route['method'], path }))).toEqual(
+    expect.arrayContaining(codes),
+  );
+});
+
+test('what may be left out may be sent empty in a form or a query, and as null in JSON', () => {
+  const { requestBody, parameters } = operationOf({ method: 'POST', path: '/api/v2/coupons' });
+  const notesIn = (type: string): object | undefined =>
+    requestBody?.content[type]?.schema.properties?.['notes'];
+  expect(notesIn('application/json')).toMatchObject({ type: ['string', 'null'], minLength: 1 });
+  expect(notesIn('application/x-www-form-urlencoded')).not.toHaveProperty('minLength');
+  expect(parameters?.some((each) => 'allowEmptyValue' in each)).toBe(false);
+  const list = operationOf({ method: 'GET', path: '/admin/v1/purchases' }).parameters ?? [];
+  for (const parameter of list) expect(parameter).toHaveProperty('allowEmptyValue', true);
+  const key = operationOf({ method: 'GET', path: '/api/v2/license/verify' }).parameters ?? [];
+  expect(key.map((each) => 'allowEmptyValue' in each)).toEqual([false]);
+});
+
+test('nothing is told that only this program needs', () => {
+  const text = JSON.stringify(written.components.schemas);
+  const alien = ['"readOnly"', '-9007199254740991', '"format":"date-time","pattern"'];
+  expect(alien.filter((each) => text.includes(each))).toEqual([]);
 });
 
 test('no answer but a success is called done', () => {
