@@ -87,7 +87,9 @@ test('a group that is not there stops the start, and leaves nothing open', async
   await using directory = temporaryDirectory();
   const path = join(directory.path, 'till.sock');
   const sockets = [{ path, mode: '0660', group: 'no-such-group' }];
-  await expect(daemonOn(directory.path, sockets)).rejects.toThrow('there is no group no-such-group');
+  await expect(daemonOn(directory.path, sockets)).rejects.toThrow(
+    'there is no group no-such-group in /etc/group: give its number instead',
+  );
   expect(readdirSync(directory.path)).toEqual(['state']);
 });
 

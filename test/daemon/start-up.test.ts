@@ -171,6 +171,7 @@ test('a start whose database cannot be opened says so too where no more files ca
 test.for([
   'The state directory /state cannot be used: database or disk is full',
   "The state directory /state cannot be used: ENOSPC: no space left on device, open '/state/admin.token'",
+  "The state directory /state cannot be used: EDQUOT: disk quota exceeded, open '/state/admin.token'",
 ])('a start on a disk whose last reserve is used up says what to do: %s', (message) => {
   expect(explainFailure(new Error(message))).toContain(
     `${message}; free some space there and start it again`,
