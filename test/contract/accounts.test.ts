@@ -272,6 +272,7 @@ test('a seller’s token cannot make one that reaches further', async () => {
   const own = ann.belongings['account_id'];
   expect(await issue({ scopes: ['admin'] })).toBe(own);
   expect(await issue({ scopes: ['verify'] })).toBe(own);
+  expect(await issue({ scopes: ['verify'], account_id: own })).toBe(own);
   expect(await issue({ scopes: ['admin'], account_id: bob.belongings['account_id'] })).toEqual([
     'account_id account_not_found',
   ]);

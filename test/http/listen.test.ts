@@ -56,15 +56,29 @@ test('the socket that a killed process left behind is replaced', async () => {
   expect(existsSync(path)).toBe(false);
 });
 
+test('a socket that cannot be given to its group is opened to nobody', async () => {
+  await using opened = await openApp();
+  await using directory = temporaryDirectory();
+  await using server = serverOf(opened.app, { listener: 'socket' });
+  const path = join(directory.path, 'latchkey.sock');
+  const group = 2 ** 32;
+  await expect(listenSocket(server, { path, mode: 0o666, group })).rejects.toMatchObject({
+    fault: 'refused',
+    message: expect.stringContaining(`cannot give ${path} to group ${group}: `) as string,
+  });
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
 test('another file at the path is left alone', async () => {
   await using opened = await openApp();
   await using directory = temporaryDirectory();
   await using server = serverOf(opened.app, { listener: 'socket' });
   const path = join(directory.path, 'latchkey.sock');
   writeFileSync(path, 'precious');
-  await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toSatisfy(
-    (error) => faultOf(error) === 'not_a_socket',
-  );
+  await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toMatchObject({
+    fault: 'not_a_socket',
+    message: `${path} is there and is not a socket`,
+  });
   expect(statSync(path).size).toBe(8);
 });
 
@@ -74,9 +88,10 @@ test('a path of 107 bytes is taken, one of 108 refused', async () => {
   await using server = serverOf(opened.app, { listener: 'socket' });
   const longest = `${directory.path}/é`.padEnd(106, 'x');
   expect(Buffer.byteLength(longest)).toBe(107);
-  await expect(listenSocket(server, { path: `${longest}x`, mode: 0o600 })).rejects.toSatisfy(
-    (error) => faultOf(error) === 'path_too_long',
-  );
+  await expect(listenSocket(server, { path: `${longest}x`, mode: 0o600 })).rejects.toMatchObject({
+    fault: 'path_too_long',
+    message: `${longest}x: a socket's path has at most 107 bytes`,
+  });
   await listenSocket(server, { path: longest, mode: 0o600 });
   expect(existsSync(longest)).toBe(true);
 });
@@ -87,9 +102,11 @@ test('a directory that cannot be made is refused with the reason', async () => {
   await using server = serverOf(opened.app, { listener: 'socket' });
   const file = join(directory.path, 'file');
   writeFileSync(file, '');
-  await expect(listenSocket(server, { path: join(file, 'run', 'a.sock'), mode: 0o600 })).rejects.toSatisfy(
-    (error) => faultOf(error) === 'refused',
-  );
+  const path = join(file, 'run', 'a.sock');
+  await expect(listenSocket(server, { path, mode: 0o600 })).rejects.toMatchObject({
+    fault: 'refused',
+    message: expect.stringContaining(`cannot make the directory of ${path}: ENOTDIR`) as string,
+  });
 });
 
 test('a free port is chosen and told; a busy one is refused', async () => {
@@ -104,10 +121,20 @@ test('a free port is chosen and told; a busy one is refused', async () => {
   );
 });
 
+test('an address that is not of this machine is refused with the reason', async () => {
+  await using opened = await openApp();
+  await using server = serverOf(opened.app);
+  await expect(listenTcp(server, { host: '192.0.2.1', port: 0 })).rejects.toMatchObject({
+    fault: 'refused',
+    message: expect.stringContaining('cannot listen on 192.0.2.1:0: ') as string,
+  });
+});
+
 test('an IPv6 address is told in brackets', async () => {
   await using opened = await openApp();
   await using server = serverOf(opened.app);
   const address = await listenTcp(server, { host: '::1', port: 0 });
+  expect(address).toMatch(/^http:\/\/\[::1\]:\d+$/);
   await using http = httpClient({ tcp: address });
   expect((await http.get('/livez')).status).toBe(200);
 });
