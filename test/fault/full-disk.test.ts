@@ -82,6 +82,7 @@ test.runIf(canMount)(
     let taken = await useUntilFull(agent, 'KEY');
     expect(taken).toBeGreaterThan(0);
     expect(existsSync(ballast)).toBe(false);
+    await agent.process.said('the disk is full: changes are refused until there is room again');
     expect(await isStorageFull(agent)).toBe('1');
     expect(await storageOf(agent, disk)).toBe('full');
     const verified = await agent.verify('KEY');
@@ -97,6 +98,7 @@ test.runIf(canMount)(
     disk.clear();
     await takesUsesAgain(agent, 'KEY');
     taken += 1;
+    await agent.process.said('there is room on the disk again: changes are taken');
     expect(existsSync(ballast)).toBe(true);
     expect(await isStorageFull(agent)).toBe('0');
     expect(await storageOf(agent, disk)).toBe('ok');
