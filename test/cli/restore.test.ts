@@ -4,14 +4,16 @@ import { expect, test } from 'vitest';
 import { openWriting } from '../../src/store/sqlite/connection.ts';
 import { openStore } from '../../src/store/sqlite/files/open.ts';
 import { databaseIn } from '../../src/store/sqlite/files/state-directory.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 import { latchkey } from '../support/process/command-line.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 /** A state directory of a daemon that was stopped; its database is a backup as well. */
-function leave(directory: string, role: 'agent' | 'authority'): string {
+function leave(directory: string, role: 'agent' | 'authority', unfinished = 0): string {
   using store = openStore({ directory });
   using connection = openWriting(store.databasePath);
   connection.transaction.settings.set('role', role);
+  for (let count = 0; count < unfinished; count += 1) connection.transaction.operations.add(givenOperation());
   return databaseIn(directory);
 }
 
@@ -30,6 +32,35 @@ test('what is advised after a restore names the configuration that an agent need
     `Start it with its upstream and products in the configuration: latchkey --config FILE ${at}/c serve`,
   );
   expect(await advised(backups.authority, 'd')).toBe(`Start it: latchkey ${at}/d serve`);
+});
+
+test('a restore tells what waits in the backup, and where the database is that was there', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  const lines: string[] = [];
+  for (const [name, unfinished] of [
+    ['a', 0],
+    ['b', 1],
+    ['c', 2],
+  ] as const) {
+    const backup = leave(join(directory.path, name), 'agent', unfinished);
+    const { code, out } = await latchkey('restore', backup, '--state-dir', state);
+    expect(code).toBe(0);
+    const [first, ...others] = out.trimEnd().split('\n').slice(0, -1);
+    expect(first).toMatch(
+      new RegExp(`^${backup} is restored into ${state}, as a new instance: [0-9a-f-]{36}$`),
+    );
+    lines.push(...others);
+  }
+  const [kept, again] = [lines[1], lines[3]].map((line) => line?.replace(/.* is kept as /, '') ?? '');
+  expect(lines).toEqual([
+    'No change in it waits for the upstream.',
+    `The database that was there is kept as ${kept}`,
+    '1 change in it is not finished: each is read back from the upstream before any is sent.',
+    `The database that was there is kept as ${again}`,
+    '2 changes in it are not finished: each is read back from the upstream before any is sent.',
+  ]);
+  expect([kept, again].map((path) => existsSync(path ?? ''))).toEqual([true, true]);
 });
 
 test.for<readonly [content: string | null, reason: string]>([
