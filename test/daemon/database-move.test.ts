@@ -251,7 +251,13 @@ describe.skipIf(!hasPostgres)('latchkey store move', () => {
     expect(last(await latchkey('store', 'move', ...without))).toBe(
       `${told} with store.postgres.url_file ${url} in the configuration: latchkey --config FILE --state-dir ${place.stateDir} serve`,
     );
-    expect(last(await place.move())).toBe(`${told}: latchkey --config ${config} serve`);
+    const moved = await place.move();
+    expect(last(moved)).toBe(`${told}: latchkey --config ${config} serve`);
+    expect(moved.out.split('\n').slice(0, 3)).toEqual([
+      expect.stringMatching(/^.* is moved to the schema \w+, as the instance [0-9a-f-]{36}\.$/),
+      expect.stringMatching(/^Read back, and equal by count and SHA-256: \d+ account, .*\d+ product/),
+      'It is left as it was. Put it away: started again, it would go its own way.',
+    ]);
   });
 
   test('what a daemon that was killed had written last goes over too', async () => {
