@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   makeCleanRoot,
@@ -96,6 +97,21 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     const named = guide.match(/(?<=`)src\/[\w/]+\.md/g) ?? [];
     expect(named).toContain('src/http/PROBLEMS.md');
     expect(named.filter((book) => !existsSync(join(documents, book)))).toEqual([]);
+    const read = (path: string): string => gunzipSync(readFileSync(at(`usr/share/${path}`))).toString();
+    expect(read('man/man1/latchkey.1.gz')).toMatch(/^\.TH LATCHKEY 1 /m);
+    expect(read('doc/latchkey/third-party.gz')).toMatch(/^--- Node\.js v/);
+    expect(read('doc/latchkey/changelog.gz')).toMatch(/^latchkey \(0\.1\.0\) stable; /);
+    expect(readFileSync(join(documents, 'copyright'), 'utf8')).toContain(' Permission is hereby granted');
+    for (const path of [
+      'bash-completion/completions/latchkey',
+      'zsh/vendor-completions/_latchkey',
+      'fish/vendor_completions.d/latchkey.fish',
+    ]) {
+      expect([path, readFileSync(at(`usr/share/${path}`), 'utf8')]).toEqual([
+        path,
+        expect.stringContaining('latchkey completion next'),
+      ]);
+    }
     const owned = await root.run(
       'stat',
       '-c',
@@ -109,7 +125,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
       '-rw-r----- root latchkey',
       'drwx------ latchkey latchkey',
     ]);
-    const read = await root.run(
+    const peeked = await root.run(
       'setpriv',
       '--reuid',
       'nobody',
@@ -117,7 +133,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
       'cat',
       '/etc/latchkey/config.yaml',
     );
-    expect(read).toMatchObject({ code: 1, said: expect.stringContaining('Permission denied') as string });
+    expect(peeked).toMatchObject({ code: 1, said: expect.stringContaining('Permission denied') as string });
   });
 
   test.skipIf(!hasProgram('systemd-analyze'))(
