@@ -89,6 +89,25 @@ test('while it drains, the listeners stay open: probes are answered, new request
   for (const { ending } of await Promise.all(begun)) expect(ending).not.toBe('deadline');
 });
 
+test('a second signal ends it at once, with 1, whatever is still being answered', async () => {
+  await using stage = await setStage({ licenses: ['KEY'] });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  stage.upstream.fault = every(delayAnswer(10_000), movesCounter);
+  const answered = agent.change('usage', 'KEY', { prefer: 'wait=20' }).then(
+    () => true,
+    () => false,
+  );
+  await stage.upstream.until(() => stage.upstream.countsOf('KEY').usages === 1);
+  agent.process.signal('SIGTERM');
+  await agent.process.said('draining');
+  // One that comes too soon counts as the first come twice.
+  const again = setInterval(() => agent.process.signal('SIGTERM'), 200);
+  const code = await agent.process.ended;
+  clearInterval(again);
+  expect([code, await answered]).toEqual([1, false]);
+});
+
 /** A process that was told to stop, and waits for proxies to notice; the connection on which it was asked before. */
 async function givenLeaving(directory: string, delay: string, environment: Record<string, string> = {}) {
   await using starting = new AsyncDisposableStack();
