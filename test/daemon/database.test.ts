@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tellOfApiKey } from '../../src/daemon/start/start-copy.ts';
 import type { Log } from '../../src/service/ports.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { advisory } from '../../src/store/postgres/locks.ts';
@@ -98,6 +100,22 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     expect(told.map(({ at }) => at)).toEqual(
       Array.from({ length: 5 }, () => `${hostname()}:${join(maker?.stateDir ?? '', 'api.key')}`),
     );
+  });
+
+  test('warn of a key in api.key that is of no account', async () => {
+    const schema = newSchema();
+    await using copy = await copyOn(schema);
+    await using database = new Database(server.settings({ schema }));
+    const warnings: string[] = [];
+    const warn: Log['warn'] = ({ hint }, message) => void warnings.push(`${message}: ${String(hint)}`);
+    const tell = () => tellOfApiKey(copy.stateDir, database.reader, { ...silent, warn });
+    await tell();
+    expect(warnings).toEqual([]);
+    writeFileSync(join(copy.stateDir, 'api.key'), 'rolled-at-another-copy\n', { mode: 0o600 });
+    await tell();
+    expect(warnings).toEqual([
+      'the key in api.key is of no account: it was rolled since, or another copy has made the first one: write the key in force into it',
+    ]);
   });
 
   test('start also where another has been starting for longer than a lock is waited for', async () => {
