@@ -36,6 +36,9 @@ test('what waited in an agent of the first schema goes up once, and the rest is 
       .change('usage', 'KEY-waiting', { 'idempotency-key': 'first' })
       .then((answer) => dataOf(answer)['uses']);
   expect(await repeat()).toBe(4);
+  const headers = { ...agent.admin, 'idempotency-key': 'dropped' };
+  const given = await agent.client.post('/admin/v1/outbox/operation-dropped/drop', { headers });
+  expect(dataOf(given)).toMatchObject({ state: 'dropped', request_id: null, credential: null });
 
   await stage.proxy.become({ kind: 'pass' });
   // It was answered 404 for a day: whoever asks for it now learns that it is known again.
@@ -84,4 +87,8 @@ test('an authority of the first schema goes on with all that it sold and issued'
     return dataOf(answer)['uses'];
   };
   expect([await use('last'), await use('next'), await use('last'), await use('next')]).toEqual([5, 6, 5, 6]);
+
+  const headers = { ...admin.headers, 'idempotency-key': 'revoked' };
+  const revoked = await client.delete('/admin/v1/tokens/token-0', { headers });
+  expect(dataOf(revoked)).toMatchObject({ token_id: 'token-0', last_used_at: null, expires_at: null });
 });

@@ -27,15 +27,16 @@ function insertSettings(database: DatabaseSync, settings: Readonly<Record<string
   for (const [name, value] of Object.entries(settings)) insert(database, 'setting', { name, value });
 }
 
-/** The stored answer of a use, which is repeated under the same idempotency key. */
+const useOf = (licenseKey: string): unknown[] => ['PUT', '/api/v2/license/usage', null, { licenseKey }];
+
+/** The stored answer of a change, which is repeated under the same idempotency key. */
 function insertAnswer(
   database: DatabaseSync,
-  answer: { credential: string; key: string; licenseKey: string; value: unknown; at: number },
+  answer: { credential: string; key: string; asked: unknown[]; value: unknown; at: number },
 ): void {
-  const { licenseKey, value, ...row } = answer;
-  const asked = `["PUT","/api/v2/license/usage",null,{"licenseKey":"${licenseKey}"}]`;
+  const { asked, value, ...row } = answer;
   const stored = JSON.stringify({ ok: true, value });
-  insert(database, 'idempotency', { ...row, fingerprint: sha256(asked), value: stored });
+  insert(database, 'idempotency', { ...row, fingerprint: sha256(JSON.stringify(asked)), value: stored });
 }
 
 /** What an agent of the first schema had in its outbox; each key was seen with three uses. */
@@ -100,6 +101,24 @@ function insertObservation(database: DatabaseSync, subject: string, productKey: 
   });
 }
 
+/** What an operator gave up before the upgrade, under the idempotency key `dropped`, as it was stored. */
+const dropped = {
+  seq: 99,
+  id: 'operation-dropped',
+  kind: 'usage',
+  subject: 'KEY-dropped',
+  productKey: 'RGsF',
+  attempts: 1,
+  failures: 0,
+  nextAt: null,
+  outage: false,
+  lastError: 'HTTP 422: Refused',
+  payload: null,
+  createdAt: 5,
+  revision: 3,
+  progress: { state: 'dropped', finishedAt: 7 },
+};
+
 /** An agent with operations in each state that does not end; its use of `KEY-waiting` had the idempotency key `first`. */
 export function leaveAgent(directory: string, productKey: string, now: number): void {
   leave(directory, (database) => {
@@ -136,8 +155,15 @@ export function leaveAgent(directory: string, productKey: string, now: number): 
     insertAnswer(database, {
       credential: `product:${productKey}`,
       key: 'first',
-      licenseKey: 'KEY-waiting',
+      asked: useOf('KEY-waiting'),
       value: { observation, operationId: 'operation-0' },
+      at: now - 60_000,
+    });
+    insertAnswer(database, {
+      credential: 'token:admin.token',
+      key: 'dropped',
+      asked: ['POST', '/admin/v1/outbox/operation-dropped/drop', null, null],
+      value: { operation: dropped, was: 'dead' },
       at: now - 60_000,
     });
   });
@@ -146,7 +172,10 @@ export function leaveAgent(directory: string, productKey: string, now: number): 
 /** The credentials of the authority below. */
 export const leftSecrets = { apiKey: 'lk_api_left', product: 'lk_prod_left', token: 'lk_tok_left' } as const;
 
-/** An authority that sold `KEY-1`, used five times, and `KEY-2`, which was refunded; its last use had the key `last`. */
+/**
+ * An authority that sold `KEY-1`, used five times, and `KEY-2`, which was refunded. Its last use had the idempotency
+ * key `last`, and the revocation of `token-0` had `revoked`.
+ */
 export function leaveAuthority(directory: string, now: number): void {
   leave(directory, (database) => {
     insertSettings(database, { role: 'authority', instance: 'authority-1', high_water: `${now - 1000}` });
@@ -183,8 +212,22 @@ export function leaveAuthority(directory: string, now: number): void {
     insertAnswer(database, {
       credential: 'product:press',
       key: 'last',
-      licenseKey: 'KEY-1',
+      asked: useOf('KEY-1'),
       value: { ...license, uses: 5, enabled: true, createdAt: 5 },
+      at: now - 60_000,
+    });
+    insertAnswer(database, {
+      credential: 'token:token-1',
+      key: 'revoked',
+      asked: ['DELETE', '/admin/v1/tokens/token-0', null, null],
+      value: {
+        tokenId: 'token-0',
+        scopes: ['verify'],
+        productKey: 'press',
+        accountId: 'default',
+        label: null,
+        createdAt: 5,
+      },
       at: now - 60_000,
     });
   });

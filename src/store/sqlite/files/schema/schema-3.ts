@@ -72,6 +72,9 @@ ALTER TABLE observation ADD COLUMN extra TEXT;
 -- When a token was last used, to the hour, and from when on it is refused.
 ALTER TABLE token ADD COLUMN last_used_at INTEGER;
 ALTER TABLE token ADD COLUMN expires_at INTEGER;
+-- Also in the stored answer of its revocation, which is repeated. Others may be nested too deeply for SQLite.
+UPDATE idempotency SET value = json_insert(value, '$.value.lastUsedAt', NULL, '$.value.expiresAt', NULL)
+  WHERE value LIKE '{"ok":true,"value":{"tokenId":%';
 
 -- API keys and secrets that were rolled and go on for a while: one of an account or product at most.
 CREATE TABLE old_credential (
