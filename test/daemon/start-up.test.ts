@@ -119,7 +119,7 @@ test.for(['admin.token', 'api.key'])('a secret in %s that could be guessed is re
   expect(readFileSync(join(state, name), 'utf8')).toBe('sixteen-letters!\n');
 });
 
-test('a start with an api.key that a restored store does not know says so, and how to mend it', async () => {
+test('a start with an api.key that the store does not know says so, and how to mend it after a restore or an upgrade', async () => {
   await using directory = temporaryDirectory();
   const state = join(directory.path, 'state');
   const warnings: string[] = [];
@@ -132,7 +132,7 @@ test('a start with an api.key that a restored store does not know says so, and h
   writeFileSync(join(state, 'api.key'), 'rolled-after-the-backup\n', { mode: 0o600 });
   await start(state, { ...silent, warn });
   expect(warnings).toEqual([
-    'the key in api.key is of no account: the store is one of before it was rolled (an older key is in force again: latchkey account roll default)',
+    'the key in api.key is of no account (if a backup was restored, an older key is in force again: latchkey account roll default; if the key was rolled by an older version, which left the file as it was: write the key in force into it)',
   ]);
 });
 

@@ -47,13 +47,15 @@ export async function isApiKeyKnown(stateDir: string, reader: AuthorityReader): 
 }
 
 /**
- * Warns where the key in `api.key` is no account's: a backup from before it was rolled has been restored, with
- * the key of that time.
+ * Warns where the key in `api.key` is no account's. A backup from before it was rolled has been restored, with the key
+ * of that time; or a version that did not rewrite the file has rolled it, and the key in force must not be lost.
  */
 export async function warnOfApiKey(stateDir: string, reader: AuthorityReader, log: Log): Promise<void> {
   if ((await isApiKeyKnown(stateDir, reader)) !== false) return;
-  const hint = `an older key is in force again: latchkey account roll ${defaultAccountId}`;
-  log.warn({ hint }, 'the key in api.key is of no account: the store is one of before it was rolled');
+  const hint =
+    `if a backup was restored, an older key is in force again: latchkey account roll ${defaultAccountId}; ` +
+    'if the key was rolled by an older version, which left the file as it was: write the key in force into it';
+  log.warn({ hint }, 'the key in api.key is of no account');
 }
 
 /**
