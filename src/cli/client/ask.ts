@@ -6,6 +6,7 @@ import { type Hint, hintFor } from '../hint.ts';
 import type { Output } from '../output.ts';
 import type { Syntax } from '../syntax/declaration.ts';
 import type { Answer, Call } from './call.ts';
+import { otherVersion } from './endpoint.ts';
 import { reachDaemon } from './reach.ts';
 
 /** How an answer is read and shown. */
@@ -65,7 +66,7 @@ export async function inquire<Shape>(
     return { ok: false, problem: null, complain };
   }
   const { answer } = reached;
-  if (answer.status < 300) return understand(answer, schema);
+  if (answer.status < 300) return understand(answer, schema, request);
   const code = problem.safeParse(answer.body).data?.code ?? null;
   return { ok: false, problem: code, complain: (output) => refuse(output, answer) };
 }
@@ -77,17 +78,24 @@ export async function report<Shape>(
   answer: Answer,
   view: AnswerView<Shape>,
 ): Promise<number> {
-  const understood = understand(answer, view.schema);
+  const understood = understand(answer, view.schema, {});
   return understood.ok ? await show(options, output, understood, view) : understood.complain(output);
 }
 
-function understand<Shape>(answer: Answer, schema: z.ZodType<Shape>): Asked<Shape> {
+function understand<Shape>(
+  answer: Answer,
+  schema: z.ZodType<Shape>,
+  { method = 'GET' }: Pick<Call, 'method'>,
+): Asked<Shape> {
   const { body } = answer;
   const raw = typeof body === 'object' && body !== null && 'data' in body ? body.data : body;
   const read = schema.safeParse(raw);
   if (read.success) return { ok: true, data: read.data, raw, answer };
   const complain = (output: Output): number => {
-    output.complain(['latchkey: the answer is not understood: is the daemon of another version?']);
+    output.complain([
+      `latchkey: the answer is not understood: ${otherVersion}`,
+      ...(method === 'GET' ? [] : ['It is no refusal: the change was made.']),
+    ]);
     return exitCode.failed;
   };
   return { ok: false, problem: null, complain };

@@ -18,6 +18,9 @@ export type AddressResult =
   | { readonly ok: true; readonly address: DaemonAddress }
   | { readonly ok: false; readonly isAbsent: boolean; readonly lines: readonly string[] };
 
+/** What is asked of whoever has a daemon that cannot be understood. */
+export const otherVersion: string = 'is the daemon of another version? After an upgrade, restart it.';
+
 /** `listen.json`: the daemon writes it when it listens and removes it when it stops. */
 const listenFile = z.object({
   tcp: z.string().nullable(),
@@ -37,7 +40,7 @@ export function readAddress(stateDir: string): AddressResult {
   if (!file.ok) return file;
   const read = listenFile.safeParse(parse(file.text));
   if (!read.success) {
-    const line = `latchkey: ${file.path} is not understood: is the daemon of another version?`;
+    const line = `latchkey: ${file.path} is not understood: ${otherVersion}`;
     return { ok: false, isAbsent: false, lines: [line] };
   }
   const { tcp, socket, certificate = null, instance } = read.data;

@@ -3,7 +3,7 @@ import { fail, type Finding, ok, warn } from '../../config/fault/finding.ts';
 import { loadConfiguration } from '../../config/load.ts';
 import { type Command, defineCommand, type GlobalOptions } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
-import { instanceOf } from '../client/endpoint.ts';
+import { instanceOf, otherVersion } from '../client/endpoint.ts';
 import { type Failure, reachDaemon } from '../client/reach.ts';
 import { formatFindings } from '../finding.ts';
 import { startCommand } from '../start-command.ts';
@@ -81,13 +81,19 @@ function explainAbsence({ code, lines, tried, isSilent }: Failure, start: string
     const what = ['the daemon takes connections and does not answer', ...tried].join('; ');
     return fail(what, `it hangs: end its process, then start it: ${start}`);
   }
-  return code === exitCode.unreachable
-    ? warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`)
-    : warn(joinLines(lines), 'run this as the user that runs the daemon, or as root');
+  if (code === exitCode.unreachable) {
+    return warn(['no daemon runs here', ...tried].join('; '), `start it: ${start}`);
+  }
+  const isOfOtherVersion = lines.some((line) => line.endsWith(otherVersion));
+  return warn(
+    joinLines(lines),
+    isOfOtherVersion ? 'restart it' : 'run this as the user that runs the daemon, or as root',
+  );
 }
 
 function joinLines(lines: readonly string[]): string {
-  return lines.map((line) => line.replace('latchkey: ', '').replace(/\.$/, '')).join('. ');
+  const sentences = lines.map((line) => line.replace('latchkey: ', '').replace(/[^.?]$/, '$&.'));
+  return sentences.join(' ').replace(/\.$/, '');
 }
 
 function adviceFor(reasons: readonly string[], hint: Hint): string {
@@ -109,7 +115,7 @@ async function examineStatus(options: GlobalOptions): Promise<DaemonFindings> {
   if (!asked.ok)
     return unknown(joinLines(asked.lines), 'run this as the user that runs the daemon, or as root');
   const read = status.safeParse(asked.answer.body);
-  if (!read.success) return unknown('its status could not be read', 'is the daemon of another version?');
+  if (!read.success) return unknown('its status could not be read', otherVersion);
   const { listeners, upstream, outbox, clock, storage } = read.data;
   const waiting = outbox === null ? 0 : outbox.conflicted + outbox.dead + outbox.held;
   const findings = [
