@@ -222,8 +222,7 @@ describe('a delivered enable', () => {
     agent.pass(minute);
     await agent.read(agent.says(5, off));
     expect(agent.stateOf(enable)).toBe('held');
-    // The vendor enables it, and this agent's disable after that is refused.
-    await agent.read(agent.says(5));
+    // This agent's disable after that is refused.
     const disable = await refuseDisable(agent);
     valueOf(await agent.writer.write('decideOperation', { operationId: enable, decision: 'retry' }));
     await agent.read(agent.says(5, off));

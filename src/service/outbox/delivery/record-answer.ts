@@ -15,7 +15,7 @@ import { isOfOtherUpstream, observeInstance } from '../control/upstream-binding.
 import { fencedUntil, laneOfOperation, move, putObservation, scheduleHead } from '../lane.ts';
 import type { SyncPolicy } from '../policy.ts';
 import { awaitNextAttempt, operationInFlight, recordAmbiguous } from './failed-attempt.ts';
-import { endRefusedDisables, refuseOperation, reviveOperations } from './refusal.ts';
+import { endOvertaken, refuseOperation, reviveOperations } from './refusal.ts';
 
 export type RecordAnswer = {
   operationId: string;
@@ -80,7 +80,7 @@ function recordApplied(
   const certain = operation.kind === 'disable';
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const lane = laneOfOperation(operation);
-  if (operation.kind === 'enable') endRefusedDisables(transaction, operation, context);
+  if (lane === 'state') endOvertaken(transaction, delivered, context);
   scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);

@@ -18,19 +18,25 @@ export function refuseOperation(
   return move(transaction, { ...operation, lastError }, { type: 'refused', cause });
 }
 
-/** An enable was delivered: disables before it that the upstream had refused, or that are held, hold the key no longer. */
-export function endRefusedDisables(
+/**
+ * A change of the state was delivered: whatever became of those before it that are held, it matters no longer. Disables
+ * that the upstream had refused hold the key until an enable is delivered.
+ */
+export function endOvertaken(
   transaction: Transaction,
-  enable: Operation,
+  delivered: Operation,
   { now }: Pick<Context, 'now'>,
 ): void {
   const { operations } = transaction;
-  const { subject } = enable;
-  for (const operation of [...operations.dead(subject), ...operations.held(subject, 'state')]) {
-    if (operation.kind === 'disable' && operation.seq < enable.seq) {
-      move(transaction, operation, { type: 'overtaken', at: now });
-    }
+  const { subject, seq } = delivered;
+  const refused = delivered.kind === 'enable' ? operations.dead(subject).filter(isDisable) : [];
+  for (const operation of [...refused, ...operations.held(subject, 'state')]) {
+    if (operation.seq < seq) move(transaction, operation, { type: 'overtaken', at: now });
   }
+}
+
+function isDisable({ kind }: Operation): boolean {
+  return kind === 'disable';
 }
 
 /** The upstream knows the key again: what had died because it was missing goes back to its lane, in its order. */

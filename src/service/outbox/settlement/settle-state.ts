@@ -2,7 +2,7 @@ import type { Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { fencedUntil, move, scheduleHead } from '../lane.ts';
-import { endRefusedDisables } from '../delivery/refusal.ts';
+import { endOvertaken } from '../delivery/refusal.ts';
 import type { Settling } from './settle-counter.ts';
 
 /** Settles the head of a key's state lane by a read. (src/sync/README.md, Lanes) */
@@ -13,10 +13,12 @@ export function settleState(
 ): void {
   const { operations } = transaction;
   const subject = observation.license.licenseKey;
+  const isFenced = (asDisable: boolean): boolean =>
+    fencedUntil(transaction, { subject, lane: 'state', asDisable }, sentAt) !== null;
+  if (read.enabled && !isFenced(false)) endHeldEnables(transaction, subject, context);
   const head = operations.head(subject, 'state');
   if (head === null || head.progress.state === 'in_flight') return;
-  const asDisable = head.kind === 'disable';
-  if (fencedUntil(transaction, { subject, lane: 'state', asDisable }, sentAt) !== null) return;
+  if (isFenced(head.kind === 'disable')) return;
   const isAsWanted = read.enabled === (head.kind === 'enable');
   const isSettled =
     head.progress.state === 'uncertain'
@@ -24,6 +26,15 @@ export function settleState(
       : settlePending(transaction, head, isAsWanted, context);
   const wasDue = head.nextAt !== null && head.nextAt <= sentAt;
   if (isSettled || wasDue) scheduleHead(transaction, subject, 'state', { at: context.steady });
+}
+
+/**
+ * The key is enabled, as was asked for: by one that is held, which an agent above may have had to pass on first, or by
+ * somebody else. A person has nothing left to decide.
+ */
+function endHeldEnables(transaction: Transaction, subject: string, { now }: Context): void {
+  const held = transaction.operations.held(subject, 'state').filter(({ kind }) => kind === 'enable');
+  for (const enable of held) move(transaction, enable, { type: 'read_applied', certain: false, at: now });
 }
 
 function settleDoubt(
@@ -34,7 +45,7 @@ function settleDoubt(
 ): boolean {
   if (isAsWanted) {
     move(transaction, head, { type: 'read_applied', certain: true, at: context.now });
-    if (head.kind === 'enable') endRefusedDisables(transaction, head, context);
+    endOvertaken(transaction, head, context);
   } else if (head.kind === 'enable') {
     // It never arrived, or it did and the key was disabled since: a revocation is not undone by repeating it.
     const lastError = 'the answer was lost and the key is disabled: it never arrived, or was revoked since';
@@ -55,7 +66,7 @@ function settlePending(
   if (head.kind !== 'enable') return false;
   if (isAsWanted) {
     move(transaction, head, { type: 'needless', at: context.now });
-    endRefusedDisables(transaction, head, context);
+    endOvertaken(transaction, head, context);
     return true;
   }
   if (head.seenEnabled !== true) return false;
