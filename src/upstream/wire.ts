@@ -30,10 +30,12 @@ const license = z.looseObject({
   date: datetime,
 });
 
+const provisional = 'provisional, until an upstream above has the coupon';
+
 /** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
 const coupon = z
   .object({
-    id: z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon'),
+    id: z.int().nonnegative(`Invalid input: ${provisional}`),
     coupon_type: z.enum(['single', 'multi', 'collection']),
     percent_off: z.number().positive().max(100).nullable(),
     amount_off: z.int().positive().nullable(),
@@ -133,11 +135,25 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
   return expected(data) ? { value: data } : { fault: 'the answer is about another coupon' };
 }
 
-/** Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. */
+/**
+ * Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. One that an
+ * agent above has not delivered yet, or perhaps never will, is named beside the others.
+ */
 export function readCoupons(body: unknown): Parsed<CouponPage> {
-  const reading = read(couponListAnswer, body);
+  const listing = read(anyListAnswer, body);
+  if ('fault' in listing) return listing;
+  const { coupons: listed } = listing.value.data;
+  const waiting = listed.filter(isProvisional);
+  const others = waiting.length === 0 ? listed : listed.filter((each) => !isProvisional(each));
+  const reading = read(couponListAnswer, { data: { coupons: others } });
   if ('fault' in reading) return reading;
-  return { value: { coupons: reading.value.data.coupons, unreadable: [] } };
+  const unreadable = waiting.map((each) => ({ ...nameOf(each), fault: provisional }));
+  return { value: { coupons: reading.value.data.coupons, unreadable } };
+}
+
+/** Whether a coupon has the id that an agent gives it before its upstream does. */
+function isProvisional(listed: unknown): boolean {
+  return (nameOf(listed).id ?? 0) < 0;
 }
 
 /** Reads a list of coupons; one that cannot be read is named beside the others. */

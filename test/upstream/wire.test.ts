@@ -199,6 +199,18 @@ describe('a list of coupons', () => {
     expect(readCoupons({ data: [] })).toHaveProperty('fault');
   });
 
+  test('of an agent that waits for its own upstream names those that have no id yet, and has the others', () => {
+    const waiting = { ...coupon, id: -1, code: 'WAITING' };
+    expect(readCoupons({ data: { coupons: [waiting, coupon] } })).toEqual({
+      value: {
+        coupons: [{ ...terms, id: 7 }],
+        unreadable: [{ id: -1, code: 'WAITING', fault: expect.stringContaining('provisional') }],
+      },
+    });
+    const odd = { ...coupon, amount_off: 1 };
+    expect(readCoupons({ data: { coupons: [waiting, odd] } })).toHaveProperty('fault');
+  });
+
   test('is read as far as it can be, with the names of the others', () => {
     const odd = { ...coupon, amount_off: 1, id: 8, code: 'ODD' };
     const listed = [odd, coupon, { ...odd, id: 'x', code: 1 }, 'nothing', null];
