@@ -58,6 +58,7 @@ export async function readRequest(
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
     waitMs: readWait(state.head.prefer),
+    isAgent: state.head.instance.length > 0,
     signal: departure(reply.raw),
   });
 }

@@ -26,6 +26,8 @@ export type RouteRequest<Path extends string, HasPrincipal, Query, Body> = {
   writeOptions: WriteOptions;
   /** How long to wait for the upstream, in ms (`Prefer: wait`). */
   waitMs: number;
+  /** Whether another agent asks (`Latchkey-Instance`). */
+  isAgent: boolean;
   /** Aborts when the caller goes away. */
   signal: AbortSignal;
   routes: readonly Route[];

@@ -58,6 +58,8 @@ export type LicenseChangeRequest = {
   idempotency: Idempotency | null;
   /** How long the caller will wait for the upstream's confirmation (`Prefer: wait`), in ms. */
   waitMs: number;
+  /** Whether another agent asks, which may wait for this answer no longer than this one does for its upstream's. */
+  isAgent?: boolean;
   /** Null or absent: who asks is not limited. */
   lookups?: Lookups | null;
 };

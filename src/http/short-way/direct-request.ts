@@ -186,7 +186,7 @@ export class DirectRequests {
     const app = this.#app;
     const { routes, remembered } = this.#parts;
     const { known, principal, target, raw, query, body, key, id } = asked;
-    const { route, waitMs } = known;
+    const { route, waitMs, isAgent } = known;
     const { credential } = principal;
     const requested = [route.method, route.path, query, body] as const;
     const idempotency = key === null ? null : requestUnder(key, { credential, asked: requested }, app);
@@ -202,6 +202,7 @@ export class DirectRequests {
         sentTo: { path: route.path, query: raw },
         writeOptions: { actor: credential, requestId: id, idempotency },
         waitMs,
+        isAgent,
         signal: departure(response),
       });
       if (!result.ok) return refused(known, result.problem, id);

@@ -54,6 +54,7 @@ export type KnownRequest = {
   readonly asker: string;
   readonly contentType: string;
   readonly waitMs: number;
+  readonly isAgent: boolean;
   readonly refusal: RefusalForm;
   /** What is done instead where nothing can be said of a license key. */
   readonly hangUp: ReturnType<typeof hangUpFor>;
@@ -161,6 +162,7 @@ export class KnownRequests {
       asker: JSON.stringify([route.path, isOperator, reach.accountId, reach.productKey, head.origin]),
       contentType: head.contentType[0] ?? '',
       waitMs: readWait(head.prefer),
+      isAgent: head.instance.length > 0,
       refusal: refusalFormFor(this.#app, reply.request),
       hangUp: hangUpFor(reply.request),
       headers,

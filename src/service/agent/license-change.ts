@@ -7,6 +7,12 @@ import type { LicenseAnswer, LicenseChangeRequest } from '../answers.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
 import { answerOf, candidates, lookUp, reaches, type AgentLicensingParts } from './license-lookup.ts';
 
+/**
+ * How much of `upstream.timeout` an enable waits for the upstream where an agent asks: with a timeout of the same length
+ * it would give up just before it is answered, and never know that its enable has arrived.
+ */
+const partForAgents = 0.5;
+
 /** Changes a key here at once and queues the change for the upstream, which is asked first where that is needed. */
 export async function change(
   parts: AgentLicensingParts,
@@ -86,13 +92,13 @@ async function queue(
 /** Waits for the upstream as far as the caller wants it; gives what is known then. */
 async function afterWaiting(
   parts: AgentLicensingParts,
-  { licenseKey, trigger, waitMs, idempotency }: LicenseChangeRequest,
+  { licenseKey, trigger, waitMs, isAgent = false, idempotency }: LicenseChangeRequest,
   queued: QueuedChange & { operationId: string },
   signal: AbortSignal,
 ): Promise<Observation> {
   const wait =
     trigger === 'enable' && waitMs === 0
-      ? { waitMs: parts.settings().timeoutMs, untilFailure: true }
+      ? { waitMs: parts.settings().timeoutMs * (isAgent ? partForAgents : 1), untilFailure: true }
       : { waitMs, untilFailure: false };
   await parts.deliveries.settled(queued.operationId, wait, signal);
   const observation = parts.reader.observations.get(licenseKey) ?? queued.observation;

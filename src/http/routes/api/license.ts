@@ -21,7 +21,7 @@ export type Asked = { reach: Reach; licenseKey: string | null };
 
 type FromCaller = Pick<
   RouteRequest<string, Principal, unknown, unknown>,
-  'app' | 'principal' | 'writeOptions' | 'waitMs' | 'signal'
+  'app' | 'principal' | 'writeOptions' | 'waitMs' | 'isAgent' | 'signal'
 >;
 
 /** What the license operations are called, what each does and what it needs, in every version of the interface. */
@@ -50,13 +50,13 @@ export async function verifyLicense(
 
 /** Changes a license and answers how it is then. */
 export async function changeLicense(
-  { app, principal, writeOptions, waitMs, signal }: FromCaller,
+  { app, principal, writeOptions, waitMs, isAgent, signal }: FromCaller,
   { reach, licenseKey, trigger }: Asked & { trigger: Exclude<LicenseTrigger, 'refund'> },
   form: LicenseForm,
 ): Promise<Result<Answer>> {
   if (licenseKey === null) return licenseNotFound();
   const lookups = lookupsOf(app, principal);
-  const request = { reach, licenseKey, trigger, waitMs, lookups, ...writeOptions };
+  const request = { reach, licenseKey, trigger, waitMs, isAgent, lookups, ...writeOptions };
   const result = await app.licensing.change(request, signal);
   // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
   if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
