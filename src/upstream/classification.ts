@@ -86,17 +86,18 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
 }
 
-/** When the upstream vouched for an answer, and which instance of it. */
+/** When the upstream vouched for an answer, which instance of it, and whether it may soon say otherwise. */
 function vouchedBy(
   answer: Answered,
   cachedForMs: number,
   now: number,
-): Pick<Applied<unknown>, 'confirmedAt' | 'instance'> {
+): Pick<Applied<unknown>, 'confirmedAt' | 'instance' | 'isPending'> {
   // When it was made the upstream said in its Date; by a clock here that is ahead it would look newer.
   const madeAt = cachedForMs > 0 ? (sentAtOf(answer) ?? now) : now;
   const confirmedAt = Math.min(confirmedAtOf(answer, now), now - cachedForMs, madeAt);
   const instance = instanceOf(answer);
-  return { confirmedAt, ...(instance !== null && { instance }) };
+  const isPending = Number(headerOf(answer.headers, provenanceHeaderNames.pending.toLowerCase())) > 0;
+  return { confirmedAt, ...(instance !== null && { instance }), ...(isPending && { isPending }) };
 }
 
 /** Names where a redirect leads, for who must set another address; no path, which may quote the request. */

@@ -45,6 +45,14 @@ describe('an answer', () => {
   });
 
   test.each([
+    ['2', { isPending: true }],
+    ['0', {}],
+  ])('of an agent that has %s changes of it to deliver itself says so', (pending, said) => {
+    const whole = { outcome: 'applied', value: 'x', confirmedAt: now, isCached: false, ...said };
+    expect(outcomeOf(200, '{"data":"x"}', { 'latchkey-pending': pending })).toEqual(whole);
+  });
+
+  test.each([
     [400, 'refused'],
     [422, 'refused'],
     [401, 'unauthorized'],

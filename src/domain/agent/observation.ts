@@ -1,5 +1,6 @@
 import { countAfter, type License } from '../license.ts';
 import { isHeld, type Operation } from '../outbox/operation.ts';
+import type { Applied } from '../outbox/outcome.ts';
 
 /** What the upstream last said of a license key, with the local changes on top. Times are epoch ms. */
 export type Observation = {
@@ -133,16 +134,23 @@ export function nextRefreshAt(
 }
 
 /**
+ * What an answer of the upstream has brought: an agent that has something to deliver itself shows a key disabled also
+ * while that is an enable, and nobody tells when it is delivered.
+ */
+export function readAsOf({ value, isPending }: Pick<Applied<License>, 'value' | 'isPending'>): RefreshedAs {
+  return isPending === true && !value.enabled ? 'unanswered' : 'known';
+}
+
+/**
  * `Observation.refreshAt` after an answer to a change: what is planned stays, where it is neither too soon nor too
  * late, since to plan anew moves the key in an index.
  */
 export function refreshAtAfterChange(
   observation: Pick<Observation, 'askedAt' | 'refreshAt'>,
   policy: RefreshPolicy & { goneMs: number },
-  at: { now: number; steady: number; draw: number },
+  at: { now: number; steady: number; draw: number; readAs: RefreshedAs },
 ): number | null {
-  const atDraw = (draw: number): number | null =>
-    nextRefreshAt(observation, policy, { ...at, draw, readAs: 'known' });
+  const atDraw = (draw: number): number | null => nextRefreshAt(observation, policy, { ...at, draw });
   const [earliest, latest] = [atDraw(0), atDraw(1)];
   if (earliest === null || latest === null) return null;
   const { refreshAt } = observation;

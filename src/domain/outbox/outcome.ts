@@ -48,6 +48,8 @@ export type Applied<Value> = {
   isCached: boolean;
   /** Which instance answered, where the upstream is a Latchkey; absent where it does not tell. */
   instance?: string;
+  /** The upstream is an agent that has changes of this record to deliver itself; absent: it does not say so. */
+  isPending?: true;
 };
 
 /** What became of one request to the upstream. */

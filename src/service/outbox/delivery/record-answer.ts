@@ -1,6 +1,7 @@
 import { countAfter, type License } from '../../../domain/license.ts';
 import {
   isCountInQuestion,
+  readAsOf,
   refreshAtAfterChange,
   type Observation,
 } from '../../../domain/agent/observation.ts';
@@ -90,7 +91,7 @@ function recordApplied(
   const unexpected = isExpected
     ? unexpectedCount(expectedCount(operation, observation), outcome.value)
     : null;
-  const at = { ...context, draw: context.random.draw() };
+  const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
     overlapped && lane === 'counter' && outcome.value.enabled !== observation.license.enabled;

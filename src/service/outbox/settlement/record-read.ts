@@ -3,6 +3,7 @@ import {
   nextRefreshAt,
   noBoot,
   observeMissing,
+  readAsOf,
   type Observation,
 } from '../../../domain/agent/observation.ts';
 import { isDoubtful } from '../../../domain/outbox/operation.ts';
@@ -97,7 +98,7 @@ function observe(
 ): Observation {
   const { value: license, confirmedAt, isCached } = outcome;
   const askedAt = before?.askedAt ?? context.now;
-  const at = { ...context, draw: context.random.draw(), readAs: 'known' } as const;
+  const at = { ...context, draw: context.random.draw(), readAs: readAsOf(outcome) };
   return {
     license,
     local: { uses: license.uses, enabled: license.enabled, pending: 0 },

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import type { License } from '../../src/domain/license.ts';
+import type { Applied } from '../../src/domain/outbox/outcome.ts';
+import { givenAgent, hour, type AgentStage } from '../support/stage/service-stage.ts';
+
+const off = { enabled: false };
+
+function refreshIn({ observation, steady }: AgentStage): number {
+  return Number(observation.refreshAt) - steady;
+}
+
+/** What an agent above answers that has a change of the key to deliver itself. */
+function pendingAbove(answer: Applied<License>): Applied<License> {
+  return { ...answer, isPending: true };
+}
+
+it('an enable that an agent above has not delivered yet is looked for soon, until it shows', async () => {
+  await using agent = await givenAgent(off);
+  const enable = await agent.record('enable');
+  const flying = await agent.send('state', { justRead: true });
+  await agent.answer(flying, pendingAbove(agent.says(5, off)));
+  expect(agent.stateOf(enable)).toBe('delivered');
+  expect(refreshIn(agent)).toBe(0.6 * hour);
+  agent.pass(0.6 * hour);
+  await agent.read(pendingAbove(agent.says(5, off)));
+  expect(refreshIn(agent)).toBe(0.6 * hour);
+  await agent.read(agent.says(5));
+  expect(agent.local).toEqual({ uses: 5, enabled: true, pending: 0 });
+  expect(refreshIn(agent)).toBe(6 * hour);
+});
+
+it('a key that is enabled waits its time, whatever an agent above has to deliver', async () => {
+  await using agent = await givenAgent();
+  await agent.read(pendingAbove(agent.says(5)));
+  expect(refreshIn(agent)).toBe(6 * hour);
+});
