@@ -138,11 +138,9 @@ export class CouponSync implements CouponPull {
       coupons.find(({ code }) => code === ours) ??
       coupons.find(({ code }) => foldCouponCode(code) === operation.subject) ??
       null;
-    const isHidden = unreadable.some(
-      ({ code }) => code === null || foldCouponCode(code) === operation.subject,
-    );
-    if (listed === null && isHidden) {
-      await postpone(unreadableOne);
+    const hiding = unreadable.find(({ code }) => code === null || foldCouponCode(code) === operation.subject);
+    if (listed === null && hiding !== undefined) {
+      await postpone(hiddenBy(hiding));
       return;
     }
     const { confirmedAt } = outcome;
@@ -244,10 +242,10 @@ function found(outcome: Outcome<unknown>): LookupResult {
 }
 
 /** The list has one that cannot be read, and it may be the one that was looked for. */
-const unreadableOne = notApplied(
-  'rejected',
-  'a coupon in the list of the upstream cannot be read, and may be this one',
-);
+function hiddenBy({ fault }: UnreadableCoupon): NotApplied {
+  const what = 'a coupon in the list of the upstream cannot be read, and may be this one';
+  return notApplied('rejected', `${what}: ${fault}`);
+}
 
 /** After a 401 or 403, stop using this API key until a probe succeeds. */
 const refusedKey = notApplied('unauthorized', 'the upstream refused it, and it is not asked again yet');

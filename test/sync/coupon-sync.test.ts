@@ -275,7 +275,8 @@ describe('a coupon that cannot be read', () => {
     await office.time.settle();
     await office.listings[0]?.([{ ...terms, id: 7, code: 'OTHER' }]);
     expect(office.stateOf(id)).toBe('uncertain');
-    expect(office.operation(id).lastError).toMatch(/cannot be read, and may be this one/);
+    const why = `cannot be read, and may be this one: ${odd.fault}`;
+    expect(office.operation(id).lastError).toContain(why);
   });
 
   it('and has another code keeps nothing from being sent again', async () => {
