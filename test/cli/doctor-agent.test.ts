@@ -71,6 +71,12 @@ test.each<[what: string, status: number, body: string, line: RegExp]>([
     /^warn {2}the secret of product RGsF: HTTP 429.* {2}→ {2}try again later$/,
   ],
   [
+    'cannot ask its own upstream, as an agent says,',
+    503,
+    '{"detail":"the upstream is away"}',
+    /^warn {2}the secret of product RGsF: HTTP 503.* {2}→ {2}try again later: this does not tell whether it is accepted$/,
+  ],
+  [
     'fails',
     500,
     '{"error":"oops"}',

@@ -167,7 +167,7 @@ const causes: Record<OperationWait['cause'], string> = {
   fence: 'An earlier attempt may still be on its way (sync.fence)',
   behind: 'Earlier changes of the same thing go first',
   backoff: 'A pause after an attempt that brought nothing',
-  turn: 'It is due, and is sent as soon as sync.rate allows',
+  turn: 'It is due, and is next as soon as sync.rate allows',
 };
 
 function waitsOf(operation: Operation, surroundings: Surroundings): readonly OperationWait[] {
