@@ -273,6 +273,14 @@ test('nothing is told that only this program needs', () => {
   expect(alien.filter((each) => text.includes(each))).toEqual([]);
 });
 
+test('an id of a coupon has no bounds in a path: any integer that no coupon has is not found', () => {
+  const ids = named
+    .filter(([, { path }]) => path.includes('/coupons/:id'))
+    .flatMap(([, route]) => operationOf(route).parameters?.filter((each) => each.in === 'path') ?? []);
+  expect(ids).not.toEqual([]);
+  for (const { schema } of ids) expect(Object.keys(schema).toSorted()).toEqual(['description', 'type']);
+});
+
 test('no answer but a success is called done', () => {
   const done = routes.flatMap((route) =>
     Object.entries(operationOf(route).responses).flatMap(([status, { description: told }]) =>

@@ -39,6 +39,8 @@ export function describeSchemas(
 
 /** Tells that a parameter of a query which may be left out may also be sent empty. */
 export function describeParameter(parameter: Parameter): Parameter {
+  // An id that this program could not hold is not found, as any other that nothing has.
+  if (parameter.in === 'path') return { ...parameter, schema: tell(parameter.schema) };
   if (parameter.in !== 'query' || parameter.required === true) return parameter;
   return { ...parameter, allowEmptyValue: true, schema: possiblyEmpty(parameter.schema) } as Parameter;
 }
