@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { problems } from '../../src/domain/problem/problem-table.ts';
 import { dialects } from '../../src/http/dialects/all.ts';
+import type { Dialect } from '../../src/http/dialects/dialect.ts';
 import { describeRoutes } from '../../src/http/openapi/document.ts';
 import { refusalsOf } from '../../src/http/openapi/refusals.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -27,6 +28,7 @@ type Operation = {
   responses: Record<string, { description: string; content?: Content }>;
 };
 type Description = {
+  info: { description: string };
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema>; securitySchemes: object };
@@ -161,6 +163,16 @@ test('a change of the first version is described with its parameters in the body
     ]);
   }
   expect(operationOf({ method: 'PUT', path: '/api/v2/license/usage' }).requestBody?.required).toBe(true);
+});
+
+test('a refusal is said to tell a code; where it does not, what asks for one', () => {
+  const of = (dialect: Dialect): string =>
+    (describeRoutes(routesOf(dialect), { version: '1.2.3', dialect }) as Description).info.description;
+  const told = ' tell a stable `code`: each is explained by `latchkey explain CODE`.';
+  expect(of(dialects.specification).endsWith(told)).toBe(true);
+  expect(of(dialects.payhip)).toContain(
+    `${told} Under \`/api\` they tell a \`message\` alone, as another store does, unless \`Accept\` asks for \`application/problem+json\`.`,
+  );
 });
 
 test('refusals are described in the form of the store under /api, and as problems elsewhere', () => {

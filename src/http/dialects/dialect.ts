@@ -33,5 +33,7 @@ export type RefusalForm = {
   /** Of the body. */
   readonly schema: z.ZodType;
   readonly mediaType: string;
+  /** What GET /openapi.json says beside that refusals tell a `code`; null where all of them do. */
+  readonly exception: string | null;
   present(problem: Problem, requestId: string): { status: number; body: object };
 };

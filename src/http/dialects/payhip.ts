@@ -22,6 +22,8 @@ export const payhip: Dialect = {
   refusal: {
     schema: refusalObject,
     mediaType: 'application/json',
+    exception:
+      'Under `/api` they tell a `message` alone, as another store does, unless `Accept` asks for `application/problem+json`.',
     present: (problem) => ({ status: statusOf(problem), body: presentRefusal(messageOf(problem)) }),
   },
 };

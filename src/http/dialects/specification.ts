@@ -15,6 +15,7 @@ export const specification: Dialect = {
   refusal: {
     schema: problemObject,
     mediaType: 'application/problem+json',
+    exception: null,
     present: (problem, requestId) => ({
       status: problem.status ?? problems[problem.code].status,
       body: presentProblem(problem, requestId),

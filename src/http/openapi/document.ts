@@ -21,6 +21,7 @@ export function describeRoutes(
   routes: readonly Route[],
   { version, dialect }: { version: string; dialect: Dialect },
 ): object {
+  const { exception } = dialect.refusal;
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
@@ -33,7 +34,7 @@ export function describeRoutes(
       info: {
         title: 'Latchkey',
         version,
-        description,
+        description: exception === null ? description : `${description} ${exception}`,
         contact: { name: 'Whoever runs this server' },
         license: { name: 'MIT', identifier: 'MIT' },
       },
