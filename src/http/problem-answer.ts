@@ -7,6 +7,7 @@ import { StorageError, type StorageFault } from '../service/ports.ts';
 import { accepts } from './accept.ts';
 import { isClosing } from './entry/connections.ts';
 import { challenge } from './entry/credential.ts';
+import { closeBehindBody } from './entry/unread-body.ts';
 import type { App } from './app.ts';
 import type { RefusalForm } from './dialects/dialect.ts';
 import { specification } from './dialects/specification.ts';
@@ -34,6 +35,10 @@ export function sendProblem(app: App, reply: FastifyReply, problem: Problem): Fa
     reply.hijack();
     hangUp(reply.raw);
     return reply;
+  }
+  // Of a caller that asked for the end of the connection; behind any other answer Node throws the rest away.
+  if (!request.raw.complete && !reply.raw.shouldKeepAlive && problem.code !== 'request_timeout') {
+    closeBehindBody(request.raw, reply.server.server.requestTimeout);
   }
   return reply.type(refusal.mediaType).send(Buffer.from(JSON.stringify(body)));
 }
@@ -79,7 +84,8 @@ export function sendError(app: App, error: unknown, reply: FastifyReply): Fastif
       ? foreignImport
       : problemOf(app, error, { id, hasLeft: reply.raw.destroyed });
   // The framework would close the connection, and who is still sending would not see why: Node throws the rest away.
-  if (problem.code === 'body_too_large' && !isClosing(reply.raw)) reply.removeHeader('connection');
+  const staysOpen = reply.raw.shouldKeepAlive && !isClosing(reply.raw);
+  if (problem.code === 'body_too_large' && staysOpen) reply.removeHeader('connection');
   return sendProblem(app, reply, problem);
 }
 

@@ -106,6 +106,24 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect([statuses, ending]).toEqual([[413, 413, 200], 'closed']);
   });
 
+  test.each<[string, string, number]>([
+    ['is too large', post, 413],
+    ['is of a type that is not read', post.replace('application/json', 'text/plain'), 415],
+    ['comes with a wrong credential', post.replace(adminToken, 'wrong'), 401],
+  ])(
+    'a caller that sends a long body which %s, and asks for the end of the connection, can send all of it',
+    async (_, head, status) => {
+      const body = '{'.repeat(20_000_000);
+      const bytes = `${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const answer = await sendRaw(served.listeners[listener], bytes);
+      expect([answer.status, answer.headers['connection'], answer.ending]).toEqual([
+        status,
+        'close',
+        'closed',
+      ]);
+    },
+  );
+
   test('a body in chunks is read, in whatever letter case that is said', async () => {
     const bytes = `${post}Transfer-Encoding: Chunked\r\nConnection: close\r\n\r\nc\r\n{"name":"C"}\r\n0\r\n\r\n`;
     expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(201);
