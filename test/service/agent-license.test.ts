@@ -102,6 +102,11 @@ describe('a verify on an agent', () => {
       () => no('unauthorized'),
       'to ask it again has failed: no: unauthorized',
     ],
+    [
+      'the upstream says so in a sentence of its own',
+      () => ({ ...no('unauthorized'), detail: 'HTTP 401: It is closed.' }),
+      'to ask it again has failed: HTTP 401: It is closed',
+    ],
     ['it does not know the key any more', () => no('missing'), 'it does not know it now'],
     [
       'what answers is as old',

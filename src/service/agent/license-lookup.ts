@@ -64,7 +64,9 @@ function expired(found: LookupResult): Result<never> {
   let why = 'it does not know it now';
   if (found.found === 'unreachable') why = `to ask it again has failed: ${found.detail}`;
   if (found.found === 'known') why = 'what answers in its place now is as old: a cache, or an agent';
-  return refuse('verdict_expired', `The upstream last confirmed this key too long ago, and ${why}.`);
+  // What an upstream says of its own may end with a full stop already.
+  const detail = `The upstream last confirmed this key too long ago, and ${why.replace(/\.$/, '')}.`;
+  return refuse('verdict_expired', detail);
 }
 
 /** A look-up of a known key is no guess, and is not charged. */
