@@ -109,7 +109,7 @@ async function send(parts: StepParts, operation: Operation, guard: LaneGuard): P
   if (!recorded.ok) return;
   const { unexpected, state, lastError: error } = recorded.value;
   const { id, subject: licenseKey, requestId } = operation;
-  if (unexpected !== null) tellOfOtherWriter(parts, { operation: id, licenseKey, ...unexpected });
+  if (unexpected !== null) tellOfOtherWriter(parts, { operation: id, licenseKey, ...unexpected }, policy);
   if (state !== 'delivered' && state !== 'inferred') {
     const about = { operation: id, licenseKey, state, error, requestId };
     log.warn(about, 'an operation was not delivered');

@@ -189,7 +189,8 @@ export class LicensePull implements Pull {
     const recorded = await writer.write('recordRead', { ...read, policy: policy() });
     onRead();
     const unexpected = recorded.ok ? recorded.value.unexpected : null;
-    if (unexpected !== null) tellOfOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected });
+    if (unexpected !== null)
+      tellOfOtherWriter(this.#parts, { licenseKey: read.licenseKey, ...unexpected }, policy());
   }
 
   #isRemembered(productKey: string, licenseKey: string): boolean {

@@ -211,11 +211,16 @@ describe('a read of a key', () => {
     expect(stage.stateOf(use)).toBe('delivered');
   });
 
-  it('tells when another writer has changed the count', async () => {
+  it.each([
+    ['as a warning where there should be none', 'single', ['another writer changed the count of a key']],
+    ['and does not warn where there may be one', 'many', []],
+  ] as const)('tells when another writer has changed the count, %s', async (_, writers, warnings) => {
     await using stage = await givenManual({ uses: 5 });
+    stage.policy = { ...stage.policy, writers };
     void find(stage);
     await (await stage.request()).answer(stage.says(8));
     expect(stage.unexpected).toEqual([{ licenseKey: key, expected: 5, got: 8 }]);
+    expect(stage.warnings).toEqual(warnings);
     void find(stage);
     await (await stage.request()).answer(stage.says(8));
     expect(stage.unexpected).toHaveLength(1);

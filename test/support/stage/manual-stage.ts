@@ -68,6 +68,9 @@ export class ManualStage extends AgentStage {
       clock: this.clock,
       log: {
         ...silent,
+        info: (fields, message) => {
+          if (message.startsWith('another writer')) this.unexpected.push(fields);
+        },
         warn: (fields, message) => {
           this.warnings.push(message);
           if (message.startsWith('another writer')) this.unexpected.push(fields);
