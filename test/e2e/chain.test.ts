@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dataOf, eventually, setStageWithAgent } from '../support/stage/agent-stage.ts';
 
 /** Both agents wait as long for an answer, as they do by default. */
-const upstream = { timeout: '4s' };
+const upstream = { timeout: '8s' };
 
 test.concurrent(
   'an enable that an agent above cannot deliver, since the store hangs, has arrived there: nobody is asked to decide',
