@@ -30,12 +30,10 @@ const license = z.looseObject({
   date: datetime,
 });
 
-const provisional = 'provisional, until an upstream above has the coupon';
-
 /** Specification 2.1. What it does not rule out (a product key beside `multi`) is tolerated. */
 const coupon = z
   .object({
-    id: z.int().nonnegative(`Invalid input: ${provisional}`),
+    id: z.int().nonnegative('Invalid input: provisional, until an upstream above has the coupon'),
     coupon_type: z.enum(['single', 'multi', 'collection']),
     percent_off: z.number().positive().max(100).nullable(),
     amount_off: z.int().positive().nullable(),
@@ -76,8 +74,7 @@ const coupon = z
 
 const licenseAnswer = z.object({ data: license });
 const couponAnswer = z.object({ data: coupon });
-const couponListAnswer = z.object({ data: z.object({ coupons: z.array(coupon) }) });
-const anyListAnswer = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
+const couponListAnswer = z.object({ data: z.object({ coupons: z.array(z.unknown()) }) });
 /** What names a coupon that cannot be read. */
 const couponName = z.object({
   id: z.int().nullable().catch(null),
@@ -137,28 +134,18 @@ export function readCoupon(body: unknown, expected: (coupon: Coupon) => boolean)
 
 /**
  * Reads a list of coupons; a single unreadable one is a fault of the whole, for a list with a gap would lie. One that an
- * agent above has not delivered yet, or perhaps never will, is named beside the others.
+ * agent above has not delivered yet, or perhaps never will (its id is negative), is named beside the others.
  */
 export function readCoupons(body: unknown): Parsed<CouponPage> {
-  const listing = read(anyListAnswer, body);
-  if ('fault' in listing) return listing;
-  const { coupons: listed } = listing.value.data;
-  const waiting = listed.filter(isProvisional);
-  const others = waiting.length === 0 ? listed : listed.filter((each) => !isProvisional(each));
-  const reading = read(couponListAnswer, { data: { coupons: others } });
+  const reading = readReadableCoupons(body);
   if ('fault' in reading) return reading;
-  const unreadable = waiting.map((each) => ({ ...nameOf(each), fault: provisional }));
-  return { value: { coupons: reading.value.data.coupons, unreadable } };
-}
-
-/** Whether a coupon has the id that an agent gives it before its upstream does. */
-function isProvisional(listed: unknown): boolean {
-  return (nameOf(listed).id ?? 0) < 0;
+  const odd = reading.value.unreadable.find(({ id }) => id === null || id >= 0);
+  return odd === undefined ? reading : { fault: `data.coupons, id ${odd.id ?? 'unreadable'}: ${odd.fault}` };
 }
 
 /** Reads a list of coupons; one that cannot be read is named beside the others. */
 export function readReadableCoupons(body: unknown): Parsed<CouponPage> {
-  const reading = read(anyListAnswer, body);
+  const reading = read(couponListAnswer, body);
   if ('fault' in reading) return reading;
   const coupons: Coupon[] = [];
   const unreadable: UnreadableCoupon[] = [];

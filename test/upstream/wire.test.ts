@@ -192,8 +192,11 @@ describe('a list of coupons', () => {
         unreadable: [],
       },
     });
-    expect(readCoupons({ data: { coupons: [coupon, { ...coupon, amount_off: 1 }] } })).toEqual({
-      fault: expect.stringMatching(/^data\.coupons\.1\.amount_off: /),
+    expect(readCoupons({ data: { coupons: [coupon, { ...coupon, id: 8, amount_off: 1 }] } })).toEqual({
+      fault: expect.stringMatching(/^data\.coupons, id 8: amount_off: /),
+    });
+    expect(readCoupons({ data: { coupons: [coupon, { ...coupon, id: null }] } })).toEqual({
+      fault: expect.stringMatching(/^data\.coupons, id unreadable: id: /),
     });
     expect(readCoupons({ data: { coupons: [] } })).toEqual({ value: { coupons: [], unreadable: [] } });
     expect(readCoupons({ data: [] })).toHaveProperty('fault');
