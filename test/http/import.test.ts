@@ -273,6 +273,11 @@ test('what is exported and imported into an empty store is exported again byte f
   }
 });
 
+test.each(['purchases', 'licenses', 'coupons'])('an export of no %s can be imported', async (noun) => {
+  const answer = await postCsv(`${noun}/import?atomic=true`, await exported(server, noun));
+  expect([answer.statusCode, reportOf(answer)]).toEqual([200, { imported: 0, unchanged: 0, rejected: [] }]);
+});
+
 test('a refunded purchase is taken over with its key disabled, and another one of its key is refused', async () => {
   const row = { license_key: 'A', buyer_email: 'a@example.com', refunded_at: '2024-03-01T00:00:00+00:00' };
   await post('purchases/import', { product_key: 'press', purchases: [row] });

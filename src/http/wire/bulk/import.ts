@@ -38,7 +38,6 @@ export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows
     }
     const rows = given instanceof CsvRows ? fromCsv(given, columns) : fromJson(given);
     if (rows === null) return refuse(issues, 'not_a_list', 'must be a list of objects');
-    if (rows.length === 0) return refuse(issues, 'required', 'must have a row');
     if (rows.length > maximumRows) return refuse(issues, 'too_long', `must have at most ${maximumRows} rows`);
     return readRows(rows, fields);
   });
@@ -46,7 +45,7 @@ export function rowsOf<Values>(fields: ParameterSet<Values>): z.ZodType<ReadRows
 
 /** The rows, for the documentation; `rowsOf` reads them. */
 export function describedRows({ schema }: ParameterSet<unknown>): z.ZodType {
-  return z.array(schema).min(1).max(maximumRows);
+  return z.array(schema).max(maximumRows);
 }
 
 /** Other columns of a file are passed over: stores export many. */
