@@ -27,6 +27,7 @@ const event = (at: number): Arbitrary<BreakerEvent> =>
     constant<BreakerEvent>({ type: 'success' }),
     subject.map((about): BreakerEvent => ({ type: 'failure', at, subject: about })),
     constant<BreakerEvent>({ type: 'probe', at }),
+    constant<BreakerEvent>({ type: 'expire', at }),
   );
 /** Events in the order of their time; by itself an array is seldom longer than ten. */
 const history = array(nat(50), { maxLength: 60, size: 'max' }).chain((gaps) => {
