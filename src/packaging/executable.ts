@@ -4,7 +4,7 @@
  * nor npm, only the C and C++ libraries that Node itself needs. `npm run build:executable` calls it.
  *
  * What the program reads beside itself lies in the file as an asset, by its name: the code of each thread
- * (`daemon/threads/worker-file.ts`), package.json (`config/version.ts`) and the viewer of the reference
+ * (`daemon/threads/start-worker.ts`), package.json (`config/version.ts`) and the viewer of the reference
  * (`http/viewer-file.ts`). Whatever else is to be read beside the program has to be added to these.
  */
 import { spawnSync } from 'node:child_process';

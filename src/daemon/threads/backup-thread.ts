@@ -1,15 +1,14 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { StorageError } from '../../service/ports.ts';
 import { errorOf, type OutcomeMessage } from './writer-message.ts';
-import { workerFile } from './worker-file.ts';
+import { startWorker } from './start-worker.ts';
 
 /** Which database is copied, and to which new file. */
 export type BackupOrder = { databasePath: string; path: string };
 
 /** Copies a database in a thread of its own, which may take long; rejects when the signal comes first. */
 export async function backUpInThread(order: BackupOrder, signal: AbortSignal): Promise<void> {
-  const worker = new Worker(workerFile('backup-worker'), { workerData: order, name: 'backup' });
+  const worker = startWorker('backup', order);
   try {
     const [message] = (await once(worker, 'message', { signal })) as [OutcomeMessage];
     const error = errorOf(message);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { workerFile } from './worker-file.ts';
+import type { Worker } from 'node:worker_threads';
+import { startWorker } from './start-worker.ts';
 
 /** What is wrong with a store; null: nothing. */
 export type DamageMessage = { damage: string | null };
@@ -12,10 +12,7 @@ export class IntegrityCheck implements AsyncDisposable {
   readonly damage: Promise<string | null>;
 
   constructor(databasePath: string) {
-    this.#worker = new Worker(workerFile('integrity-worker'), {
-      workerData: { databasePath },
-      name: 'integrity',
-    });
+    this.#worker = startWorker('integrity', { databasePath });
     const found = once(this.#worker, 'message').then(([message]) => (message as DamageMessage).damage);
     const ended = once(this.#worker, 'exit').then(() => null);
     this.damage = Promise.race([found, ended]);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type Clock, type StorageFault, type WriteOptions } from '../../service/ports.ts';
@@ -15,7 +15,7 @@ import {
   type WriterData,
   type WriterMessage,
 } from './writer-message.ts';
-import { workerFile } from './worker-file.ts';
+import { startWorker } from './start-worker.ts';
 
 /** A write that takes longer than this, in ms, means that the disk hangs. */
 const stuckMs = 60_000;
@@ -46,10 +46,7 @@ export async function startWriter(
   clock: Clock,
   options: WriterOptions,
 ): Promise<WriterThread> {
-  const worker = new Worker(workerFile('writer-worker'), {
-    workerData: { databasePath, role: options.role } satisfies WriterData,
-    name: 'writer',
-  });
+  const worker = startWorker('writer', { databasePath, role: options.role } satisfies WriterData);
   const [{ isFull }] = (await once(worker, 'message')) as [DiskSpaceMessage];
   const writer = new WriterThread(worker, clock, options);
   if (isFull) writer.setFull(isFull);
