@@ -56,10 +56,12 @@ function combine(parts: Parts): void {
     // What `daemon/system/heap.ts` cannot do for the first thread.
     execArgv: ['--max-semi-space-size=4'],
   };
-  // The one that is there may be running.
-  const built = `${output}.new`;
+  const built = join(workshop, 'latchkey');
   writeFileSync(file, JSON.stringify({ ...parts, ...settings, output: built }));
   const { status } = spawnSync(process.execPath, ['--build-sea', file], { stdio: 'inherit' });
   if (status !== 0) throw new Error(`node --build-sea ended with ${status}`);
-  renameSync(built, output);
+  // Copied, as an installed one is: Node writes it at once, which Linux keeps, and counts as resident, in large pieces.
+  // And the one that is there may be running.
+  copyFileSync(built, `${output}.new`);
+  renameSync(`${output}.new`, output);
 }
