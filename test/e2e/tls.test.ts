@@ -257,6 +257,18 @@ test('commands reach a daemon over TLS alone, and trust its own certificate and 
   }
 });
 
+test('commands reach a daemon over TLS alone whose certificate has ended, to see it and to mend it', async () => {
+  await using directory = temporaryDirectory();
+  const secured = await secure(directory.path, { socket: false });
+  await renew(secured, 20, Date.now() - 30 * 86_400_000);
+  await using _ = await startDaemonProcess(directory.path, secured.configuration);
+  const config = ['--config', join(directory.path, 'config.yaml')];
+  expect(await runProcess(['status', ...config])).toMatchObject({ code: 0, err: '' });
+  const { out } = await runProcess(['doctor', ...config]);
+  expect(out).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/m);
+  expect(out).not.toContain('no daemon runs here');
+});
+
 test('an agent that speaks TLS and reaches itself says so, also where nobody trusts its certificate', async () => {
   await using directory = temporaryDirectory();
   const port = await freePort();

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { RequestOptions } from 'node:https';
-import type { ConnectionOptions, PeerCertificate } from 'node:tls';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { formatReason } from '../../config/fault/fault.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -60,7 +59,7 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   let outgoing: ClientRequest | undefined;
   try {
     const { headers, body } = encode(request, token);
-    const begin = await requesterOf(endpoint);
+    const begin = await requesterOf(endpoint, signal);
     outgoing = begin({
       method: request.method ?? 'GET',
       path: `${request.path}${toQuery(request.query)}`,
@@ -92,12 +91,15 @@ function endOf(signal: AbortSignal | undefined, timeoutMs: number): AbortSignal 
 }
 
 /** What begins a request to an endpoint; TLS is loaded only where it is spoken. */
-async function requesterOf(endpoint: Endpoint): Promise<(options: RequestOptions) => ClientRequest> {
+async function requesterOf(
+  endpoint: Endpoint,
+  signal: AbortSignal,
+): Promise<(options: RequestOptions) => ClientRequest> {
   if (endpoint.kind === 'socket') return (options) => ask({ ...options, socketPath: endpoint.path });
   const { url, certificate } = endpoint;
   if (certificate === null) return (options) => ask(url.origin, options);
-  const { request: askSecurely } = await import('node:https');
-  return (options) => askSecurely(url.origin, { ...options, ...trustOnly(certificate) });
+  const socket = await connectTo(url, certificate, signal);
+  return (options) => ask({ ...options, agent: undefined, createConnection: () => socket });
 }
 
 async function readText(response: IncomingMessage): Promise<string> {
@@ -111,20 +113,30 @@ async function readText(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-type Trust = Required<Pick<ConnectionOptions, 'ca' | 'allowPartialTrustChain' | 'checkServerIdentity'>>;
-
 /**
- * Trusts one certificate, whoever signed it and whatever host names it has: the daemon of the state directory
- * wrote it there, and is called by its address.
+ * Connects to where one certificate is shown, whoever signed it, whatever host names it has, and also when it has ended:
+ * the daemon of the state directory wrote it there, and is called by its address. Node refuses one that has ended
+ * before it lets anybody compare; so it is compared here, before anything is sent.
  */
-function trustOnly(certificate: string): Trust {
+async function connectTo(
+  { hostname, port }: URL,
+  certificate: string,
+  signal: AbortSignal,
+): Promise<TLSSocket> {
   const { fingerprint256 } = new X509Certificate(certificate);
-  return {
-    ca: certificate,
-    allowPartialTrustChain: true,
-    checkServerIdentity: (_, shown: PeerCertificate) =>
-      shown.fingerprint256 === fingerprint256 ? undefined : new Error('another certificate is shown there'),
-  };
+  const { connect } = await import('node:tls');
+  // An address in brackets is IPv6.
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const socket = connect({ host, port: Number(port || 443), rejectUnauthorized: false });
+  try {
+    await once(socket, 'secureConnect', { signal });
+    const shown = socket.getPeerX509Certificate()?.fingerprint256;
+    if (shown !== fingerprint256) throw new Error('another certificate is shown there');
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
 function encode(
