@@ -263,7 +263,9 @@ test('commands reach a daemon over TLS alone whose certificate has ended, to see
   await renew(secured, 20, Date.now() - 30 * 86_400_000);
   await using _ = await startDaemonProcess(directory.path, secured.configuration);
   const config = ['--config', join(directory.path, 'config.yaml')];
-  expect(await runProcess(['status', ...config])).toMatchObject({ code: 0, err: '' });
+  const status = await runProcess(['status', ...config]);
+  expect(status).toMatchObject({ code: 0, err: '' });
+  expect(status.out).toMatch(/^certificate {2,}EXPIRED on 20\S+ .*: callers refuse it until it is renewed$/m);
   const { out } = await runProcess(['doctor', ...config]);
   expect(out).toMatch(/^fail {2}the certificate .* expired on 20.*: callers refuse it/m);
   expect(out).not.toContain('no daemon runs here');

@@ -111,7 +111,7 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
     listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
-    certificate: listeners.tls === null ? null : ['until ', instant(listeners.tls.not_after)],
+    certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),
     ...(upstream === null ? {} : formatError(upstream)),
@@ -128,6 +128,13 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
       ? toned('SUSPECT: it may be wrong by more than 10 minutes; let NTP set it', 'bad')
       : null,
   };
+}
+
+function formatCertificate(end: string, now: string): Cell {
+  const hasEnded = Date.parse(end) <= Date.parse(now);
+  return hasEnded
+    ? [toned('EXPIRED', 'bad'), ' on ', instant(end), ': callers refuse it until it is renewed']
+    : ['until ', instant(end)];
 }
 
 function formatStorage(storage: string, hint: Hint): Cell {
