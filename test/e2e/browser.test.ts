@@ -193,7 +193,7 @@ describe.skipIf(!isBrowserInstalled)(`a page of another origin in a real browser
       const got = await fetches(`${rebound}/api/v2/license/usage`, init);
       expect([got[0], got[1], got[2]]).toEqual(['basic', 403, expect.stringContaining('host_forbidden')]);
     }
-    expect(new Set(refusedSince(first))).toEqual(new Set(['host_forbidden']));
+    await expect.poll(() => new Set(refusedSince(first))).toEqual(new Set(['host_forbidden']));
     expect(await state()).toEqual(before);
   });
 

@@ -71,7 +71,8 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
       document.body.append(script);
     }`);
     expect(await page.evaluate<boolean>('window.reached === undefined')).toBe(true);
-    expect(complaints.join('\n')).toContain('Content Security Policy');
+    // What the console says comes beside the answers of the page.
+    await expect.poll(() => complaints.join('\n')).toContain('Content Security Policy');
   });
 
   test('what it has loaded stays out of the memory of the daemon', async () => {

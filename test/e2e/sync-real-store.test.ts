@@ -237,7 +237,7 @@ test('a host that is mapped to the agent’s own machine is told at once, and pa
     state: 'down',
     last_error: expect.stringMatching(itself),
   });
-  expect(agent.process.lines.some(({ error }) => itself.test(String(error)))).toBe(true);
+  await eventually(() => agent.process.lines.some(({ error }) => itself.test(String(error))));
   const config = join(stage.directory, 'config.yaml');
   for (const command of [['doctor'], ['config', 'check', '--connect']]) {
     const said = await latchkey(...command, '--config', config);

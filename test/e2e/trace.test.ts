@@ -81,6 +81,8 @@ test('a use that was under way when the process was killed is told to be in doub
   stage.upstream.fault = every(hang(true), movesCounter);
   await before.change('usage', 'KEY', { 'x-request-id': 'cut' });
   await eventually(() => stage.upstream.countsOf('KEY').net === 1);
+  // A process that is killed loses the lines of its last moment.
+  await eventually(() => pointsOf(before, 'cut').includes('sent'));
   const after = await stage.startAgent();
   await eventually(() => pointsOf(after, 'cut').includes('settled'));
   expect(pointsOf(after, 'cut')).toEqual(['in_doubt', 'settled']);
