@@ -77,7 +77,8 @@ export async function call(endpoint: Endpoint, request: Call, token: string | nu
   } catch (error) {
     if (error instanceof SinkError) throw error;
     const cause: unknown = signal.aborted ? signal.reason : error;
-    const failure = { ok: false, sent: !isConnectFailure(cause), reason: explain(cause, timeoutMs) } as const;
+    const sent = outgoing !== undefined && !isConnectFailure(cause);
+    const failure = { ok: false, sent, reason: explain(cause, timeoutMs) } as const;
     return isTimeout(cause) ? { ...failure, silent: true } : failure;
   } finally {
     outgoing?.destroy();
@@ -99,6 +100,7 @@ async function requesterOf(
   const { url, certificate } = endpoint;
   if (certificate === null) return (options) => ask(url.origin, options);
   const socket = await connectTo(url, certificate, signal);
+  // With an agent of any kind, Node would make a connection of its own.
   return (options) => ask({ ...options, agent: undefined, createConnection: () => socket });
 }
 
