@@ -64,6 +64,20 @@ test('install advises to add the user only where there is none', async () => {
   expect(await advice()).not.toContain('useradd');
 });
 
+test('a reload checks the configuration of the service before it signals the daemon', async () => {
+  await using root = temporaryDirectory();
+  const file = join(root.path, 'latchkey.yaml');
+  const unit = formatUnit({ ...plain, config: file, stateDir: '/var/lib/latchkey' });
+  const [check = '', signal] = [...unit.matchAll(/^ExecReload=(.*)$/gm)].map(([, command]) => command);
+  expect(signal).toBe('/bin/kill -HUP $MAINPID');
+  const [program, ...argv] = check.split(' ');
+  expect(program).toBe('/usr/bin/latchkey');
+  writeFileSync(file, 'listen: { tcp: 127.0.0.1:8787 }\n', { mode: 0o600 });
+  expect(await latchkey(...argv)).toMatchObject({ code: 0 });
+  writeFileSync(file, 'listen: { tcp: nonsense }\n');
+  expect(await latchkey(...argv)).toMatchObject({ code: 78, err: expect.stringContaining('listen.tcp') });
+});
+
 test('a unit of another version is replaced, a changed one never', async () => {
   await using root = temporaryDirectory();
   const path = unitIn(root.path);

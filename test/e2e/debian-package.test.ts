@@ -3,33 +3,26 @@ import { appendFileSync, copyFileSync, existsSync, readFileSync, writeFileSync }
 import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  makeCleanRoot,
-  missingForCleanRoot,
-  type CleanRoot,
-  type Ran,
-} from '../support/process/clean-root.ts';
+import { makeCleanRoot, type CleanRoot, type Ran } from '../support/process/clean-root.ts';
 import type { DaemonProcess } from '../support/process/daemon-process.ts';
-import { buildExecutable } from '../support/process/executable.ts';
+import { buildDebianPackage, missingForPackage } from '../support/process/debian-package.ts';
 import { hasProgram } from '../support/process/installed.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const [productKey, secret, licenseKey] = ['RGsF', 'the-product-secret', 'WTKP4-66NL5-HMKQW-GFSCZ'];
-const builder = join(import.meta.dirname, '../../src/packaging/debian-package.ts');
 const state = '/var/lib/latchkey';
-const missing = missingForCleanRoot ?? (hasProgram('dpkg-shlibdeps') ? null : 'dpkg-shlibdeps (dpkg-dev)');
 
-const told = missing === null ? 'tried in a clean root' : `skipped: there is no ${missing} here`;
-describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
+const told =
+  missingForPackage === null ? 'tried in a clean root' : `skipped: there is no ${missingForPackage} here`;
+describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () => {
   const packages = temporaryDirectory();
   let files: readonly string[] = [];
   let root: CleanRoot;
   let store: PlainUpstream;
 
   beforeAll(async () => {
-    const executable = buildExecutable();
-    files = ['0.1.0', '0.1.1'].map((version) => buildPackage(executable, version, packages.path));
+    files = ['0.1.0', '0.1.1'].map((version) => buildDebianPackage(version, packages.path));
     root = makeCleanRoot();
     for (const file of files) copyFileSync(file, join(root.path, 'root', basename(file)));
     store = await startPlainUpstream({
@@ -142,7 +135,7 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
       const unit = readFileSync(at('lib/systemd/system/latchkey.service'), 'utf8');
       // By the targets of this machine, since the clean root has none; the program is in the root alone.
       const file = join(packages.path, 'latchkey.service');
-      writeFileSync(file, unit.replace('ExecStart=/usr', `ExecStart=${root.path}/usr`));
+      writeFileSync(file, unit.replaceAll('=/usr/bin/', `=${root.path}/usr/bin/`));
       const looked = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
       expect([looked.stderr, looked.status]).toEqual(['', 0]);
     },
@@ -225,15 +218,6 @@ describe.skipIf(missing !== null)(`the Debian package (${told})`, () => {
     expect([looked.stdout, looked.status]).toEqual(['', 0]);
   });
 });
-
-/** Hardly compressed, since that takes most of the time. */
-function buildPackage(executable: string, version: string, out: string): string {
-  const argv = [builder, '--executable', executable, '--version', version, '--out', out];
-  const env = { ...process.env, DPKG_DEB_COMPRESSOR_TYPE: 'gzip', DPKG_DEB_COMPRESSOR_LEVEL: '1' };
-  const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`it was not built: ${stderr}`);
-  return stdout.trim();
-}
 
 function done({ code, said }: Ran): string {
   expect(code, said).toBe(0);

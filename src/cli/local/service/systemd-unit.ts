@@ -134,11 +134,14 @@ function service({ program, config, stateDir }: UnitOptions): string {
     ...(config === null ? [] : ['--config', config]),
     ...(stateDir === null ? [] : ['--state-dir', stateDir]),
   ];
-  const command = [...program, 'serve', ...named];
+  const run = (...command: readonly string[]): string =>
+    [...program, ...command, ...named].map(quote).join(' ');
   return `Type=notify
 # Node has no Unix datagram sockets, so systemd-notify, a separate process, notifies systemd.
 NotifyAccess=all
-ExecStart=${command.map(quote).join(' ')}
+ExecStart=${run('serve')}
+# A signal cannot be answered: this lets systemctl reload say that a configuration is invalid.
+ExecReload=${run('config', 'check')}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=2s
