@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type { PeerCertificate } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import type { Address } from './address.ts';
 
 /** One request of the interface. */
@@ -76,7 +76,7 @@ export class Transport {
         isConnected = !socket.connecting;
         if (isConnected) return;
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-          isConnected = true;
+          isConnected = !socket.destroyed;
         });
       });
       sending.on('error', (error) => {
@@ -120,7 +120,7 @@ export class Transport {
   #trusting(certificate: string | null): https.Agent {
     const known = this.#secure.get(certificate);
     if (known !== undefined) return known;
-    const agent = new https.Agent({ ...pooling, ...(certificate === null ? {} : trustOnly(certificate)) });
+    const agent = certificate === null ? new https.Agent(pooling) : new PinningAgent(certificate);
     this.#secure.set(certificate, agent);
     return agent;
   }
@@ -130,15 +130,25 @@ function codeOf(error: unknown): unknown {
   return (error as NodeJS.ErrnoException | undefined)?.code;
 }
 
-/** Trusts one certificate, whatever names it has: the agent wrote it where this program found the address. */
-function trustOnly(certificate: string): https.AgentOptions & { allowPartialTrustChain: boolean } {
-  const { fingerprint256 } = new X509Certificate(certificate);
-  return {
-    ca: certificate,
-    allowPartialTrustChain: true,
-    checkServerIdentity: (_: string, shown: PeerCertificate) =>
-      shown.fingerprint256 === fingerprint256 ? undefined : new Error('another certificate is shown there'),
-  };
+/** Trusts one certificate, whatever names and dates it has: the agent wrote it where this program found the address. */
+class PinningAgent extends https.Agent {
+  readonly #fingerprint: string;
+
+  constructor(certificate: string) {
+    // A session that is resumed may not say whose it is.
+    super({ ...pooling, rejectUnauthorized: false, maxCachedSessions: 0 });
+    this.#fingerprint = new X509Certificate(certificate).fingerprint256;
+  }
+
+  override createConnection(...args: Parameters<https.Agent['createConnection']>): TLSSocket {
+    const socket = super.createConnection(...args) as TLSSocket;
+    // At this time Node makes its own check, too: nothing was sent yet.
+    socket.once('secureConnect', () => {
+      if (socket.getPeerX509Certificate()?.fingerprint256 === this.#fingerprint) return;
+      socket.destroy(new Error('another certificate is shown there'));
+    });
+    return socket;
+  }
 }
 
 async function collect(response: http.IncomingMessage): Promise<Omit<Reply, 'from'>> {

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { createServer as createTcpServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeCertificate } from '../../src/cli/local/certificate/certificate-maker.ts';
 import { connect, type ConnectOptions, type LatchkeyClient } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/network/certificate.ts';
 import { listen, type Listener } from '../support/network/listener.ts';
@@ -154,32 +153,6 @@ it('an answer of a later agent is worth what this program understands of it', as
   });
 });
 
-describe('over TLS an agent is believed', () => {
-  const own = { cert: certificate, key: privateKey };
-  const said = async (found: object, shown: typeof own = own): Promise<string> => {
-    await using directory = temporaryDirectory();
-    const { port } = await open(createTlsServer(shown, answer));
-    const listening = { tcp: `https://127.0.0.1:${port}`, ...found };
-    writeFileSync(join(directory.path, 'listen.json'), JSON.stringify(listening), { mode: 0o600 });
-    return (await ask({ stateDir: directory.path }).verify('KEY')).verdict;
-  };
-
-  it('by the certificate that it has written beside its address, whatever names that has', async () => {
-    expect(await said({ certificate })).toBe('valid');
-  });
-
-  it('by that alone, whoever signed it, and not by another that the same has signed', async () => {
-    const made = await makeCertificate(['127.0.0.1'], { days: 1, now: Date.now() });
-    const shown = { cert: made.certificate, key: made.key };
-    expect(await said({ certificate: made.certificate }, shown)).toBe('valid');
-    expect(await said({ certificate: made.authority }, shown)).toBe('undetermined');
-  });
-
-  it('not by one that nobody vouches for', async () => {
-    expect(await said({})).toBe('undetermined');
-  });
-});
-
 it.each([
   ['TCP', 'http', createServer(answer)],
   ['TLS', 'https', createTlsServer({ cert: certificate, key: privateKey }, answer)],
@@ -201,12 +174,6 @@ it.each([
     await expect.poll(() => connections[0]?.destroyed).toBe(true);
   },
 );
-
-it('a use whose TLS connection is not made has not counted', async () => {
-  const { port } = await open(createTcpServer((socket) => socket.end('no TLS')));
-  const used = ask({ url: `https://127.0.0.1:${port}` }).use('KEY', { deadlineMs: 300 });
-  await expect(used).rejects.toMatchObject({ mayHaveCounted: false });
-});
 
 it.each([
   ['of 1 MiB is read', 2 ** 20, 'valid'],
