@@ -129,7 +129,7 @@ export class Daemon {
   }
 
   get addresses(): Addresses {
-    return this.#listeners?.addresses ?? { tcp: null, socket: null };
+    return this.#listeners?.addresses ?? { tcp: null, socket: null, sockets: [] };
   }
 
   /** Rejects when the store, or anything else that must run, failed; pending otherwise. */

@@ -19,8 +19,8 @@ import { stateFiles } from '../store/sqlite/files/state-directory.ts';
 /** How long a listener that closes leaves connections that are in the middle of something, in ms. */
 const lingerMs = 500;
 
-/** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the path of the Unix socket. */
-export type Addresses = { tcp: string | null; socket: string | null };
+/** Where this process listens: `http://127.0.0.1:8787` or `https://…`, and the paths of the Unix socket and of further ones. */
+export type Addresses = { tcp: string | null; socket: string | null; sockets: readonly string[] };
 
 /** The open listeners of a process. */
 export interface Listeners extends AsyncDisposable {
@@ -61,12 +61,12 @@ export async function openListeners(
     const place = { path, mode, group: group === null ? null : groupNumber(group) };
     await listenSocket(open('socket', grant === null ? null : socketPrincipal(path, grant)), place);
   }
-  const addresses = { tcp, socket: listen.socket };
+  const found = { tcp, socket: listen.socket };
   const file = join(stateDir, stateFiles.addresses);
   const announce = (): void => {
     // Commands trust this certificate and no other.
     const shown = certificate === null ? {} : { certificate: certificate.identity.leaf.toString() };
-    replaceFile(file, `${JSON.stringify({ ...addresses, ...shown, instance: app.instance })}\n`);
+    replaceFile(file, `${JSON.stringify({ ...found, ...shown, instance: app.instance })}\n`);
   };
   announce();
   opening.defer(() => {
@@ -74,7 +74,7 @@ export async function openListeners(
   });
   const opened = opening.move();
   return {
-    addresses,
+    addresses: { ...found, sockets: listen.sockets.map(({ path }) => path) },
     certificateEnd: () => certificate?.notAfter ?? null,
     renewCertificate: (tls) => {
       if (certificate === null || tcpServer === null || tls === null) return false;

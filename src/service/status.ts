@@ -52,7 +52,12 @@ export type Status = {
   instance: string;
   uptimeMs: number;
   /** `tls`: of the certificate that `tcp` shows. */
-  listeners: { tcp: string | null; socket: string | null; tls: { notAfter: number } | null };
+  listeners: {
+    tcp: string | null;
+    socket: string | null;
+    sockets: readonly string[];
+    tls: { notAfter: number } | null;
+  };
   upstream: UpstreamStatus | null;
   outbox: OutboxStatus | null;
   /** Null on an authority. */

@@ -28,7 +28,7 @@ const status = {
   version: '0.1.0',
   instance: 'i',
   uptime_s: 11_530,
-  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock', tls: null },
+  listeners: { tcp: 'http://127.0.0.1:8787', socket: '/run/l.sock', sockets: ['/run/till.sock'], tls: null },
   upstream: {
     state: 'down',
     since: '2024-02-22T11:23:05+00:00',
@@ -72,7 +72,7 @@ test('status of an agent is readable at a glance', async () => {
   expect(out).toBe(
     [
       'latchkey   0.1.0, agent, up 3h 12m',
-      'listening  http://127.0.0.1:8787, /run/l.sock',
+      'listening  http://127.0.0.1:8787, /run/l.sock, /run/till.sock',
       'upstream   down since 2024-02-22T11:23:05+00:00 (2 hr ago), plain protocol, breaker open, last success never',
       'wrong now  connection refused, 1 min ago',
       'outbox     12 pending, 1 uncertain, oldest 1m 1s',

@@ -49,7 +49,10 @@ test('a socket with a grant serves its callers without a credential, and only as
     expect([path, (await ungranted.get(path)).status]).toEqual([path, 401]);
   }
   const headers = bearer(tokenIn(directory.path));
-  for (const http of [granted, ungranted]) expect((await http.get('/statusz', { headers })).status).toBe(200);
+  for (const http of [granted, ungranted]) {
+    const { status, body } = await http.get('/statusz', { headers });
+    expect([status, body]).toMatchObject([200, { listeners: { sockets: [till, plain] } }]);
+  }
 });
 
 test('a grant for a product reaches that product’s keys alone', async () => {

@@ -56,6 +56,8 @@ export const statusObject: z.ZodType = z
       .object({
         tcp: z.string().nullable(),
         socket: z.string().nullable(),
+        // Those of `listen.sockets`.
+        sockets: z.array(z.string()),
         // When the certificate ends that `tcp` shows; null: it speaks plain HTTP.
         tls: z.object({ not_after: instant }).meta({ id: 'Certificate' }).nullable(),
       })

@@ -64,6 +64,7 @@ export interface Status {
   readonly listeners: {
     readonly tcp: string | null;
     readonly socket: string | null;
+    readonly sockets: readonly string[];
     readonly tls: { readonly not_after: string } | null;
   };
   readonly upstream: UpstreamStatus | null;
@@ -83,6 +84,8 @@ export const status: z.ZodType<Status> = z.object({
   listeners: z.object({
     tcp: z.string().nullable(),
     socket: z.string().nullable(),
+    // A daemon of an earlier version does not tell them.
+    sockets: z.array(z.string()).default([]),
     tls: z.object({ not_after: z.string() }).nullable(),
   }),
   upstream: upstreamStatus.nullable(),
@@ -110,7 +113,9 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
   const { role, version, uptime_s, listeners, upstream, outbox, preload, storage, records, clock } = shown;
   return {
     latchkey: `${version}, ${role}, up ${formatAge(uptime_s)}`,
-    listening: [listeners.tcp, listeners.socket].filter((address) => address !== null).join(', '),
+    listening: [listeners.tcp, listeners.socket, ...listeners.sockets]
+      .filter((address) => address !== null)
+      .join(', '),
     certificate: listeners.tls === null ? null : formatCertificate(listeners.tls.not_after, clock.now),
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),
