@@ -16,6 +16,11 @@ import type { Uplink } from './uplink/uplink.ts';
 const disbeliefMs = 60_000;
 /** How many of the last confirmed keys are considered as a witness. */
 const witnesses = 10;
+/**
+ * How many reads may wait before no more are begun behind answers: after a long outage every verify would begin one, far
+ * faster than `sync.rate` ends them, and the more wait, the longer each takes. `refresh` reads the other keys in turn.
+ */
+const enoughUnderWay = 1_000;
 /** How many unknown keys are remembered at most. By `max` there would be room for all of them from the start. */
 const unknownKeys = { maxSize: 10_000, sizeCalculation: () => 1 };
 
@@ -85,7 +90,7 @@ export class LicensePull implements Pull {
   }
 
   refresh(productKey: string, licenseKey: string): void {
-    void this.read(productKey, licenseKey, 'refresh');
+    if (this.#underWay.size < enoughUnderWay) void this.read(productKey, licenseKey, 'refresh');
   }
 
   /** Reads a key whose lanes the caller holds; waits for room on a full disk. */

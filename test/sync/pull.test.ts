@@ -168,6 +168,19 @@ describe('a key that a caller asks for', () => {
   });
 });
 
+describe('a stale key', () => {
+  it('is read behind its answer, unless a thousand others wait for that already', async () => {
+    await using stage = await givenManual();
+    const keys = Array.from({ length: 1_002 }, (_, index) => `KEY-${index + 10}`);
+    for (const licenseKey of keys) stage.sync.reads.refresh(productKey, licenseKey);
+    expect(await stage.requested()).toEqual(keys.slice(0, 1_000).map((each) => `verify ${each}`));
+    const [first] = stage.arrived.splice(0);
+    await first?.answer(stage.saysOf(first.licenseKey));
+    for (const licenseKey of keys.slice(-2)) stage.sync.reads.refresh(productKey, licenseKey);
+    expect(await stage.requested()).toEqual(['verify KEY-1010']);
+  });
+});
+
 describe('a read of a key', () => {
   it.each(['counter', 'state'] as const)(
     'waits for the request that is under way in its %s lane',
