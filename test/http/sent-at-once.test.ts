@@ -59,6 +59,17 @@ test.each(listeners)('a verify behind changes (%s) tells what they have done', a
 });
 
 test.each(listeners)(
+  'that many verifies wait behind a change (%s) is told to nobody as a leak',
+  async (kind) => {
+    await using served = await serve();
+    using warned = vi.spyOn(process, 'emitWarning');
+    const sent = [change('usage'), ...Array.from({ length: 20 }, () => verify)];
+    expect(await sendAtOnce(served.listeners[kind], sent)).toEqual(sent.map(() => 'true 1'));
+    expect(warned).not.toHaveBeenCalled();
+  },
+);
+
+test.each(listeners)(
   'a change that comes in chunks (%s) is not overtaken by the one behind it',
   async (kind) => {
     await using served = await serve();

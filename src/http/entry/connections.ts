@@ -108,6 +108,8 @@ export class Connections {
       return;
     }
     this.begin(socket, response);
+    // All that may wait on a connection may wait for one change: Node would tell of more than ten as of a leak.
+    before.setMaxListeners(0);
     before.once('close', () => {
       // An answer that ends the connection has ended our side of it by now.
       if (socket.writable) look(request, response);
