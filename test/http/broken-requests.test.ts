@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { adminToken, authorityStatus, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
+import { openSocket } from '../support/network/kept-connection.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
 const counted: number[] = [];
@@ -71,12 +73,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(codes).toEqual(['credentials_missing', 'credentials_missing']);
   });
 
-  test('bytes that are not HTTP are refused behind the requests before them, however long those take', async () => {
+  test.each([
+    ['bytes that are not HTTP are', 'HELLO\r\n\r\n'],
+    ['CONNECT is', 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+  ])('%s refused behind the requests before, however long those take', async (_, bytes) => {
     const finish = Promise.withResolvers<string>();
     const expose = (): Promise<string> => finish.promise;
     await using slow = await serveApp({ metrics: { ...silentMetrics, expose } }, { limits });
     const metrics = `GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`;
-    const answered = sendRaw(slow.listeners[listener], `${metrics}${metrics}HELLO\r\n\r\n`);
+    const answered = sendRaw(slow.listeners[listener], `${metrics}${metrics}${bytes}`);
     await using other = httpClient(slow.listeners[listener]);
     // The server has read all of it by then.
     await other.get('/livez');
@@ -84,6 +89,20 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     const { raw } = await answered;
     const statuses = [...raw.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
     expect(statuses).toEqual([200, 200, 400]);
+  });
+
+  test('CONNECT of a caller who leaves at once ends the connection and nothing else', async () => {
+    const thrown = vi.fn<(error: Error) => void>();
+    process.once('uncaughtException', thrown);
+    const leaving = openSocket(served.listeners[listener]);
+    await once(leaving, 'connect');
+    leaving.write('CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    leaving.destroy();
+    await expect.poll(() => served.lines).toHaveLength(1);
+    await using other = httpClient(served.listeners[listener]);
+    expect((await other.get('/livez')).status).toBe(200);
+    process.off('uncaughtException', thrown);
+    expect(thrown).not.toHaveBeenCalled();
   });
 
   test('a body that cannot be read is refused, and what was sent behind it is answered', async () => {

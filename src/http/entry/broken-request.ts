@@ -63,9 +63,17 @@ export class BrokenRequests {
     return this.#brokenOff.get(request);
   }
 
-  /** Refuses CONNECT: this is no proxy. */
+  /** Refuses CONNECT, behind the requests before it: this is no proxy. */
   refuseConnect(socket: Duplex): void {
-    this.#refuse(socket, { code: 'malformed_request', detail: 'The target must be a path.' });
+    // Node leaves such a connection to us, with nobody who hears that its caller has left, which would end the process.
+    socket.on('error', () => socket.destroy());
+    const refuseIt = (): void => {
+      if (socket.writable)
+        this.#refuse(socket, { code: 'malformed_request', detail: 'The target must be a path.' });
+    };
+    const before = this.#connections.unanswered(socket).at(-1);
+    if (before === undefined) refuseIt();
+    else before.once('close', refuseIt);
   }
 
   #refuse(socket: Duplex, { code, detail }: Refused): void {
