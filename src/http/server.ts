@@ -49,6 +49,7 @@ export function buildServer(
       request.state = null;
       nameAnswer(app, request, reply);
       sendError(app, errorOf(() => arrive(request, reply)) ?? error, reply);
+      app.metrics.countUnrouted(reply.statusCode);
     },
     clientErrorHandler: (error, socket) => broken.answer(error, socket),
   });

@@ -64,6 +64,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     },
   );
 
+  test.each([
+    ['that cannot be decoded', '/%ff', 400],
+    ['with a name that is longer than any', `/admin/v1/purchases/${'x'.repeat(1_001)}`, 404],
+  ])('a path %s is counted, though no route is asked', async (_, path, status) => {
+    const bytes = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+    expect((await sendRaw(served.listeners[listener], bytes)).status).toBe(status);
+    expect(counted).toEqual([status]);
+  });
+
   test('one that expects to be told to go on, sent before the one before it is answered, is answered whole', async () => {
     const verify = 'GET /api/v2/license/verify HTTP/1.1\r\nHost: localhost\r\n';
     const expecting = `${verify}Expect: 100-continue\r\nConnection: close\r\n\r\n`;
