@@ -136,7 +136,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#verdicts.inc({ freshness: provenance.freshness, enabled: String(license.enabled) });
   }
 
-  /** Counts a use that was recorded. */
+  /** Counts a use that was answered, perhaps again under its idempotency key. */
   countUse(): void {
     this.#totals.uses += 1;
   }
