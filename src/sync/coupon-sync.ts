@@ -109,11 +109,11 @@ export class CouponSync implements CouponPull {
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponAnswer', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
-    if (recorded.ok && recorded.value.progress.state !== 'delivered') {
-      const { progress, lastError } = recorded.value;
-      const { id, requestId } = operation;
-      const about = { operation: id, state: progress.state, error: lastError, requestId };
-      log.warn(about, 'a coupon was not delivered');
+    if (recorded.ok) {
+      const { id, requestId, progress, lastError: error } = recorded.value;
+      const about = { operation: id, state: progress.state, error, requestId };
+      // Of one that is cancelled its caller is told, and nothing is left of it.
+      if (!['delivered', 'cancelled'].includes(progress.state)) log.warn(about, 'a coupon was not delivered');
     }
     return outcome;
   }

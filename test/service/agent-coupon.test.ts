@@ -194,6 +194,14 @@ describe('a coupon that is created on an agent', () => {
     expect(stage.warnings).toEqual(['a coupon was not delivered']);
   });
 
+  it('is not warned of where who asks for it is told that the upstream will not have it', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    await (await arrived(stage, 'create')).answer(no('refused'));
+    expect(await answer).toMatchObject({ ok: false, problem: { code: 'upstream_refused' } });
+    expect(stage.warnings).toEqual([]);
+  });
+
   it('under an idempotency key is created once, whatever became of it', async () => {
     await using stage = await givenManual();
     const once = { credential: 'c', key: 'k', fingerprint: 'f' };
