@@ -35,6 +35,9 @@ export interface OperationReads extends LaneReads {
   get(id: string): Operation | null;
   /** In order; all that is not finished when no state is given. */
   list(state: OperationState | null, page: Page): Operation[];
+  /** Of a license key, in order: what is unfinished, conflicted or dead, or the part of it that is in this state. */
+  openOf(licenseKey: string, state: OperationState | null, page: Page): Operation[];
+  countOpenOf(licenseKey: string, state: OperationState | null): number;
   /** How many are in each state. */
   depth(): Record<OperationState, number>;
   /** How many are still to be delivered, or wait for a person in doubt. */

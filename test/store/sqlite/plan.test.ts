@@ -84,12 +84,32 @@ test('no statement but those for people reads a whole table', async () => {
   expect(walks.filter((pattern) => !scanning.some((sql) => pattern.test(sql)))).toEqual([]);
 });
 
-test('the open operations are walked in their order', async () => {
+/** The steps of the only statement that has this in it. */
+function stepsOf(store: GivenStore, part: string): ReadonlySet<string> {
+  const found = statementsOf(store).filter((sql) => sql.includes(part));
+  expect(found).toHaveLength(1);
+  return new Set(planOf(store, found.join()).map((step) => step.replace(/SUBQUERY \d+/, 'SUBQUERY')));
+}
+
+const merge = ['LIST SUBQUERY', 'MERGE (UNION ALL)', 'LEFT', 'RIGHT'];
+const rowBySeq = 'SEARCH outbox USING INTEGER PRIMARY KEY (rowid=?)';
+
+test('the open operations are walked in their order, and of those before a page nothing but an index is read', async () => {
   await using store = givenStore();
-  const open = statementsOf(store).find((sql) => sql.includes("state = 'dead'\n"));
-  const steps = new Set(planOf(store, open ?? ''));
-  expect(steps).toEqual(
-    new Set(['MERGE (UNION ALL)', 'LEFT', 'RIGHT', 'SEARCH outbox USING INDEX outbox_state (state=?)']),
+  expect(stepsOf(store, "state = 'dead' ORDER BY seq LIMIT")).toEqual(
+    new Set([...merge, rowBySeq, 'SEARCH outbox USING COVERING INDEX outbox_state (state=?)']),
+  );
+});
+
+test('what is open of a key that has a million changes is walked in their order, and read a page at a time', async () => {
+  await using store = givenStore();
+  expect(stepsOf(store, '(?2 IS NULL OR state = ?2) ORDER BY seq LIMIT')).toEqual(
+    new Set([
+      ...merge,
+      rowBySeq,
+      'SEARCH outbox USING INDEX outbox_lane (subject=? AND lane=?)',
+      'SEARCH outbox USING INDEX outbox_dead (subject=?)',
+    ]),
   );
 });
 

@@ -32,29 +32,16 @@ const list = route({
   handle({ app: { operations }, query, sentTo }) {
     if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
     const state = query.state ?? null;
-    if (query.licenseKey !== undefined) {
-      const open = unfinishedOf(operations, query.licenseKey, state);
-      const page = open.slice(query.offset, query.offset + query.limit);
-      return found({ operations: page.map(presentOperation) }, listHeaders(open.length, query, sentTo));
+    const { licenseKey } = query;
+    if (licenseKey !== undefined) {
+      const total = operations.countOpenOf(licenseKey, state);
+      const page = operations.openOf(licenseKey, state, query);
+      return found({ operations: page.map(presentOperation) }, listHeaders(total, query, sentTo));
     }
     const headers = listHeaders(countOperations(operations, state), query, sentTo);
     return found({ operations: operations.list(state, query).map(presentOperation) }, headers);
   },
 });
-
-/** What of a license key is on its way or waits for a person, in order. */
-function unfinishedOf(
-  operations: OperationReads,
-  licenseKey: string,
-  state: OperationState | null,
-): readonly Operation[] {
-  const all = [...operations.shown(licenseKey), ...operations.dead(licenseKey)];
-  // A disable that is dead or conflicted is among both.
-  const once = [...new Map(all.map((operation) => [operation.id, operation])).values()];
-  return once
-    .filter(({ progress }) => state === null || progress.state === state)
-    .toSorted((one, other) => one.seq - other.seq);
-}
 
 function countOperations(operations: OperationReads, state: OperationState | null): number {
   const depth = operations.depth();

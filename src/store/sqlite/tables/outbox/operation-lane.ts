@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Backlog } from '../../../../domain/agent/observation.ts';
-import type { LaneReads } from '../../../../service/outbox/tables.ts';
+import type { LaneReads, OperationReads } from '../../../../service/outbox/tables.ts';
 import { operationColumns, operationFrom } from './operation-row.ts';
 import { prepareCount, prepareQuery } from '../../statements.ts';
 
@@ -62,5 +62,32 @@ export function laneReads(database: DatabaseSync): LaneReads {
     shown: (licenseKey) => shown.all(licenseKey),
     held: (subject, lane) => held.all(subject, lane),
     dead: (subject) => dead.all(subject),
+  };
+}
+
+/**
+ * In SQL, a page of operations in their order: limit and offset come last. `parts`: from which rows, each in the order of
+ * its index. What is skipped is told by the indexes: an outbox may hold a million.
+ */
+export function pageOfOperations(parts: readonly string[]): string {
+  const seqs = parts.map((part) => `SELECT seq ${part}`).join(' UNION ALL ');
+  return `${select} WHERE seq IN (${seqs} ORDER BY seq LIMIT ? OFFSET ?) ORDER BY seq`;
+}
+
+/** Prepares the reads of what is open of a license key, page by page: it may be as many as the outbox holds. */
+export function openReads(database: DatabaseSync): Pick<OperationReads, 'openOf' | 'countOpenOf'> {
+  const parts = [
+    `lane = 'counter' AND ${isUnfinished}`,
+    `lane = 'state' AND ${isUnfinished}`,
+    "lane IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
+  ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
+  const page = prepareQuery(database, pageOfOperations(parts), operationFrom);
+  const count = prepareCount(
+    database,
+    `SELECT ${parts.map((part) => `(SELECT count(*) ${part})`).join(' + ')} AS count`,
+  );
+  return {
+    openOf: (licenseKey, state, { limit, offset }) => page.all(licenseKey, state, limit, offset),
+    countOpenOf: (licenseKey, state) => count(licenseKey, state),
   };
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { OperationState, UnfinishedState } from '../../../../domain/outbox/operation.ts';
 import type { OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
-import { inLane, isUnfinished, laneReads } from './operation-lane.ts';
+import { inLane, isUnfinished, laneReads, openReads, pageOfOperations } from './operation-lane.ts';
 import { least, waitChanges, waitReads } from './operation-wait.ts';
 import { bit, prepareChange, prepareCount, prepareQuery } from '../../statements.ts';
 
@@ -14,8 +14,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
   const get = prepareQuery(database, `${select} WHERE id = ?`, operationFrom);
   const open = prepareQuery(
     database,
-    `${openStates.map((state) => `${select} WHERE state = '${state}'`).join(' UNION ALL ')}
-     ORDER BY seq LIMIT ? OFFSET ?`,
+    pageOfOperations(openStates.map((state) => `FROM outbox WHERE state = '${state}'`)),
     operationFrom,
   );
   const lastSeq = prepareQuery(
@@ -23,11 +22,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     'SELECT seq FROM outbox ORDER BY seq DESC LIMIT 1',
     (row: { seq: number }) => row.seq,
   );
-  const inState = prepareQuery(
-    database,
-    `${select} WHERE state = ? ORDER BY seq LIMIT ? OFFSET ?`,
-    operationFrom,
-  );
+  const inState = prepareQuery(database, pageOfOperations(['FROM outbox WHERE state = ?']), operationFrom);
   // Asked for by every change: for a sum over `IN`, SQLite fills a table of its own each time.
   const unfinished = prepareCount(
     database,
@@ -50,6 +45,7 @@ export function operationReads(database: DatabaseSync): OperationReads {
     unfinishedOf: (productKey) => ofProduct(productKey),
     oldestAt: oldestRead(database),
     ...laneReads(database),
+    ...openReads(database),
     ...waitReads(database),
   };
 }
