@@ -3,12 +3,15 @@ import type { Worker } from 'node:worker_threads';
 import { expect, expectTypeOf, test } from 'vitest';
 import {
   outcomeMessage,
+  piecesOf,
   type BatchMessage,
   type DiskSpaceMessage,
 } from '../../src/daemon/threads/writer-message.ts';
 import { startWriter, WriterThread } from '../../src/daemon/threads/writer-thread.ts';
+import { traced, type Traced } from '../../src/domain/outbox/operation-trace.ts';
 import { StorageError } from '../../src/service/ports.ts';
 import type { CommandOf, CommandResult, UseCaseName } from '../../src/service/writer.ts';
+import { givenOperation } from '../support/given/operation-given.ts';
 import { account, givenLicense, givenStore, product } from '../support/given/store-given.ts';
 
 const commit = { durationMs: 1, size: 1 };
@@ -20,9 +23,11 @@ function startSilentWriter(): {
   tell: (message: BatchMessage | DiskSpaceMessage) => void;
   turnTo: (steady: number) => void;
   rooms: boolean[];
+  told: string[];
 } {
   let steady = 0;
   const rooms: boolean[] = [];
+  const told: string[] = [];
   const thread = Object.assign(new EventEmitter(), { postMessage: () => undefined });
   const clock = { now: () => steady, steady: () => steady, sleep: () => Promise.resolve() };
   const options = {
@@ -30,12 +35,12 @@ function startSilentWriter(): {
     keepsHistory: () => true,
     onCommit: () => undefined,
     onChanged: () => undefined,
-    onTraced: () => undefined,
+    onTraced: (traced: readonly Traced[]) => void told.push(...traced.map(({ id }) => id)),
     onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);
   const tell = (message: object): void => void thread.emit('message', message);
-  return { writer, thread, tell, rooms, turnTo: (at) => (steady = at) };
+  return { writer, thread, tell, rooms, told, turnTo: (at) => (steady = at) };
 }
 
 test('a write that waits for more than a minute shows that the disk hangs', async () => {
@@ -45,7 +50,7 @@ test('a write that waits for more than a minute shows that the disk hangs', asyn
   expect(writer.isStuck).toBe(false);
   turnTo(60_001);
   expect(writer.isStuck).toBe(true);
-  tell({ outcomes: '[{"result":null}]', commit, broken: null });
+  tell({ outcomes: '[{"result":null}]', traced: [], commit, broken: null });
   await write;
   expect(writer.isStuck).toBe(false);
 });
@@ -92,7 +97,7 @@ test('what a thread had not begun when its storage failed was surely not done', 
     writer.write('pruneIdempotency', { removalTime: 0, limit: 10 }),
   );
   const outcomes = JSON.stringify([{ storageFault: 'commit_failed', detail: 'disk I/O error' }]);
-  tell({ outcomes, commit, broken: 'disk I/O error' });
+  tell({ outcomes, traced: [], commit, broken: 'disk I/O error' });
   await expect(begun).rejects.toMatchObject({ fault: 'commit_failed' });
   await expect(waiting).rejects.toMatchObject({ fault: 'failed' });
 });
@@ -102,8 +107,44 @@ test('an error of a write tells its caller what went wrong, and where', async ()
   const write = writer.write('pruneIdempotency', { removalTime: 0, limit: 10 });
   const error = new TypeError('not an operation');
   const outcomes = JSON.stringify([outcomeMessage({ error })]);
-  tell({ outcomes, commit, broken: null });
+  tell({ outcomes, traced: [], commit, broken: null });
   await expect(write).rejects.toMatchObject({ message: 'not an operation', stack: error.stack });
+});
+
+/** The message of a batch with one write, which happened to so many operations, numbered from the first. */
+function batchAbout(count: number, first = 0): BatchMessage {
+  const happened = Array.from({ length: count }, (_, index) =>
+    traced('settled', givenOperation({ id: String(first + index) })),
+  );
+  const outcomes = JSON.stringify([{ result: null }]);
+  return { outcomes, traced: piecesOf([{ result: null, traced: happened }]), commit, broken: null };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+test('what happened to very many operations is told over many turns, so that callers are answered meanwhile, and in order', async () => {
+  const { tell, told } = startSilentWriter();
+  tell(batchAbout(2));
+  expect(told).toHaveLength(2);
+  tell(batchAbout(1_200, 2));
+  tell(batchAbout(1, 1_202));
+  const counts = [told.length];
+  while (told.length < 1_203 && counts.length < 100) {
+    await turn();
+    counts.push(told.length);
+  }
+  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+  expect(Math.max(...steps)).toBeLessThanOrEqual(502);
+  expect(told).toEqual(Array.from({ length: 1_203 }, (_, index) => String(index)));
+});
+
+test('what happened to operations and was not told yet is told before the end', async () => {
+  const { writer, thread, tell, told } = startSilentWriter();
+  tell(batchAbout(1_200));
+  const end = writer[Symbol.asyncDispose]();
+  thread.emit('exit', 0);
+  await end;
+  expect(told).toHaveLength(1_200);
 });
 
 /** What JSON gives back as it was; what another program sent, as `unknown`, came as JSON. */

@@ -1,4 +1,3 @@
-import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
 import { StorageError, type StorageFault, type WriterContext } from '../../service/ports.ts';
 import type { Change } from '../../service/tables.ts';
@@ -18,7 +17,7 @@ export type WriterMessage = WritesMessage | 'close';
 
 /** The outcome of a write, sent back. Of an error nothing goes from thread to thread but its fields. */
 export type OutcomeMessage =
-  | { result: unknown; traced?: readonly Traced[]; changes?: readonly Change[] }
+  | { result: unknown; changes?: readonly Change[] | undefined }
   | { storageFault: StorageFault; detail: string }
   | { error: { message: string; stack: string | undefined } };
 
@@ -32,6 +31,8 @@ export type CommitMeasure = { durationMs: number; size: number };
 export type BatchMessage = {
   /** In the order of its writes, as JSON of `OutcomeMessage[]`. */
   outcomes: string;
+  /** What happened to operations, in pieces (`piecesOf`). */
+  traced: readonly string[];
   commit: CommitMeasure;
   /** Why the storage has failed for good, so that no write is accepted any more; null: it has not. */
   broken: string | null;
@@ -39,10 +40,26 @@ export type BatchMessage = {
 
 /** Makes the message of an outcome. */
 export function outcomeMessage(outcome: CommandOutcome): OutcomeMessage {
-  if ('result' in outcome) return outcome;
+  if ('result' in outcome) return { result: outcome.result, changes: outcome.changes };
   const { error } = outcome;
   if (error instanceof StorageError) return { storageFault: error.fault, detail: textOf(error.cause) };
   return { error: { message: textOf(error), stack: error instanceof Error ? error.stack : undefined } };
+}
+
+/** So much of what happened to operations is told at once. */
+const tracedAtOnce = 500;
+
+/**
+ * What happened to operations in a batch, in order, as JSON of `Traced[]`: one piece in almost all of them. A read may
+ * settle as many as wait for its license key, and the server's thread is to answer others between two pieces.
+ */
+export function piecesOf(outcomes: readonly CommandOutcome[]): string[] {
+  const traced = outcomes.flatMap((outcome) => ('result' in outcome ? (outcome.traced ?? []) : []));
+  const pieces: string[] = [];
+  for (let from = 0; from < traced.length; from += tracedAtOnce) {
+    pieces.push(JSON.stringify(traced.slice(from, from + tracedAtOnce)));
+  }
+  return pieces;
 }
 
 /** What an error says, for another thread. */

@@ -34,7 +34,7 @@ export type WriterOptions = {
   onCommit: (measure: CommitMeasure) => void;
   /** What a write changed of what verifies are answered from, before its caller hears of it. */
   onChanged: (changes: readonly Change[]) => void;
-  /** What happened to operations in a write, before its caller hears of it. */
+  /** What happened to operations in a write, in order: of very many, the first before its caller hears of it. */
   onTraced: (traced: readonly Traced[]) => void;
   /** The disk is full, or has space again; called at the start only when it is full. */
   onDiskSpace: (isFull: boolean) => void;
@@ -62,6 +62,8 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
   readonly #waiting: WaitingWrite[] = [];
   /** The writes of this turn of the event loop that are to be posted together. */
   readonly #gathered: WriteRequest[] = [];
+  /** What happened to operations and was not told yet (`piecesOf`). */
+  readonly #untold: string[] = [];
   readonly #lost = Promise.withResolvers<never>();
   readonly #exited = Promise.withResolvers<void>();
   #failure: StorageError | null = null;
@@ -132,6 +134,7 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     const close: WriterMessage = 'close';
     this.#worker.postMessage(close);
     await this.#exited.promise;
+    while (this.#untold.length > 0) this.#tellNext();
   }
 
   /** One message for many writes: to send each by itself takes several times as long. */
@@ -151,13 +154,13 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     }
   }
 
-  #settle({ outcomes, commit, broken }: BatchMessage): void {
+  #settle({ outcomes, traced, commit, broken }: BatchMessage): void {
     this.#options.onCommit(commit);
+    this.#tell(traced);
     for (const outcome of JSON.parse(outcomes) as OutcomeMessage[]) {
       const waiting = this.#waiting.shift();
       if ('result' in outcome) {
         if (outcome.changes !== undefined) this.#options.onChanged(outcome.changes);
-        if (outcome.traced !== undefined) this.#options.onTraced(outcome.traced);
         waiting?.resolve(outcome.result);
       } else {
         if ('storageFault' in outcome && outcome.storageFault === 'commit_failed')
@@ -167,6 +170,20 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     }
     // What the thread had not begun it has refused as well.
     if (broken !== null) this.#lose(new Error(broken), 'failed');
+  }
+
+  /** Tells the first piece at once, and each that follows in a turn of its own: others are answered meanwhile. */
+  #tell(pieces: readonly string[]): void {
+    const isTelling = this.#untold.length > 0;
+    this.#untold.push(...pieces);
+    if (!isTelling) this.#tellNext();
+  }
+
+  #tellNext(): void {
+    const piece = this.#untold.shift();
+    if (piece === undefined) return;
+    this.#options.onTraced(JSON.parse(piece) as Traced[]);
+    if (this.#untold.length > 0) setImmediate(() => this.#tellNext());
   }
 
   /** `fault`: of the writes that wait. */

@@ -13,6 +13,7 @@ import { sha256, systemRandom } from '../system/random.ts';
 import { DiskSpaceWatch } from './disk-space.ts';
 import {
   outcomeMessage,
+  piecesOf,
   textOf,
   type BatchMessage,
   type WriterData,
@@ -83,6 +84,7 @@ async function commit(committer: Committer<Write>, batch: readonly Write[]): Pro
   const measure = { durationMs: performance.now() - startedAt, size: batch.length };
   return {
     outcomes: JSON.stringify(outcomes.map((outcome) => outcomeMessage(outcome))),
+    traced: piecesOf(outcomes),
     commit: measure,
     broken: committer.broken === null ? null : textOf(committer.broken.cause),
   };
