@@ -1,7 +1,12 @@
 import { array, assert, boolean, constantFrom, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { License } from '../../src/domain/license.ts';
-import { addLocalChange, localState } from '../../src/domain/agent/observation.ts';
+import { countAfter, type License } from '../../src/domain/license.ts';
+import {
+  addLocalChange,
+  localState,
+  localStateByBacklog,
+  type Backlog,
+} from '../../src/domain/agent/observation.ts';
 import type {
   LicenseOperationKind,
   Operation,
@@ -50,7 +55,22 @@ function model(uses: number, enabled: boolean, all: readonly Operation[]): Retur
   return { uses: shown, enabled: enabled && !isDisabledHere, pending: unfinished.length };
 }
 
+/** How many there are of each sort, as the store counts them. */
+function backlogOf(all: readonly Operation[]): Backlog {
+  const alone = all.map((each) => ({ ...each, seen: localState(license(1, true), [each]) }));
+  const count = (isOne: (each: (typeof alone)[number]) => boolean): number => alone.filter(isOne).length;
+  return {
+    usages: count(({ seen }) => seen.uses > 1),
+    decreases: count(({ seen }) => seen.uses < 1),
+    disables: count(({ seen }) => !seen.enabled),
+    unfinished: count(({ seen }) => seen.pending > 0),
+  };
+}
+
 const uses = integer({ min: -3, max: 10 });
+const counterKind = constantFrom<'usage' | 'decrease'>('usage', 'decrease');
+const turns = array(counterKind, { maxLength: 30 });
+const waiting = (what: 'usage' | 'decrease'): Operation => givenOperation({ kind: what, subject: 'KEY' });
 
 describe('what callers see of a key, whatever waits', () => {
   it('is what the contract says, step by step', () => {
@@ -67,6 +87,45 @@ describe('what callers see of a key, whatever waits', () => {
         const present = localState(license(count, enabled), before);
         const kept = behind.reduce(addLocalChange, present);
         expect(kept).toEqual(localState(license(count, enabled), [...before, ...behind]));
+      }),
+    );
+  });
+
+  it('is told by their numbers, or else by each of them', () => {
+    assert(
+      property(uses, boolean(), operations, (count, enabled, all) => {
+        const told = localStateByBacklog(license(count, enabled), backlogOf(all), null);
+        expect([null, localState(license(count, enabled), all)]).toContainEqual(told);
+      }),
+    );
+  });
+
+  it('is told by their numbers once the first of them is answered, whoever else has changed the count', () => {
+    assert(
+      property(uses, uses, counterKind, turns, operations, (count, answered, first, rest, others) => {
+        const behind = [...rest.map(waiting), ...others];
+        const queue = [waiting(first), ...behind];
+        const seen = { license: license(count, true), local: localState(license(count, true), queue) };
+        const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
+        const told = localStateByBacklog(license(answered, true), backlogOf(behind), before);
+        expect([null, localState(license(answered, true), behind)]).toContainEqual(told);
+      }),
+    );
+  });
+
+  it('needs no look at each of them while nobody else lowers the count, however often it was taken and given back', () => {
+    assert(
+      property(uses, turns, (count, kinds) => {
+        const queue = kinds.map(waiting);
+        let seen = { license: license(count, true), local: localState(license(count, true), queue) };
+        for (const [index, first] of kinds.entries()) {
+          const behind = queue.slice(index + 1);
+          const now = license(countAfter(Math.max(seen.license.uses, 0), first), true);
+          const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
+          const local = localStateByBacklog(now, backlogOf(behind), before);
+          expect(local).toEqual(localState(now, behind));
+          seen = { license: now, local: local ?? seen.local };
+        }
       }),
     );
   });

@@ -1,5 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
-import { givenAgent, lost, minute } from '../support/stage/service-stage.ts';
+import type { License } from '../../src/domain/license.ts';
+import type { Outcome } from '../../src/domain/outbox/outcome.ts';
+import { givenAgent, lost, minute, no, type AgentStage } from '../support/stage/service-stage.ts';
+
+/** Sends the next operation and records its answer, without what the stage looks at in between. */
+async function deliverNext({ writer, policy }: AgentStage, outcome: Outcome<License>): Promise<void> {
+  const step = await writer.write('planStep', { subject: 'KEY-1', lane: 'counter', justRead: false });
+  if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
+  const operationId = step.value.operation.id;
+  await writer.write('recordAnswer', { operationId, outcome, overlapped: false, policy });
+}
 
 describe('a key with a long queue', () => {
   it('is planned, answered and read without looking at each of its operations', async () => {
@@ -11,34 +21,50 @@ describe('a key with a long queue', () => {
     for (let more = 0; more < 50; more += 1) await agent.record('usage');
     const { operations } = agent.store;
     const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'lane')];
-    const write = async (): Promise<void> => {
-      const step = await agent.writer.write('planStep', {
-        subject: 'KEY-1',
-        lane: 'counter',
-        justRead: false,
-      });
-      if (!step.ok || step.value.step !== 'send') throw new Error('nothing to send');
-      const { policy, steady } = agent;
-      await agent.writer.write('recordAnswer', {
-        operationId: step.value.operation.id,
-        outcome: agent.says(9),
-        overlapped: false,
-        policy,
-      });
-      await agent.writer.write('recordRead', {
-        licenseKey: 'KEY-1',
-        productKey: 'press',
-        outcome: agent.says(12),
-        sentAt: steady,
-        isMissingBelieved: true,
-        policy,
-      });
-    };
-    await write();
+    await deliverNext(agent, agent.says(9));
+    const { policy, steady } = agent;
+    await agent.writer.write('recordRead', {
+      licenseKey: 'KEY-1',
+      productKey: 'press',
+      outcome: agent.says(12),
+      sentAt: steady,
+      isMissingBelieved: true,
+      policy,
+    });
     expect(whole.map((spy) => spy.mock.calls.length)).toEqual([0, 0]);
     for (const spy of whole) spy.mockRestore();
     agent.check();
     expect(agent.local.pending).toBe(50);
+  });
+
+  it('whose uses are taken and given back by turns is delivered without looking at each of them', async () => {
+    await using agent = await givenAgent({ uses: 1 });
+    for (let pair = 0; pair < 20; pair += 1) {
+      await agent.record('usage');
+      await agent.record('decrease');
+    }
+    const { operations } = agent.store;
+    const whole = [vi.spyOn(operations, 'shown'), vi.spyOn(operations, 'lane')];
+    for (let pair = 0; pair < 10; pair += 1) {
+      await deliverNext(agent, agent.says(2));
+      await deliverNext(agent, agent.says(1));
+    }
+    expect(whole.map((spy) => spy.mock.calls.length)).toEqual([0, 0]);
+    for (const spy of whole) spy.mockRestore();
+    agent.check();
+    expect(agent.local).toEqual({ uses: 1, enabled: true, pending: 20 });
+  });
+
+  it('shows the same as its operations one by one when one is answered that a retried one stands before', async () => {
+    await using agent = await givenAgent({ uses: 1 });
+    const operationId = await agent.record('decrease');
+    await agent.answer(await agent.send('counter'), no('refused'));
+    await agent.read(agent.says(0));
+    await agent.record('usage');
+    const flying = await agent.send('counter');
+    await agent.writer.write('decideOperation', { operationId, decision: 'retry' });
+    await agent.answer(flying, agent.says(0));
+    expect(agent.local).toEqual({ uses: 0, enabled: true, pending: 1 });
   });
 
   it('shows the same as its operations one by one, also where the count touches 0', async () => {

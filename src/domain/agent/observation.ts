@@ -87,18 +87,38 @@ export type Backlog = {
   unfinished: number;
 };
 
+/** A key as it was seen before the first of its queue was answered, and what that one did to the count. */
+export type SeenBefore = Pick<Observation, 'license' | 'local'> & { first: 1 | 0 | -1 };
+
 /**
  * The same as `localState` by their numbers alone, so that a key with a long queue costs no more than
  * another. Null where the order of the operations matters: the count could touch 0 on the way.
  */
-export function localStateByBacklog(license: License, backlog: Backlog): LocalState | null {
-  const uses = Math.max(license.uses, 0);
-  if (backlog.decreases > uses) return null;
-  return {
-    uses: uses + backlog.usages - backlog.decreases,
-    enabled: license.enabled && backlog.disables === 0,
-    pending: backlog.unfinished,
-  };
+export function localStateByBacklog(
+  license: License,
+  backlog: Backlog,
+  before: SeenBefore | null,
+): LocalState | null {
+  const sum = backlog.usages - backlog.decreases;
+  const confirmed = Math.max(license.uses, 0);
+  const uses = backlog.decreases <= confirmed ? confirmed + sum : usesBehindFirst(confirmed, sum, before);
+  if (uses === null) return null;
+  return { uses, enabled: license.enabled && backlog.disables === 0, pending: backlog.unfinished };
+}
+
+/**
+ * The count behind a queue that lost its first operation, where uses are taken and given back by turns: null, where
+ * another writer has lowered the count, so that it may touch 0 only now.
+ *
+ * A queue makes of a count the greater of `count + sum` and of what it makes of 0, its floor: the greatest sum of any
+ * part at its end. So a floor that stands above the sum of the whole stays without the first, and none ever rises.
+ */
+function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | null): number | null {
+  if (before === null) return null;
+  const shown = before.local.uses;
+  if (confirmed + sum >= shown) return confirmed + sum;
+  const wasFloor = shown > Math.max(before.license.uses, 0) + sum + before.first;
+  return wasFloor ? shown : null;
 }
 
 /** The observation after a read was answered 404 at `now`; two such answers `goneMs` apart make the key gone. */

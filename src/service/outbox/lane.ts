@@ -1,5 +1,10 @@
 import { backoffMs } from '../../domain/outbox/backoff.ts';
-import { localState, localStateByBacklog, type Observation } from '../../domain/agent/observation.ts';
+import {
+  localState,
+  localStateByBacklog,
+  type Observation,
+  type SeenBefore,
+} from '../../domain/agent/observation.ts';
 import { laneOf, type LaneName, type Operation } from '../../domain/outbox/operation.ts';
 import { advance, type OperationEvent } from '../../domain/outbox/operation-transitions.ts';
 import { traced, tracePointOf } from '../../domain/outbox/operation-trace.ts';
@@ -38,17 +43,17 @@ export function fencedUntil(
 
 /**
  * Lets the head of a lane take its next step no sooner than told, and not before a fence of the lane has
- * passed. An empty lane waits for nothing.
+ * passed. An empty lane waits for nothing. Gives the head.
  */
 export function scheduleHead(
   transaction: Transaction,
   subject: string,
   lane: LaneName,
   { at, outage = false, failures, lastError }: Wait,
-): void {
+): Operation | null {
   const { operations } = transaction;
   const head = operations.head(subject, lane);
-  if (head === null) return;
+  if (head === null) return null;
   const fence = fencedUntil(transaction, { subject, lane, asDisable: head.kind === 'disable' }, at);
   operations.schedule({
     ...head,
@@ -59,6 +64,7 @@ export function scheduleHead(
     failures: failures ?? Math.min(head.failures, head.attempts),
     lastError: lastError === undefined ? head.lastError : lastError,
   });
+  return head;
 }
 
 /** Why an attempt brought nothing, and what the upstream asked for. */
@@ -76,12 +82,19 @@ export function waitAfterFailure(
   return { at: steady + waitMs, outage: failure.outage, failures, lastError: failure.detail };
 }
 
-/** Stores an observation with its local state reckoned anew from the operations in the store. */
-export function putObservation(transaction: Transaction, observation: Observation): Observation {
+/**
+ * Stores an observation with its local state reckoned anew from the operations in the store. `before`: what was stored,
+ * where the first of the queue has been answered since and nothing else of it has changed.
+ */
+export function putObservation(
+  transaction: Transaction,
+  observation: Observation,
+  before: SeenBefore | null = null,
+): Observation {
   const { license } = observation;
   const { operations } = transaction;
   const local =
-    localStateByBacklog(license, operations.backlog(license.licenseKey)) ??
+    localStateByBacklog(license, operations.backlog(license.licenseKey), before) ??
     localState(license, operations.shown(license.licenseKey));
   const put = { ...observation, local };
   transaction.observations.put(put);

@@ -82,9 +82,10 @@ function recordApplied(
   const delivered = move(transaction, operation, { type: 'applied', certain, at: now });
   const lane = laneOfOperation(operation);
   if (lane === 'state') endOvertaken(transaction, delivered, context);
-  scheduleHead(transaction, operation.subject, lane, { at: steady });
+  const next = scheduleHead(transaction, operation.subject, lane, { at: steady });
   const observation = transaction.observations.get(operation.subject);
   if (observation === null) return recorded(delivered, null);
+  const wasFirst = (next === null || next.seq > operation.seq) && !observation.gone;
   if (observation.gone) reviveOperations(transaction, operation.subject, context);
   const isCounted = lane === 'counter' || mayCountFrom(transaction, observation, operation, overlapped);
   const isExpected = isCounted && !isOfOtherUpstream(transaction, observation);
@@ -95,7 +96,7 @@ function recordApplied(
   // Of two states that overlapped nobody can tell which is the newer: it can revoke a key, and a read tells.
   const isStateUnsure =
     overlapped && lane === 'counter' && outcome.value.enabled !== observation.license.enabled;
-  putObservation(transaction, {
+  const answered = {
     ...observation,
     license: {
       // What only an answer to a read tells stays.
@@ -112,8 +113,15 @@ function recordApplied(
     readFirst: false,
     gone: false,
     refreshAt: isStateUnsure ? steady : refreshAtAfterChange(observation, policy, at),
-  });
+  };
+  const before = wasFirst ? { ...observation, first: effectOf(operation) } : null;
+  putObservation(transaction, answered, before);
   return recorded(delivered, unexpected);
+}
+
+function effectOf({ kind }: Operation): 1 | 0 | -1 {
+  if (kind === 'usage') return 1;
+  return kind === 'decrease' ? -1 : 0;
 }
 
 /**
