@@ -1,5 +1,6 @@
+import { StatementSync } from 'node:sqlite';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   laneOf,
   operationStates,
@@ -149,4 +150,31 @@ test('the depth agrees with a count, whatever happens to the outbox', async () =
     }),
   );
   fc.assert(property, { numRuns: 100 });
+});
+
+test('of many products only those are looked into whose lanes have been due for longest', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const waits = Array.from({ length: 40 }, (_, index) => ({
+    subject: `K${index}`,
+    nextAt: (index * 7) % 40,
+  }));
+  for (const { subject, nextAt } of waits) {
+    operations.add(givenOperation({ subject, nextAt, productKey: `P${nextAt % 20}` }));
+  }
+  operations.add(givenOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productKey: null }));
+  const reads = vi.spyOn(StatementSync.prototype, 'all');
+  const due = operations.due(30, 5, (productKey) => productKey !== 'P1');
+  const count = reads.mock.calls.length;
+  reads.mockRestore();
+  const longest = [...waits, { subject: 'C', nextAt: 3 }]
+    .filter(({ nextAt }) => nextAt % 20 !== 1)
+    .toSorted((one, other) => one.nextAt - other.nextAt)
+    .slice(0, 5);
+  expect(due.map(({ subject }) => subject).toSorted()).toEqual(
+    longest.map(({ subject }) => subject).toSorted(),
+  );
+  // The products, what is of none, and five of the twenty.
+  expect(count).toBe(7);
+  expect(operations.nextDueAt(38)).toBe(39);
 });

@@ -1,10 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { LaneKey, OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
-import { prepareChange, prepareQuery, type Query } from '../../statements.ts';
+import { prepareChange, prepareQuery } from '../../statements.ts';
 
 /** Reads product by product, so that a million waiting lanes of a paused product are not even looked at. */
 export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 'nextDueAt'> {
-  const waiting = waitingProducts(database);
+  const first = prepareQuery(
+    database,
+    `${waitingProducts}
+     SELECT productKey, (SELECT min(next_at) FROM outbox WHERE product_key = productKey AND next_at IS NOT NULL) AS nextAt
+     FROM waiting WHERE productKey IS NOT NULL`,
+    (row: { productKey: string; nextAt: number }) => row,
+  );
   const due = prepareQuery(
     database,
     `SELECT subject, lane, product_key AS productKey, next_at AS nextAt FROM outbox
@@ -13,35 +19,37 @@ export function waitReads(database: DatabaseSync): Pick<OperationReads, 'due' | 
   );
   const next = prepareQuery(
     database,
-    `SELECT next_at AS nextAt FROM outbox WHERE product_key IS ? AND next_at > ? ORDER BY next_at LIMIT 1`,
-    (row: { nextAt: number }) => row.nextAt,
+    `${waitingProducts}
+     SELECT min((SELECT min(next_at) FROM outbox WHERE product_key IS productKey AND next_at > ?)) AS nextAt
+     FROM waiting`,
+    (row: { nextAt: number | null }) => row.nextAt,
   );
+  /** Those of few products: none of the others has one that has been due for longer. */
+  const dueProducts = (now: number, limit: number, isAsked: (productKey: string) => boolean): string[] =>
+    first
+      .all()
+      .filter(({ productKey, nextAt }) => nextAt <= now && isAsked(productKey))
+      .sort((one, other) => one.nextAt - other.nextAt)
+      .slice(0, limit)
+      .map(({ productKey }) => productKey);
   return {
     due: (now, limit, isAsked) =>
-      [null, ...waiting.all()]
-        .filter(isAsked)
+      [...(isAsked(null) ? [null] : []), ...dueProducts(now, limit, isAsked)]
         .flatMap((productKey) => due.all(productKey, now, limit))
         .sort((one, other) => one.nextAt - other.nextAt)
         .slice(0, limit)
         .map(({ subject, lane, productKey }) => ({ subject, lane, productKey })),
-    nextDueAt: (now) => least([null, ...waiting.all()].map((productKey) => next.first(productKey, now))),
+    nextDueAt: (now) => next.first(now),
   };
 }
 
-/** The products with waiting lanes, found by a jump through the index for each. */
-function waitingProducts(database: DatabaseSync): Query<string> {
-  return prepareQuery(
-    database,
-    `WITH RECURSIVE waiting (productKey) AS (
-       SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
-       UNION ALL
-       SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
-       FROM waiting WHERE productKey IS NOT NULL
-     )
-     SELECT productKey FROM waiting WHERE productKey IS NOT NULL`,
-    (row: { productKey: string }) => row.productKey,
-  );
-}
+/** In SQL, the products with waiting lanes, found by a jump through the index for each; null, last, stands for none. */
+const waitingProducts = `WITH RECURSIVE waiting (productKey) AS (
+   SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > ''
+   UNION ALL
+   SELECT (SELECT min(product_key) FROM outbox WHERE next_at IS NOT NULL AND product_key > productKey)
+   FROM waiting WHERE productKey IS NOT NULL
+ )`;
 
 /** The least of those that are there. */
 export function least(values: readonly (number | null)[]): number | null {
