@@ -29,9 +29,6 @@ import { persist } from './persist.ts';
 import type { Priority } from './uplink/rate.ts';
 import type { Uplink } from './uplink/uplink.ts';
 
-/** So many of the mirror are looked through at once. */
-const pageSize = 100;
-
 export type CouponSyncParts = {
   reader: Reader;
   writer: Writer;
@@ -193,22 +190,11 @@ export class CouponSync implements CouponPull {
 
   /** A coupon that the list no longer shows leaves the mirror only when the upstream says so itself. */
   async #dropMissing({ coupons, unreadable }: CouponPage, priority: Priority): Promise<void> {
-    const { writer, upstream, lifetime } = this.#parts;
+    const { reader, writer, upstream, lifetime } = this.#parts;
     const there = new Set([...coupons, ...unreadable].map(({ id }) => id));
-    for (const id of this.#mirroredIds().filter((each) => !there.has(each))) {
+    for (const id of reader.mirror.shownIds().filter((each) => !there.has(each))) {
       const outcome = await this.#ask(priority, lifetime, () => upstream.getCoupon(id, lifetime));
       if (isMissing(outcome)) await writer.write('forgetCoupon', { id });
-    }
-  }
-
-  /** Those of the upstream's own, all at once: what is dropped from the mirror meanwhile would shift its pages. */
-  #mirroredIds(): number[] {
-    const { mirror } = this.#parts.reader;
-    const ids: number[] = [];
-    for (;;) {
-      const page = mirror.list({ limit: pageSize, offset: ids.length });
-      ids.push(...page.map(({ coupon }) => coupon.id));
-      if (page.length < pageSize) return ids.filter((id) => id > 0);
     }
   }
 

@@ -29,6 +29,9 @@ test('a mirrored coupon is found by its id and by its code, in any letter case',
   expect(mirror.byCode('SPRING')).toStrictEqual(listed);
   expect(mirror.list(page)).toStrictEqual([listed]);
   expect(mirror.count()).toBe(1);
+  mirror.put({ coupon: { ...terms, id: -1, code: 'NOT-YET' }, confirmedAt: null });
+  expect(mirror.shownIds()).toEqual([12]);
+  mirror.remove(-1);
   // An upstream may tell letter case apart.
   const shouted = { coupon: { ...terms, id: 13, code: 'SPRING' }, confirmedAt: at };
   mirror.put(shouted);

@@ -17,6 +17,8 @@ export interface MirrorReads {
   provisionalByCode(code: string): MirroredCoupon | null;
   list(page: Page, filter?: CouponFilter): MirroredCoupon[];
   count(filter?: CouponFilter): number;
+  /** The ids of all that the upstream has shown, in order. */
+  shownIds(): number[];
 }
 export interface MirrorTable extends MirrorReads {
   put(mirrored: MirroredCoupon): void;

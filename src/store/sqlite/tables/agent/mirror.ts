@@ -34,6 +34,11 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
   const where = `WHERE ${filteredCoupons('mirrored_coupon')}`;
   const list = prepareQuery(database, `${select} ${where} ORDER BY id LIMIT ?6 OFFSET ?7`, fromRow);
   const count = prepareCount(database, `SELECT count(*) AS count FROM mirrored_coupon ${where}`);
+  const shownIds = prepareQuery(
+    database,
+    'SELECT id FROM mirrored_coupon WHERE id > 0 ORDER BY id',
+    (row: { id: number }) => row.id,
+  );
   return {
     get: (id) => get.first(id),
     byCode: (code) => byCode.first(foldCouponCode(code), code),
@@ -41,6 +46,7 @@ export function mirrorReads(database: DatabaseSync): MirrorReads {
     list: ({ limit, offset }, filter = {}) =>
       list.all(...filterParameters(defaultAccountId, filter), limit, offset),
     count: (filter = {}) => count(...filterParameters(defaultAccountId, filter)),
+    shownIds: () => shownIds.all(),
   };
 }
 
