@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { migrations, takeSteps } from '../../../src/store/sqlite/files/migrations.ts';
 import { prepareReader, prepareTransaction } from '../../../src/store/sqlite/tables.ts';
 import { account, givenLicense, givenObservation, product } from '../../support/given/store-given.ts';
@@ -49,6 +49,35 @@ test('the licenses of each product and state are counted as they are, whatever w
     }),
     { numRuns: 40 },
   );
+});
+
+test('the few licenses of one account are listed by its products, not sought among those of all others', () => {
+  const { accounts, products: sold, licenses } = given();
+  accounts.add({ ...account, accountId: 'small' }, 'small');
+  sold.add({ ...product, productKey: 'small', accountId: 'small' }, 'small');
+  for (let number = 0; number < 2_001; number += 1) {
+    licenses.add(givenLicense({ licenseKey: `A${number}`, productKey: 'press' }));
+  }
+  const keys = ['Z3', 'Z1', 'Z2'];
+  for (const licenseKey of keys) {
+    licenses.add(givenLicense({ licenseKey, productKey: 'small', enabled: licenseKey !== 'Z2' }));
+  }
+  const prepared = vi.spyOn(DatabaseSync.prototype, 'prepare');
+  const list = (accountId: string, limit: number, enabled?: boolean): string[] =>
+    licenses
+      .list({ enabled, reach: { accountId, productKey: null } }, { limit, offset: 0 })
+      .map(({ licenseKey }) => licenseKey);
+  const lists = (): string[] =>
+    prepared.mock.calls.map(([sql]) => sql).filter((sql) => sql.includes('ORDER BY license_key'));
+  expect([list('small', 10), list('small', 2), list('small', 10, true)]).toEqual([
+    ['Z1', 'Z2', 'Z3'],
+    ['Z1', 'Z2'],
+    ['Z1', 'Z3'],
+  ]);
+  expect(lists()).toEqual([expect.stringContaining('product_key IN (SELECT product_key FROM product')]);
+  expect(list('default', 2)).toEqual(['A0', 'A1']);
+  expect(lists()).toHaveLength(2);
+  prepared.mockRestore();
 });
 
 test('all acts of people are counted as they are', () => {

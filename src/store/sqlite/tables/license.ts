@@ -44,8 +44,13 @@ const conditions = {
   byBuyer: `lower(buyer_email) = lower(?3) AND ?6 IS NULL AND ${optional.product} AND ${rest}`,
   disabled: `enabled = 0 AND ?2 = 0 AND ${ofNoBuyer} AND ${optional.product} AND ${optional.reach}`,
   byProduct: `product_key = ?1 AND ${ofNoBuyer} AND ${rest}`,
+  ofProducts: `product_key IN (SELECT product_key FROM product AS license WHERE ${optional.reach})
+    AND ${ofNoBuyer} AND ?1 IS NULL AND ${optional.enabled}`,
   any: `${ofNoBuyer} AND ?1 IS NULL AND ${rest}`,
 };
+
+/** Of so few, all are looked at; of more, enough are soon found among those of other accounts. */
+const few = 2_000;
 
 /** The licenses of whole products, as the schema keeps count of them. */
 const kept = `SELECT coalesce(sum(CASE ?2 WHEN 0 THEN disabled WHEN 1 THEN licenses - disabled ELSE licenses END), 0)
@@ -76,12 +81,16 @@ export function licenseReads(database: DatabaseSync): LicenseReads {
   const byBuyer = found(conditions.byBuyer);
   const disabled = { list: listed(conditions.disabled), count };
   const byProduct = { list: listed(conditions.byProduct), count };
+  const ofProducts = { list: listed(conditions.ofProducts), count };
   const any = { list: listed(conditions.any), count };
-  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled }: LicenseFilter) => {
+  const isOfFew = (reach: LicenseFilter['reach']): boolean =>
+    (reach ?? null) !== null && count(...filterParameters({ reach })) <= few;
+  const statementsFor = ({ licenseKey, productKey, buyerEmail, enabled, reach }: LicenseFilter) => {
     if (licenseKey !== undefined) return byKey;
     if (buyerEmail !== undefined) return byBuyer;
     if (enabled === false) return disabled;
-    return productKey === undefined ? any : byProduct;
+    if (productKey !== undefined) return byProduct;
+    return isOfFew(reach) ? ofProducts : any;
   };
   const after = prepareQuery(
     database,
