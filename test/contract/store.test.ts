@@ -307,7 +307,7 @@ test('operations are listed by state, and all that are not finished without one'
   expect(operations.list(null, page)).toStrictEqual([dead, pending]);
   expect(operations.list(null, { limit: 1, offset: 1 })).toStrictEqual([pending]);
   expect(operations.list('delivered', page)).toStrictEqual([old]);
-  expect(operations.withState('dead')).toStrictEqual([dead]);
+  expect([...operations.withState('dead')]).toStrictEqual([dead]);
   expect(operations.oldestAt()).toBe(30);
   operations.prune(25, 10);
   expect(operations.get(old.id)).toStrictEqual(old);

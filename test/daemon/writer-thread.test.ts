@@ -35,7 +35,7 @@ function startSilentWriter(): {
     keepsHistory: () => true,
     onCommit: () => undefined,
     onChanged: () => undefined,
-    onTraced: (traced: readonly Traced[]) => void told.push(...traced.map(({ id }) => id)),
+    onTraced: (happened: readonly Traced[]) => void told.push(...happened.map(({ id }) => id)),
     onDiskSpace: (isFull: boolean) => void rooms.push(isFull),
   };
   const writer = new WriterThread(thread as unknown as Worker, clock, options);

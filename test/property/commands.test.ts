@@ -97,7 +97,7 @@ async function perform(agent: AgentStage, one: Exclude<Act, { act: 'change' }>):
     }
     case 'read': {
       // A read has both lanes to itself.
-      const isBusy = operations.withState('in_flight').length > 0;
+      const isBusy = operations.depth().in_flight > 0;
       const sentAt = agent.steady - one.agoMs;
       if (!isBusy) await agent.read(outcomeOf(agent, one.said), { sentAt });
       return;

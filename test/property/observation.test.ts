@@ -1,4 +1,4 @@
-import { array, assert, boolean, constantFrom, integer, property } from 'fast-check';
+import { array, assert, boolean, constantFrom, integer, property, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countAfter, type License } from '../../src/domain/license.ts';
 import {
@@ -102,14 +102,20 @@ describe('what callers see of a key, whatever waits', () => {
 
   it('is told by their numbers once the first of them is answered, whoever else has changed the count', () => {
     assert(
-      property(uses, uses, counterKind, turns, operations, (count, answered, first, rest, others) => {
-        const behind = [...rest.map(waiting), ...others];
-        const queue = [waiting(first), ...behind];
-        const seen = { license: license(count, true), local: localState(license(count, true), queue) };
-        const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
-        const told = localStateByBacklog(license(answered, true), backlogOf(behind), before);
-        expect([null, localState(license(answered, true), behind)]).toContainEqual(told);
-      }),
+      property(
+        tuple(uses, uses),
+        counterKind,
+        turns,
+        operations,
+        ([count, answered], first, rest, others) => {
+          const behind = [...rest.map(waiting), ...others];
+          const queue = [waiting(first), ...behind];
+          const seen = { license: license(count, true), local: localState(license(count, true), queue) };
+          const before = { ...seen, first: first === 'usage' ? 1 : -1 } as const;
+          const told = localStateByBacklog(license(answered, true), backlogOf(behind), before);
+          expect([null, localState(license(answered, true), behind)]).toContainEqual(told);
+        },
+      ),
     );
   });
 

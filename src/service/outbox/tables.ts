@@ -62,7 +62,8 @@ export interface OperationTable extends OperationReads {
   schedule(operation: Operation): void;
   /** Unfinished operations of a lane in order, held ones left out; as many as there are. */
   lane(subject: string, lane: LaneName): Operation[];
-  withState(state: OperationState): Operation[];
+  /** In order, read as they are taken: each may be changed meanwhile, and those behind it. */
+  withState(state: OperationState): Iterable<Operation>;
   /** Those in doubt that were last sent to another upstream: neither held yet nor on their way. */
   inDoubtElsewhere(upstream: string): Operation[];
   /** Extends every fence that had not passed at `reached` to `until`: after a start its remainder is unknown. */

@@ -139,7 +139,7 @@ function isDrained(
 ): boolean {
   const { operations } = world.machine.transaction;
   const states = ['pending', 'in_flight', 'uncertain'] as const;
-  const open = states.flatMap((state) => operations.withState(state));
+  const open = states.flatMap((state) => [...operations.withState(state)]);
   return open.every(
     (operation) =>
       world.isStuck(operation.subject) ||

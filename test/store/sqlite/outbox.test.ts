@@ -165,7 +165,7 @@ test('of many products only those are looked into whose lanes have been due for 
   operations.add(givenOperation({ kind: 'create_coupon', subject: 'C', nextAt: 3, productKey: null }));
   const reads = vi.spyOn(StatementSync.prototype, 'all');
   const due = operations.due(30, 5, (productKey) => productKey !== 'P1');
-  const count = reads.mock.calls.length;
+  const readsMade = reads.mock.calls.length;
   reads.mockRestore();
   const longest = [...waits, { subject: 'C', nextAt: 3 }]
     .filter(({ nextAt }) => nextAt % 20 !== 1)
@@ -175,6 +175,22 @@ test('of many products only those are looked into whose lanes have been due for 
     longest.map(({ subject }) => subject).toSorted(),
   );
   // The products, what is of none, and five of the twenty.
-  expect(count).toBe(7);
+  expect(readsMade).toBe(7);
   expect(operations.nextDueAt(38)).toBe(39);
+});
+
+test('of a million operations in a state few are in memory at once, and each is met once, though it leaves the state', async () => {
+  await using store = givenStore();
+  const { operations } = store.writing.transaction;
+  const added = Array.from({ length: 2_001 }, () => operations.add(givenOperation()).seq);
+  const reads = vi.spyOn(StatementSync.prototype, 'all');
+  const met: number[] = [];
+  for (const operation of operations.withState('pending')) {
+    met.push(operation.seq);
+    operations.put({ ...operation, progress: { state: 'conflicted' } });
+  }
+  const most = Math.max(...reads.mock.results.map(({ value }) => (value as unknown[]).length));
+  reads.mockRestore();
+  expect(met).toEqual(added);
+  expect(most).toBe(1_000);
 });

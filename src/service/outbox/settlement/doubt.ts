@@ -28,7 +28,8 @@ export function doubtAll(transaction: Transaction): void {
   const { operations, observations } = transaction;
   const shownAnew = new Set<string>();
   const lastError = 'this store was restored or copied: it may have been delivered before';
-  for (const state of ['in_flight', 'pending', 'uncertain', 'dead'] as const) {
+  // Those in doubt come first, or the others would be met again as such.
+  for (const state of ['uncertain', 'in_flight', 'pending', 'dead'] as const) {
     for (const operation of operations.withState(state)) {
       const baseUses = observations.get(operation.subject)?.license.uses ?? null;
       const doubted = advance(operation, { type: 'doubt', baseUses, lasting: true });

@@ -1,5 +1,5 @@
 import { fenceAfter } from '../../../domain/outbox/fence.ts';
-import { isHeld, laneOf, type Operation } from '../../../domain/outbox/operation.ts';
+import { isHeld, laneOf, type LaneName, type Operation } from '../../../domain/outbox/operation.ts';
 import type { Context } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { move, scheduleHead } from '../lane.ts';
@@ -38,16 +38,18 @@ export function renewFences(
   const fencedUntil = fenceAfter(steady, fenceMs);
   operations.extendFences(reached, fencedUntil);
   renewLostPast(transaction, { reached, until: fencedUntil });
-  const lanes = new Map<string, Operation>();
+  const lanes = new Map<string, { subject: string; lane: LaneName }>();
   for (const operation of operations.withState('uncertain')) {
     if (!isHeld(operation)) {
       operations.put({ ...operation, fencedUntil });
-      lanes.set(`${operation.subject}\n${laneOf[operation.kind]}`, operation);
+      const { subject, kind } = operation;
+      const lane = laneOf[kind];
+      lanes.set(`${subject}\n${lane}`, { subject, lane });
     }
   }
-  for (const { subject, kind } of lanes.values()) {
-    const head = operations.head(subject, laneOf[kind]);
-    scheduleHead(transaction, subject, laneOf[kind], {
+  for (const { subject, lane } of lanes.values()) {
+    const head = operations.head(subject, lane);
+    scheduleHead(transaction, subject, lane, {
       at: Math.max(steady, head?.nextAt ?? steady),
       failures: head?.failures ?? 0,
       outage: head?.outage ?? false,

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { OperationState, UnfinishedState } from '../../../../domain/outbox/operation.ts';
+import type { Operation, OperationState, UnfinishedState } from '../../../../domain/outbox/operation.ts';
 import type { OperationReads, OperationTable } from '../../../../service/outbox/tables.ts';
 import { deliveryColumns, identityColumns, operationColumns, operationFrom } from './operation-row.ts';
 import { inLane, isUnfinished, laneReads, openReads, pageOfOperations } from './operation-lane.ts';
@@ -79,7 +79,11 @@ function oldestRead(database: DatabaseSync): OperationReads['oldestAt'] {
 /** Prepares the outbox. */
 export function operationTable(database: DatabaseSync): OperationTable {
   const lane = prepareQuery(database, `${inLane} AND held = 0 ORDER BY seq`, operationFrom);
-  const withState = prepareQuery(database, `${select} WHERE state = ? ORDER BY seq`, operationFrom);
+  const withState = prepareQuery(
+    database,
+    `${select} WHERE state = ? AND seq > ? ORDER BY seq LIMIT ${readAtOnce}`,
+    operationFrom,
+  );
   const elsewhere = prepareQuery(
     database,
     `${select} WHERE (state = 'uncertain' OR (state = 'pending' AND doubtful = 1))
@@ -92,9 +96,20 @@ export function operationTable(database: DatabaseSync): OperationTable {
     ...sweepingChanges(database),
     ...waitChanges(database),
     lane: (subject, name) => lane.all(subject, name),
-    withState: (state) => withState.all(state),
+    withState: (state) => inPages((seq) => withState.all(state, seq)),
     inDoubtElsewhere: (upstream) => elsewhere.all(upstream),
   };
+}
+
+/** So many are in memory at once of those that may be a million. */
+const readAtOnce = 1_000;
+
+function* inPages(behind: (seq: number) => Operation[]): Iterable<Operation> {
+  let page = behind(0);
+  while (page.length > 0) {
+    yield* page;
+    page = behind(page.at(-1)?.seq ?? Infinity);
+  }
 }
 
 function singleChanges(database: DatabaseSync): Pick<OperationTable, 'add' | 'put' | 'schedule'> {
