@@ -1,4 +1,5 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { patienceMs } from './support/patience.ts';
 import { postgresPrograms } from './support/postgres/postgres-programs.ts';
 
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
@@ -51,8 +52,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     maxWorkers: 2,
     unstubEnvs: true,
-    // What is polled for comes to be at some time: a second, as it is by default, passes on a busy machine.
-    expect: { poll: { timeout: 30_000 } },
+    // A second, as it is by default, passes on a busy machine.
+    expect: { poll: { timeout: patienceMs } },
     projects: [...projects, ...(postgresPrograms === null ? [] : projectsOnPostgres)].map((test) => ({
       extends: true,
       test,

@@ -31,7 +31,7 @@ test.skipIf(!hasPostgres)(
     await server.stop('immediate');
     const status = async (): Promise<string> => (await run('status')).out;
     await expect
-      .poll(status, { timeout: 30_000 })
+      .poll(status)
       .toMatch(/^storage +UNAVAILABLE: the database cannot be reached; it comes back by itself$/m);
     expect(await run('status', '--check')).toMatchObject({
       code: 1,

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { runProcess } from '../support/process/command-line.ts';
 import { license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patienceMs } from '../support/patience.ts';
 
 test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
@@ -42,7 +43,7 @@ test.each([
 test('a reader that has seen enough is no failure', async () => {
   const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
   const command = `"${process.execPath}" "${main}" config show --json | head -c 1`;
-  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { timeout: 50_000 });
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', command], { timeout: patienceMs });
   expect({ stdout, stderr }).toEqual({ stdout: '{', stderr: '' });
 });
 
@@ -52,7 +53,7 @@ test.skipIf(process.platform !== 'linux')(
     const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
     const run = (options: string): Promise<unknown> => {
       const command = `"${process.execPath}" "${main}" config show ${options} > /dev/full`;
-      return promisify(execFile)('sh', ['-c', command], { timeout: 50_000 });
+      return promisify(execFile)('sh', ['-c', command], { timeout: patienceMs });
     };
     const reason = 'the answer cannot be written: ENOSPC: no space left on device';
     await expect(run('')).rejects.toMatchObject({

@@ -7,6 +7,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { latchkey } from '../support/process/command-line.ts';
 import { type FakeDaemon, license, startFakeDaemon } from '../support/process/fake-daemon.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patienceMs } from '../support/patience.ts';
 
 const isRoot = process.getuid?.() === 0;
 const stranger = 54_321;
@@ -256,7 +257,7 @@ test.skipIf(!isRoot)('the token is not sent to a port that another user holds', 
       process.stdout.write('RECEIVED ' + JSON.stringify(request.headers) + '\\n');
       response.end('{}');
     }).listen(0, '127.0.0.1', () => process.stdout.write(server.address().port + '\\n'));`;
-  const options = { uid: stranger, gid: stranger, cwd: '/', timeout: 15_000 } as const;
+  const options = { uid: stranger, gid: stranger, cwd: '/', timeout: patienceMs } as const;
   const child = spawn(process.execPath, ['-e', script], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     let heard = '';

@@ -24,7 +24,7 @@ test('how long the event loop was held up is measured', async () => {
     const text = await metrics.expose(authoritySnapshot);
     return Number(/^latchkey_event_loop_lag_seconds (\S+)$/m.exec(text)?.[1]);
   };
-  await expect.poll(lagAfterHold, { timeout: 30_000 }).toBeGreaterThan(0.15);
+  await expect.poll(lagAfterHold).toBeGreaterThan(0.15);
 });
 
 const body = 'license_key=KEY';

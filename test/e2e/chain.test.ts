@@ -6,7 +6,6 @@ const upstream = { timeout: '8s' };
 
 test.concurrent(
   'an enable that an agent above cannot deliver, since the store hangs, has arrived there: nobody is asked to decide',
-  { timeout: 120_000 },
   async () => {
     const licenses = [{ licenseKey: 'KEY', enabled: false }];
     await using stage = await setStageWithAgent({ licenses, configuration: { upstream } });

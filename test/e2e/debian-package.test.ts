@@ -188,7 +188,7 @@ describe.skipIf(missingForPackage !== null)(`the Debian package (${told})`, () =
     await store.start();
     {
       await using daemon = await start();
-      await expect.poll(() => json('status'), { timeout: 60_000 }).toMatchObject({ outbox: { pending: 0 } });
+      await expect.poll(() => json('status')).toMatchObject({ outbox: { pending: 0 } });
       daemon.signal('SIGTERM');
       expect(await daemon.ended).toBe(0);
     }

@@ -8,6 +8,7 @@ import { expect, test, vi } from 'vitest';
 import { freePort } from '../support/network/free-port.ts';
 import { startPlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patience, patienceMs } from '../support/patience.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'src/cli/main.ts');
@@ -44,7 +45,7 @@ async function follow(command: string, folder: string, port: number): Promise<st
     ? here.replace(prefix, `'${process.execPath}' '${program}' `)
     : here.replace(/^curl /, 'curl -sS --fail-with-body ');
   const environment = { PATH: process.env['PATH'], HOME: folder };
-  const { stdout } = await run('bash', ['-c', line], { cwd: folder, env: environment, timeout: 100_000 });
+  const { stdout } = await run('bash', ['-c', line], { cwd: folder, env: environment, timeout: patienceMs });
   return stdout;
 }
 
@@ -55,9 +56,7 @@ async function serving(
 ): Promise<ChildProcess & AsyncDisposable> {
   const environment = { PATH: process.env['PATH'], HOME: folder };
   const child = spawn(process.execPath, [program, ...args.split(' ')], { cwd: folder, env: environment });
-  await vi.waitFor(() => expect(existsSync(join(folder, stateDir, 'listen.json'))).toBe(true), {
-    timeout: 30_000,
-  });
+  await vi.waitFor(() => expect(existsSync(join(folder, stateDir, 'listen.json'))).toBe(true), patience);
   return Object.assign(child, {
     [Symbol.asyncDispose]: async () => {
       const ended = once(child, 'close');

@@ -6,9 +6,6 @@ import { temporaryDirectory } from '../support/temporary.ts';
 
 const missing = isBrowserInstalled ? '' : ' (skipped: Chromium is not installed at /usr/bin/chromium)';
 
-/** Rendering it takes a second, and much longer on a machine that is busy. */
-const patience = { timeout: 50_000 };
-
 /** Opens some operations and the schemas, with their parameters, bodies and answers. */
 const openSome = `{
   const closed = document.querySelectorAll('.opblock:not(.is-open) .opblock-summary-control');
@@ -49,10 +46,10 @@ describe.skipIf(!isBrowserInstalled)(`the reference in a real browser${missing}`
     const description = (await (await fetch(`${daemon.tcp}/openapi.json`)).json()) as { paths: object };
     const operations = Object.values(description.paths).flatMap((methods: object) => Object.keys(methods));
     const count = 'document.querySelectorAll(".opblock").length';
-    await expect.poll(() => page.evaluate<number>(count), patience).toBe(operations.length);
+    await expect.poll(() => page.evaluate<number>(count)).toBe(operations.length);
     await page.evaluate(openSome);
     const open = 'document.querySelectorAll(".opblock.is-open .responses-wrapper").length';
-    await expect.poll(() => page.evaluate<number>(open), patience).toBe(5);
+    await expect.poll(() => page.evaluate<number>(open)).toBe(5);
     expect(await page.evaluate<string>('document.body.innerText')).toContain('/api/v2/license/verify');
     // It takes no credential, since it sends none.
     const controls = '.authorize, .authorization__btn, .try-out, .servers';

@@ -8,6 +8,7 @@ import { expect, test, vi } from 'vitest';
 import { runProcess } from '../support/process/command-line.ts';
 import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patience } from '../support/patience.ts';
 
 const program = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
@@ -22,7 +23,7 @@ async function startSandbox(home: string, ...options: string[]) {
     text += chunk.toString();
   });
   const ended = once(child, 'close') as Promise<[number | null]>;
-  await vi.waitFor(() => expect(text).toMatch(/agent/), { timeout: 60_000 });
+  await vi.waitFor(() => expect(text).toMatch(/agent/), patience);
   const told = (what: string): string => new RegExp(`${what} +(\\S+)`).exec(text)?.[1] ?? '';
   const verify = (key = told('license key')): Promise<Response> =>
     fetch(`${told('address')}/api/v2/license/verify?license_key=${key}`, {
@@ -49,7 +50,7 @@ test('a sandbox answers with the credentials it printed, goes away when told to,
   await using sandbox = await startSandbox(home.path, '--offline-after', '10s');
   expect((await sandbox.verify()).status).toBe(200);
   expect(existsSync(sandbox.state)).toBe(true);
-  await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), { timeout: 60_000 });
+  await vi.waitFor(() => expect(sandbox.says()).toContain('offline now'), patience);
   await expect(sandbox.verify()).rejects.toThrow('fetch failed');
   expect(await sandbox.end()).toBe(0);
   expect(existsSync(sandbox.state)).toBe(false);
@@ -152,7 +153,7 @@ test('a sandbox writes the configuration of an agent that can be started as it i
   const ended = once(agent, 'close');
   try {
     const listening = join(folder, 'state', 'listen.json');
-    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), { timeout: 60_000 });
+    await vi.waitFor(() => expect(existsSync(listening)).toBe(true), patience);
     const { tcp } = JSON.parse(readFileSync(listening, 'utf8')) as { tcp: string };
     expect(await verifyAt(tcp, facts)).toBe(200);
     expect(await verifyAt(tcp, { ...facts, license_key: 'MISTYPED' })).toBe(400);

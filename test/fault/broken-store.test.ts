@@ -6,6 +6,7 @@ import { credentials, secret, setStageWithAgent } from '../support/stage/agent-s
 import { startDaemonProcess, type DaemonProcess } from '../support/process/daemon-process.ts';
 import { httpClient, type HttpAnswer, type HttpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patience } from '../support/patience.ts';
 
 const authority = { listen: { tcp: '127.0.0.1:0' } };
 
@@ -88,7 +89,7 @@ async function breakDisk(pid: number, calls: string, from = 1): Promise<Disposab
   const tracer = spawn('strace', inject, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   tracer.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  await vi.waitFor(() => expect(said).toContain('attached'), { timeout: 30_000 });
+  await vi.waitFor(() => expect(said).toContain('attached'), patience);
   return { [Symbol.dispose]: () => void tracer.kill('SIGKILL') };
 }
 

@@ -201,7 +201,7 @@ describe.skipIf(!hasPostgres)('a start on a database', () => {
     const url = `postgres://owner:secret@localhost:${server.address.port}/postgres`;
     const refused = async (): Promise<string> => (await serve({ url })).complaints;
     await expect
-      .poll(refused, { timeout: 30_000 })
+      .poll(refused)
       .toMatch(
         /^latchkey: The database is refused: the connection to localhost:\d+ cannot be secured \(self-signed certificate\): name who/,
       );

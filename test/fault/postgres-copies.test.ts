@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)('four copies of an authority, with 16 callers each
         const { network } = of(copies.all, time);
         const before = network.resetAnswers;
         await network.become({ kind: 'reset_answer', containing: 'COMMIT' });
-        await expect.poll(() => network.resetAnswers > before, { timeout: 30_000, interval: 5 }).toBe(true);
+        await expect.poll(() => network.resetAnswers > before, { interval: 5 }).toBe(true);
         await network.become({ kind: 'pass' });
         await progress(ledger);
       }

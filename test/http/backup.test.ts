@@ -13,6 +13,7 @@ import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 import { adminToken, openApp, serverOf } from '../support/app/http-app.ts';
 import { serveApp } from '../support/app/http-served.ts';
+import { patience } from '../support/patience.ts';
 
 const clock = new VirtualTime().clock();
 const path = '/admin/v1/backup';
@@ -51,7 +52,7 @@ test('a second backup is refused while the first is made, and taken when it is d
   await vi.waitFor(async () => {
     const second = await server.inject(request);
     expect([second.statusCode, second.json<{ code: string }>().code]).toEqual([409, 'backup_running']);
-  }, 60_000);
+  }, patience);
   resolve();
   expect((await first).body).toBe('all of it');
   expect((await server.inject(request)).body).toBe('all of it');
@@ -75,7 +76,7 @@ test('a caller that goes away leaves no copy behind, and room for the next', asy
     expect(answer.statusCode).toBe(200);
     expect(await status()).toBe(409);
     answer.body.destroy();
-    await vi.waitFor(async () => expect(await status()).toBe(200), 60_000);
+    await vi.waitFor(async () => expect(await status()).toBe(200), patience);
   }
   expect(leftovers(directory.path)).toEqual([]);
 });
@@ -103,7 +104,7 @@ test('a caller that goes away while the copy is made ends it', async () => {
   await begun.promise;
   leaving.abort();
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' });
-  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200), 60_000);
+  await vi.waitFor(async () => expect((await client.get(path, { headers })).status).toBe(200), patience);
   expect(leftovers(directory.path)).toEqual([]);
 });
 
@@ -150,7 +151,7 @@ test('HEAD tells how long a backup is, and leaves room for the next', async () =
   const head = await server.inject({ ...request, method: 'HEAD' });
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(Number(head.headers['content-length'])).toBeGreaterThan(4096);
-  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), 60_000);
+  await vi.waitFor(async () => expect((await server.inject(request)).statusCode).toBe(200), patience);
 });
 
 test('a copy that fails is refused, removed, and does not stand in the way of the next', async () => {

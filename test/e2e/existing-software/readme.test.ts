@@ -9,6 +9,7 @@ import { runProcess } from '../../support/process/command-line.ts';
 import { startDaemonProcess } from '../../support/process/daemon-process.ts';
 import { startPlainUpstream } from '../../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../../support/temporary.ts';
+import { longPatienceMs, patienceMs } from '../../support/patience.ts';
 
 /* The three ways of the guide's section "You already have software", as it writes them down. */
 
@@ -89,7 +90,7 @@ async function playMapped(directory: string, configuration: string): Promise<Map
   const { stdout } = await run('unshare', [...namespaces, 'sh', '-c', script, process.execPath, player], {
     cwd: directory,
     env: { PATH: process.env['PATH'], HOME: directory },
-    timeout: 110_000,
+    timeout: longPatienceMs,
   });
   return JSON.parse(stdout) as Mapped;
 }
@@ -152,7 +153,7 @@ test('a Node program runs the agent inside itself', async () => {
   const { stdout } = await run(process.execPath, ['program.mjs', 'check', licenseKey], {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME: folder, PRODUCT_SECRET: secret, LICENSE_FILE: 'activation' },
-    timeout: 60_000,
+    timeout: patienceMs,
   });
   expect(stdout).toMatch(/^VALID$/m);
 });

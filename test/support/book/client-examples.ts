@@ -3,6 +3,7 @@ import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { installClient } from '../process/installed-client.ts';
+import { patienceMs } from '../patience.ts';
 
 const run = promisify(execFile);
 const folder = join(import.meta.dirname, '../../../examples/clients');
@@ -142,7 +143,7 @@ export async function buildExample({ name, build }: ClientExample, directory: st
   return await build(copy);
 }
 
-/** Runs a program to its end, or ends it after 90 s; gives what it printed, and its exit code. */
+/** Runs a program to its end, or ends it where it hangs; gives what it printed, and its exit code. */
 export async function runExample(
   [program, ...options]: Command,
   given: readonly string[],
@@ -150,7 +151,7 @@ export async function runExample(
 ): Promise<{ stdout: string; stderr: string; code: number | null }> {
   const running = {
     env: { ...surroundings(), ...environment },
-    timeout: 90_000,
+    timeout: patienceMs,
     killSignal: 'SIGKILL',
   } as const;
   return await run(program, [...options, ...given], running)

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { patienceMs } from '../patience.ts';
 
 const folder = fileURLToPath(new URL('../../e2e/existing-software/programs', import.meta.url));
 /** Where `.ci/run` puts the Python libraries that the programs want. */
@@ -114,6 +115,6 @@ export async function conclude(
     PRODUCT_LINK: settings.productLink,
     LICENSE_FILE: settings.activation,
   };
-  const { stdout } = await run(program, args, { env, timeout: 60_000 });
+  const { stdout } = await run(program, args, { env, timeout: patienceMs });
   return stdout.trim();
 }

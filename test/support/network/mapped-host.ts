@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patienceMs } from '../patience.ts';
 
 /*
  * A machine of its own (a network namespace with a hosts file) on which the store's name leads to the agent.
@@ -23,14 +24,16 @@ async function serve(file: string, stateDir: string): Promise<void> {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   started.push(child);
-  for (let tries = 0; !existsSync(join(stateDir, 'listen.json')); tries += 1) {
-    if (child.exitCode !== null || tries > 600) throw new Error(`${file} does not start`);
+  const begun = performance.now();
+  while (!existsSync(join(stateDir, 'listen.json'))) {
+    if (child.exitCode !== null || performance.now() - begun > patienceMs)
+      throw new Error(`${file} does not start`);
     await sleep(50);
   }
 }
 
 async function command(...argv: string[]): Promise<string> {
-  const options = { timeout: 60_000 };
+  const options = { timeout: patienceMs };
   const { stdout } = await run(process.execPath, [latchkey, ...argv], options).catch(
     (error: unknown) => error as { stdout: string },
   );
@@ -45,7 +48,7 @@ async function conclude(action: string): Promise<string> {
     LICENSE_FILE: 'activation',
     NODE_EXTRA_CA_CERTS: 'tls/ca.pem',
   };
-  return await run(process.execPath, [app, action, licenseKey], { env, timeout: 60_000 }).then(
+  return await run(process.execPath, [app, action, licenseKey], { env, timeout: patienceMs }).then(
     ({ stdout }) => stdout.trim(),
     () => 'FAILED',
   );

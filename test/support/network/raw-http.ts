@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { Pool } from 'undici';
+import { patienceMs } from '../patience.ts';
 
 /** Where a server listens: `tcp` is an address such as `http://127.0.0.1:8787`, `socket` a path. */
 export type Listener = { readonly tcp: string } | { readonly socket: string };
@@ -25,7 +26,7 @@ export interface RawOptions {
 export async function sendRaw(
   listener: Listener,
   bytes: string | Uint8Array | AsyncIterable<string | Uint8Array>,
-  { deadlineMs = 30_000 }: RawOptions = {},
+  { deadlineMs = patienceMs }: RawOptions = {},
 ): Promise<RawAnswer> {
   const socket = await connected(listener);
   const collected = collect(socket, deadlineMs);
@@ -114,7 +115,7 @@ export interface HttpClient extends AsyncDisposable {
 
 /** Speaks HTTP/1.1 to a server over TCP or a Unix socket alike: no retries, no redirects. */
 export function httpClient(listener: Listener): HttpClient {
-  const common = { connections: 64, allowH2: false, headersTimeout: 60_000, bodyTimeout: 60_000 };
+  const common = { connections: 64, allowH2: false, headersTimeout: patienceMs, bodyTimeout: patienceMs };
   const pool =
     'socket' in listener
       ? new Pool('http://localhost', { ...common, socketPath: listener.socket })

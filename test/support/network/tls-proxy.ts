@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { readExample } from '../book/guides.ts';
 import { freePort } from './free-port.ts';
+import { patience } from '../patience.ts';
 
 const host = 'licenses.example.com';
 
@@ -52,7 +53,7 @@ export async function startProxy(name: ProxyName, place: ProxyPlace): Promise<Pr
     await ended;
   };
   try {
-    await vi.waitFor(() => (child.exitCode === null ? reach(port) : undefined), { timeout: 20_000 });
+    await vi.waitFor(() => (child.exitCode === null ? reach(port) : undefined), patience);
     if (child.exitCode !== null) throw new Error(`${name} does not start: ${said}`);
   } catch (error) {
     await stop();

@@ -272,7 +272,7 @@ export async function callersDuring(
 /** Resolves when so many more requests were answered for good: what came before it is over. */
 export async function progress(ledger: Ledger, count = 200): Promise<void> {
   const goal = ledger.answered + count;
-  await eventually(() => ledger.answered >= goal, 60_000);
+  await eventually(() => ledger.answered >= goal);
 }
 
 /** At no moment is the coupon redeemed more often than it may be. */

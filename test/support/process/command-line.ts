@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../../src/cli/program.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { compiledCode } from '../made-once.ts';
+import { patienceMs } from '../patience.ts';
 
 /** What a command line came to. */
 export interface Outcome {
@@ -37,7 +38,7 @@ export function compiledOnce(program: Program): Record<string, string> {
   return program === fromSource ? { NODE_COMPILE_CACHE: compiledCode } : {};
 }
 
-/** Runs a command line as people do: a process of its own, ended after 50 seconds. */
+/** Runs a command line as people do: a process of its own, which is ended where it hangs. */
 export function runProcess(
   argv: readonly string[],
   environment: Readonly<Record<string, string>> = {},
@@ -47,7 +48,7 @@ export function runProcess(
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const [file, ...first] = program;
   const env = { ...process.env, ...compiledOnce(program), ...environment };
-  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: 50_000 }, (_error, out, err) => {
+  const child = execFile(file, [...first, ...argv], { env, cwd, timeout: patienceMs }, (_error, out, err) => {
     resolve({ code: child.exitCode ?? -1, out, err });
   });
   return promise;

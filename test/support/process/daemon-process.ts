@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
 import { compiledOnce, fromSource, type Program } from './command-line.ts';
-
-/** How long a line is waited for: many daemons may start at once on a machine that is busy with others. */
-const patienceMs = 100_000;
+import { patienceMs } from '../patience.ts';
 
 export type LogLine = Record<string, unknown> & { msg?: string };
 

@@ -5,6 +5,7 @@ import { vi } from 'vitest';
 import { runProcess } from './command-line.ts';
 import { type DaemonProcess, startDaemonProcess } from './daemon-process.ts';
 import { commandsIn, wordsOf } from '../book/guides.ts';
+import { patience } from '../patience.ts';
 
 /**
  * A machine with a daemon on it that is looked after as a guide says: `latchkey` is the real program, and
@@ -103,13 +104,10 @@ export class OperatedMachine implements AsyncDisposable {
       case 'reload': {
         const before = this.daemon.lines.length;
         this.daemon.signal('SIGHUP');
-        await vi.waitFor(
-          () => {
-            const said = this.daemon.lines.slice(before).map(({ msg }) => msg);
-            if (!said.includes('the configuration was read again')) throw new Error(said.join());
-          },
-          { timeout: 30_000 },
-        );
+        await vi.waitFor(() => {
+          const said = this.daemon.lines.slice(before).map(({ msg }) => msg);
+          if (!said.includes('the configuration was read again')) throw new Error(said.join());
+        }, patience);
         return;
       }
       default:

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { fromSource } from './command-line.ts';
 import { temporaryDirectory } from '../temporary.ts';
+import { patienceMs } from '../patience.ts';
 
 /** What a shell offers at the end of each command line, which is typed in `folder`. */
 export type Complete = (
@@ -14,7 +15,6 @@ export type Complete = (
   folder?: string,
 ) => Promise<readonly (readonly string[])[]>;
 
-const timeoutMs = 60_000;
 const run = promisify(execFile);
 
 /** Whether a program is on the PATH. */
@@ -45,7 +45,7 @@ export const completeInBash: Complete = async (script, lines, folder) => {
   });
   const find = 'complete=$(complete -p latchkey); complete=${complete#*-F }; complete=${complete%% *}';
   const { stdout, stderr } = await run('bash', ['--norc', '-c', [script, find, ...asked].join('\n')], {
-    timeout: timeoutMs,
+    timeout: patienceMs,
     env: { ...process.env, PATH: path },
     cwd: folder,
   });
@@ -60,7 +60,7 @@ export const typeInBash: Complete = async (script, lines, folder) => {
   const startUp = join(directory.path, 'bashrc');
   writeFileSync(startUp, `${script}\nPS1='READY>'\nbind 'set bell-style none'\n`);
   const shell = spawn('script', ['-qec', `bash --noprofile --rcfile ${quote(startUp)} -i`, '/dev/null'], {
-    timeout: timeoutMs,
+    timeout: patienceMs,
     env: { ...process.env, PATH: path, TERM: 'dumb', HOME: directory.path },
     cwd: folder,
   });
@@ -80,7 +80,7 @@ export const completeInFish: Complete = async (script, lines, folder) => {
   const { path } = makeProgram(directory.path);
   const asked = lines.map((line) => `echo (complete -C ${quote(line)} | string join '|')`);
   const { stdout, stderr } = await run('fish', ['--no-config', '-c', [script, ...asked].join('\n')], {
-    timeout: timeoutMs,
+    timeout: patienceMs,
     env: { ...process.env, PATH: path, HOME: directory.path },
     cwd: folder,
   });
@@ -108,7 +108,7 @@ export const completeInZsh: Complete = async (script, lines, folder) => {
     'while zpty -r shell line; do :; done',
   ].join('\n');
   const child = spawn('zsh', ['-f', '-c', program], {
-    timeout: timeoutMs,
+    timeout: patienceMs,
     env: { PATH: path, HOME: directory.path, ZDOTDIR: directory.path, TERM: 'xterm' },
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -2,9 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stripVTControlCharacters } from 'node:util';
 import { fromSource } from './command-line.ts';
-
-/** How long a question is waited for: it is the whole start of a program on a machine that is busy with others. */
-const patienceMs = 100_000;
+import { patienceMs } from '../patience.ts';
 
 /** A command line of ours on a terminal, with somebody at its keyboard. */
 export interface Terminal extends AsyncDisposable {

@@ -11,6 +11,7 @@ import {
 } from './plain-upstream.ts';
 import { httpClient, type HttpAnswer, type HttpClient, type RequestOptions } from '../network/raw-http.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../temporary.ts';
+import { longPatienceMs, patience, patienceMs } from '../patience.ts';
 
 export const productKey = 'product';
 export const secret = 'secret-of-the-product';
@@ -100,7 +101,7 @@ export class Agent implements AsyncDisposable {
   /** Verifies keys until the upstream has vouched for each, however slow this machine is. */
   async learn(licenseKeys: readonly string[]): Promise<void> {
     const isKnown = async (key: string): Promise<boolean> => (await this.verify(key)).status === 200;
-    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), 250_000)));
+    await Promise.all(licenseKeys.map((key) => eventually(() => isKnown(key), longPatienceMs)));
   }
 
   change(
@@ -140,11 +141,11 @@ export class Agent implements AsyncDisposable {
   }
 
   /** Waits until nothing is left in the outbox that moves by itself: what is held waits for a person. */
-  async atRest(timeoutMs = 60_000): Promise<void> {
+  async atRest(): Promise<void> {
     await eventually(async () => {
       const { pending, in_flight: inFlight, uncertain, held } = (await this.status()).outbox;
       return pending + inFlight + uncertain - held === 0;
-    }, timeoutMs);
+    }, longPatienceMs);
   }
 
   /**
@@ -304,11 +305,14 @@ function laidOver(below: Configuration, above: Configuration): Configuration {
 }
 
 /** Waits until `holds` does, looking again every few milliseconds. */
-export async function eventually(holds: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+export async function eventually(
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs: number = patienceMs,
+): Promise<void> {
   const look = async (): Promise<void> => {
     if (!(await holds())) throw new Error(`it never came to be within ${timeoutMs} ms: ${String(holds)}`);
   };
-  await vi.waitFor(look, { timeout: timeoutMs, interval: 20 });
+  await vi.waitFor(look, { ...patience, timeout: timeoutMs });
 }
 
 /** The stable code of a problem answer. */

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { freePort } from '../network/free-port.ts';
+import { patienceMs } from '../patience.ts';
 
 export type RequestKind =
   | 'verify'
@@ -40,6 +41,7 @@ export type Fault =
   | { readonly kind: 'lost'; readonly counted: boolean }
   | { readonly kind: 'hang'; readonly counted: boolean }
   | { readonly kind: 'late'; readonly part: 'request' | 'answer'; readonly delayMs: number }
+  | { readonly kind: 'held'; readonly until: Promise<unknown> }
   | { readonly kind: 'truncated'; readonly ending: 'clean' | 'cut' }
   | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireAnswer);
 
@@ -66,6 +68,11 @@ export function hang(counted = true): Fault {
 /** Carried out at once, answered late. */
 export function delayAnswer(delayMs: number): Fault {
   return { kind: 'late', part: 'answer', delayMs };
+}
+
+/** Carried out at once, answered when something has happened. */
+export function holdAnswer(until: Promise<unknown>): Fault {
+  return { kind: 'held', until };
 }
 
 /** Still on its way: carried out late, also when the caller has given up by then. */
@@ -336,7 +343,7 @@ export class PlainUpstream implements AsyncDisposable {
   }
 
   /** Waits until `holds` does, looking again whenever the ledger has changed; rejects at the deadline. */
-  async until(holds: () => boolean, deadlineMs = 30_000): Promise<void> {
+  async until(holds: () => boolean, deadlineMs: number = patienceMs): Promise<void> {
     const signal = AbortSignal.timeout(deadlineMs);
     while (!holds()) await once(this.#moved, 'moved', { signal });
   }
@@ -395,6 +402,11 @@ export class PlainUpstream implements AsyncDisposable {
       case 'late': {
         const early = fault.part === 'answer' ? this.#carryOut(entry) : undefined;
         this.#later(fault.delayMs, () => this.#send(entry, response, wire(early ?? this.#carryOut(entry))));
+        return;
+      }
+      case 'held': {
+        const answer = this.#carryOut(entry);
+        void fault.until.then(() => this.#send(entry, response, wire(answer)));
         return;
       }
       case 'truncated':
