@@ -143,7 +143,7 @@ test.concurrent(
     // One attempt was made, so that the disable can no longer be undone here alone.
     await eventually(async () => (await agent.operations())[0]?.attempts !== 0);
     await agent.kill();
-    const successor = await stage.startAgent();
+    const successor = await stage.startAgent({ upstream: { timeout: '10s' } });
     expect(dataOf(await successor.verify('KEY'))['enabled']).toBe(false);
     const enabled = await successor.change('enable', 'KEY');
     expect([dataOf(enabled)['enabled'], enabled.headers['latchkey-pending']]).toEqual([false, '2']);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   hasty,
   setStageWithAgent,
+  tooLateMs,
   type Agent,
   type AgentStage,
   type LicenseChangeKind,
@@ -30,8 +31,8 @@ const faults: Readonly<Record<string, () => Fault>> = {
   'the answer is lost': () => loseAnswer,
   'no answer comes, and it counted': () => hang(true),
   'no answer comes, and it did not count': () => hang(false),
-  'the request arrives after its caller gave up': () => delayRequest(300),
-  'the answer comes after its caller gave up': () => delayAnswer(300),
+  'the request arrives after its caller gave up': () => delayRequest(tooLateMs),
+  'the answer comes after its caller gave up': () => delayAnswer(tooLateMs),
   'a gateway answers 503 in HTML': () => serverError(503),
   'a gateway answers 500 in HTML though it counted': () => serverError(500, true),
   'a firewall answers 403 in HTML': () => firewallPage(403),

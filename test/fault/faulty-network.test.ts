@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { eventually, hasty, setStageWithAgent, type AgentStage } from '../support/stage/agent-stage.ts';
+import {
+  eventually,
+  hasty,
+  setStageWithAgent,
+  tooLateMs,
+  type AgentStage,
+} from '../support/stage/agent-stage.ts';
 import type { NetworkFault } from '../support/network/fault-proxy.ts';
 
 const faults: Readonly<Record<string, NetworkFault>> = {
@@ -10,7 +16,7 @@ const faults: Readonly<Record<string, NetworkFault>> = {
   'answers never come': { kind: 'half_open' },
   'answers end within their head': { kind: 'cut_answer', afterBytes: 20 },
   'answers end within their body': { kind: 'cut_answer', afterBytes: 240 },
-  'everything is later than the time allowed': { kind: 'latency', delayMs: 300 },
+  'everything is later than the time allowed': { kind: 'latency', delayMs: tooLateMs },
 };
 
 const operations = ['usage', 'decrease', 'disable', 'enable', 'create_coupon'] as const;

@@ -4,6 +4,7 @@ import { SeededRandom } from '../property/simulation/seeded-random.ts';
 import {
   hasty,
   setStageWithAgent,
+  tooLateMs,
   type AgentStage,
   type LicenseChangeKind,
 } from '../support/stage/agent-stage.ts';
@@ -45,8 +46,8 @@ const upstreamFaults: readonly [Fault, ...Fault[]] = [
   loseAnswer,
   hang(true),
   hang(false),
-  delayRequest(250),
-  delayAnswer(250),
+  delayRequest(tooLateMs),
+  delayAnswer(tooLateMs),
   serverError(500, true),
   serverError(503),
   firewallPage(),

@@ -271,8 +271,13 @@ export async function setStageWithAgent(options: StageOptions = {}): Promise<Age
   return stage;
 }
 
-/** For an agent whose upstream leaves requests without an answer: it gives up on them within a test. */
-export const hasty: Configuration = { upstream: { timeout: '200ms' } };
+/**
+ * For an agent whose upstream leaves requests without an answer: it gives up on them within a test, and not on one that is
+ * answered by a machine that is busy.
+ */
+export const hasty: Configuration = { upstream: { timeout: '1s' } };
+/** Later than a hasty agent waits, in ms. */
+export const tooLateMs = 1_400;
 
 /**
  * Waits that let a test live through outages in seconds. For an answer it is patient: a slow machine is no fault of the
