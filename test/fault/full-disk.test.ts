@@ -9,17 +9,12 @@ import { hang, startPlainUpstream, type PlainUpstream } from '../support/stage/p
 import { httpClient } from '../support/network/raw-http.ts';
 import { canMount, smallDisk, type SmallDisk } from '../support/process/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
+import { patience } from '../support/patience.ts';
 
-const patience = { timeout: 30_000, interval: 50 };
-
-async function startAgent(
-  { path }: SmallDisk,
-  upstream: PlainUpstream,
-  { timeout = '1s' }: { timeout?: string } = {},
-): Promise<Agent> {
+async function startAgent({ path }: SmallDisk, upstream: PlainUpstream): Promise<Agent> {
   const configuration = {
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { base_url: upstream.url, timeout, probe: '100ms' },
+    upstream: { base_url: upstream.url, timeout: '1h', probe: '100ms' },
     products: [{ key: productKey, secret }],
     sync: {
       rate: '1000',
@@ -138,7 +133,7 @@ test.runIf(canMount)(
     await using disk = smallDisk(32 * 1024);
     await using upstream = await upstreamWith('KEY');
     {
-      await using agent = await startAgent(disk, upstream, { timeout: '1h' });
+      await using agent = await startAgent(disk, upstream);
       await agent.learn(['KEY']);
       upstream.fault = ({ kind }) => (kind === 'usage' ? hang(true) : undefined);
       expect((await agent.change('usage', 'KEY')).status).toBe(200);
