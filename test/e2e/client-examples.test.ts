@@ -12,6 +12,7 @@ import {
 } from '../support/book/client-examples.ts';
 import { listen } from '../support/network/listener.ts';
 import { temporaryDirectory, type TemporaryDirectory } from '../support/temporary.ts';
+import { takeUsualPort } from '../support/network/usual-port.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../examples/clients/README.md'), 'utf8');
 /** The table of the page: by situation, what each program concludes. */
@@ -48,7 +49,7 @@ beforeAll(async () => {
     else programs.push({ example, command: await buildExample(example, directory.path) });
   }
   if (missing.length > 0) process.stdout.write(`skipped: ${missing.join('; ')}\n`);
-}, 300_000);
+});
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
   await directory[Symbol.asyncDispose]();
@@ -135,7 +136,7 @@ describe('the programs of examples/clients', () => {
     for (const { example } of programs) {
       expect((await sandbox.store.license(`VALID-${example.name}`))?.uses).toBe(2);
     }
-  }, 300_000);
+  });
 
   it('do so over the socket, where their language can', async () => {
     for (const program of programs) {
@@ -143,16 +144,17 @@ describe('the programs of examples/clients', () => {
       const said = await conclude(program, 'SOCKET', { url: `unix:${sandbox.agent.socket}` });
       expect([program.example.name, said]).toEqual([program.example.name, 'valid, uses: 1']);
     }
-  }, 120_000);
+  });
 
   it('ask at the address of the page where nobody tells them of another', async ({ skip }) => {
     const [, port] = /^- `LATCHKEY_URL` is .*`http:\/\/127\.0\.0\.1:(\d+)` by default/m.exec(page) ?? [];
     if (port === undefined) throw new Error('the page names no default address');
+    await using _port = await takeUsualPort();
     const opened = startFront((_, response) => response.writeHead(503).end('{}'), Number(port));
     await using front = await opened.catch(() => null);
     if (front === null) skip(`somebody has port ${port}`);
     expect(await concludeAll('DISABLED', { url: null })).toEqual(promised('disabled'));
-  }, 120_000);
+  });
 
   it.each([
     '<p>Welcome</p>',
@@ -163,20 +165,16 @@ describe('the programs of examples/clients', () => {
     '{"data":{"owner":{"enabled":false}}}',
     '{"data":{"note":"\\"enabled\\":false"}}',
     '{"enabled":false}',
-  ])(
-    'conclude nothing from a program that has the port and answers %s',
-    async (body) => {
-      await using somebody = await listen(createServer((_, response) => response.end(body)));
-      const said = await concludeAll('VALID', { url: somebody.url });
-      expect(said).toEqual(promised('agent down'));
-    },
-    120_000,
-  );
+  ])('conclude nothing from a program that has the port and answers %s', async (body) => {
+    await using somebody = await listen(createServer((_, response) => response.end(body)));
+    const said = await concludeAll('VALID', { url: somebody.url });
+    expect(said).toEqual(promised('agent down'));
+  });
 
   it('conclude nothing from an answer that is nested without end', async () => {
     await using somebody = await listen(createServer((_, response) => response.end('['.repeat(100_000))));
     expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-  }, 120_000);
+  });
 
   it.each([
     'localhost:8787',
@@ -184,13 +182,9 @@ describe('the programs of examples/clients', () => {
     'http://',
     'http://127.0.0.1:99999',
     'ftp://[::1',
-  ])(
-    'conclude nothing where their address is %s',
-    async (url) => {
-      expect(await concludeAll('VALID', { url })).toEqual(promised('agent down'));
-    },
-    120_000,
-  );
+  ])('conclude nothing where their address is %s', async (url) => {
+    expect(await concludeAll('VALID', { url })).toEqual(promised('agent down'));
+  });
 
   it('show nothing in the clear where their address is of TLS, and nothing to a proxy of the machine', async () => {
     const asked: string[] = [];
@@ -206,57 +200,53 @@ describe('the programs of examples/clients', () => {
     const environment = Object.fromEntries(proxies.map((name) => [name, somebody.url]));
     expect(await concludeAll('PROXY', { environment })).toEqual(promised('valid'));
     expect(asked).toEqual([]);
-  }, 240_000);
+  });
 
   it('conclude nothing from a 404 that has its code elsewhere', async () => {
     const body = JSON.stringify({ detail: { code: 'license_not_found' }, code: 'route_not_found' });
     await using somebody = await listen(createServer((_, response) => response.writeHead(404).end(body)));
     expect(await concludeAll('VALID', { url: somebody.url })).toEqual(promised('agent down'));
-  }, 120_000);
+  });
 
   it('let a customer go on whose last known verdict cannot be written', async () => {
     expect(await concludeAll('READ-ONLY', { file: '/proc/latchkey' })).toEqual(everyOne('valid, uses: 1'));
-  }, 120_000);
+  });
 
   it.each([
     ['is empty', Buffer.from('')],
     ['is no text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])],
     ['is that of another program', Buffer.from('{"a":[1]}')],
     ['was written in part', Buffer.from('9999999999 val')],
-  ])(
-    'conclude nothing from a file of last known verdicts that %s',
-    async (_, text) => {
-      const file = join(directory.path, 'spoilt');
-      writeFileSync(file, text);
-      const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
-      expect(said).toEqual(promised('agent down'));
-    },
-    120_000,
-  );
+  ])('conclude nothing from a file of last known verdicts that %s', async (_, text) => {
+    const file = join(directory.path, 'spoilt');
+    writeFileSync(file, text);
+    const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
+    expect(said).toEqual(promised('agent down'));
+  });
 
   it('conclude nothing from a directory in its place', async () => {
     const file = join(directory.path, 'folder');
     mkdirSync(file);
     const said = await concludeAll('VALID', { url: 'http://127.0.0.1:1', file });
     expect(said).toEqual(promised('agent down'));
-  }, 120_000);
+  });
 
   it('give up an answer that never ends', async () => {
     await using somebody = await listen(createServer((_, response) => drip(response)));
     expect(await concludeAtOnce('VALID', somebody.url)).toEqual(promised('agent down'));
-  }, 120_000);
+  });
 
   it('give up a use whose answer never ends, and say under which key it may be repeated', async () => {
     await using front = await startFront((_, response) => drip(response));
     const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
     expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(later));
-  }, 120_000);
+  });
 
   it('let a customer go on where the answer to the use says nothing of it', async () => {
     await using front = await startFront((_, response) => response.end('{"data":null}'));
     const later = expect.stringMatching(/^valid, uses: later, under \S+$/) as string;
     expect(await concludeAtOnce('VALID', front.url)).toEqual(everyOne(later));
-  }, 120_000);
+  });
 
   it('take their secret to no other server', async () => {
     const asked: string[] = [];
@@ -275,7 +265,7 @@ describe('the programs of examples/clients', () => {
     const uncounted = expect.stringMatching(/^valid, uses: (?:refused|later)/) as string;
     expect(await concludeAll('VALID', { url: front.url })).toEqual(everyOne(uncounted));
     expect(asked).toEqual([]);
-  }, 240_000);
+  });
 
   it('let a customer go on whose program has a credential that is refused, or none', async () => {
     expect(await concludeAll('VALID', { secret: 'not-the-secret' })).toEqual(everyOne('undetermined'));
@@ -290,7 +280,7 @@ describe('the programs of examples/clients', () => {
     await using somebody = await listen(createServer(refuse));
     const said = await concludeAll('REFUSED', { url: somebody.url, remembers: true });
     expect(said).toEqual(everyOne('valid (last known)'));
-  }, 240_000);
+  });
 
   it('say how they are called when they are given no license key', async () => {
     for (const { example, command } of programs) {
@@ -298,7 +288,7 @@ describe('the programs of examples/clients', () => {
       expect([example.name, stdout, code]).toEqual([example.name, '', 2]);
       expect(stderr).toMatch(/^usage: \S.* LICENSE-KEY\n$/);
     }
-  }, 120_000);
+  });
 
   it('count a use once whose answer is lost on the way', async () => {
     await using front = await startLossyFront(sandbox.agent.url);
@@ -311,7 +301,7 @@ describe('the programs of examples/clients', () => {
       expect((await sandbox.store.license(`LOST-${example.name}`))?.uses).toBe(1);
     }
     expect(front.lost).toBe(programs.length);
-  }, 120_000);
+  });
 });
 
 /** Sends an answer byte by byte, without end. */

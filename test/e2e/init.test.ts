@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fromSource, runProcess, type Outcome } from '../support/process/command-line.ts';
 import { type DaemonProcess, serveIn } from '../support/process/daemon-process.ts';
+import { takeUsualPort } from '../support/network/usual-port.ts';
 import { hasProgram } from '../support/process/installed.ts';
 import { startPlainUpstream, type PlainUpstream } from '../support/stage/plain-upstream.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
@@ -28,6 +29,7 @@ const modeOf = (file: string): number => statSync(file).mode & 0o777;
 
 describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
   test('is asked, sees the store examined, and has an agent that every command finds', async () => {
+    await using _port = await takeUsualPort();
     await using directory = temporaryDirectory();
     await using store = await startStore();
     await using terminal = onTerminal(['init'], directory.path);
@@ -82,6 +84,7 @@ describe.skipIf(!hasProgram('script'))('somebody at a terminal', () => {
 });
 
 test('an authority is written by one option and starts, also where another one has the usual port', async () => {
+  await using _port = await takeUsualPort();
   await using first = temporaryDirectory();
   await using second = temporaryDirectory();
   const start = async (directory: string): Promise<DaemonProcess> => {
