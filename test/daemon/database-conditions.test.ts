@@ -1,12 +1,14 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { machineTime } from '../../src/daemon/system/clock.ts';
 import { Database } from '../../src/store/postgres/database.ts';
 import { migrate, migrations } from '../../src/store/postgres/migrations.ts';
 import { urlByPort, watchCopy, type WatchedCopy } from '../support/postgres/database-copy.ts';
 import { startFaultProxy } from '../support/network/fault-proxy.ts';
 import { hasPostgres, startPostgres, type PostgresServer } from '../support/postgres/postgres.ts';
 import { canMount, smallDisk } from '../support/process/small-disk.ts';
+import { patience } from '../support/patience.ts';
 
 const well = {
   ready: [200],
@@ -17,7 +19,6 @@ const well = {
 };
 const refused = [503, 'storage_unavailable'];
 /** `expect.poll` does not know its test where several run at once. */
-const patience = { timeout: 30_000, interval: 20 };
 
 /** Waits until a copy says that its database is so, then gives how it answers. */
 async function onceIt(copy: WatchedCopy, storage: string): Promise<unknown> {
@@ -75,33 +76,29 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
   test.concurrent.each([
     ['does not answer', { kind: 'blackhole' }],
     ['answers late', { kind: 'latency', delayMs: 1_300 }],
-  ] as const)(
-    '%s is told as slow, and is ready again once it answers',
-    async (_, fault) => {
-      await using proxy = await startFaultProxy(server.address.port);
-      const url = urlByPort(server.address, proxy.port);
-      const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
-      await using copy = await watchCopy(server.address, hasty);
-      // By deadlines of seconds, which a slow machine may exceed by itself.
-      await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
-      await proxy.become(fault);
-      expect(await onceIt(copy, 'slow')).toEqual({
-        ready: [503, 'storage_slow'],
-        alive: 200,
-        storage: 'slow',
-        verify: refused,
-        sale: refused,
-      });
-      proxy.resetAll();
-      await proxy.become({ kind: 'pass' });
-      expect(await onceIt(copy, 'ok')).toEqual(well);
-      expect(news(copy)[0]).toBe(
-        'error: the database does not answer in time: requests may be refused until it does',
-      );
-      expect(news(copy).at(-1)).toBe('info: the database is back');
-    },
-    90_000,
-  );
+  ] as const)('%s is told as slow, and is ready again once it answers', async (_, fault) => {
+    await using proxy = await startFaultProxy(server.address.port);
+    const url = urlByPort(server.address, proxy.port);
+    const hasty = { url, schema: newSchema(), statement_timeout: '1s' };
+    await using copy = await watchCopy(server.address, hasty, machineTime);
+    // By deadlines of seconds, which a slow machine may exceed by itself.
+    await vi.waitFor(async () => expect(await copy.answers()).toEqual(well), patience);
+    await proxy.become(fault);
+    expect(await onceIt(copy, 'slow')).toEqual({
+      ready: [503, 'storage_slow'],
+      alive: 200,
+      storage: 'slow',
+      verify: refused,
+      sale: refused,
+    });
+    proxy.resetAll();
+    await proxy.become({ kind: 'pass' });
+    expect(await onceIt(copy, 'ok')).toEqual(well);
+    expect(news(copy)[0]).toBe(
+      'error: the database does not answer in time: requests may be refused until it does',
+    );
+    expect(news(copy).at(-1)).toBe('info: the database is back');
+  });
 
   test('only takes reads answers verify, refuses changes, and takes them again by itself', async () => {
     const schema = newSchema();
@@ -200,9 +197,7 @@ describe.skipIf(!hasPostgres)('a copy of an authority whose database', () => {
       await using copy = await watchCopy(small.address, { schema: 'latchkey' });
       disk.fill(0);
       try {
-        await expect
-          .poll(async () => (await copy.answers()).sale, { timeout: 30_000 })
-          .toEqual([507, 'storage_full']);
+        await expect.poll(async () => (await copy.answers()).sale).toEqual([507, 'storage_full']);
         expect(await onceIt(copy, 'full')).toEqual({
           ...well,
           ready: [200, 'storage_full'],

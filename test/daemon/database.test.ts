@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     };
     const starting = database.lend(async (connection) => {
       await connection.begin(null, [{ statement: advisory(database.names, 'start'), values: [] }]);
-      const copy = startCopy(server, { schema, statement_timeout: '100ms' }, { log });
+      const copy = startCopy(server, { schema }, { log });
       await Promise.race([waits.promise, copy]);
       await connection.rollback();
       return { copy };

@@ -10,7 +10,7 @@ import type { StoreWriter } from './store-writer.ts';
 /** How often the database is looked at, in ms. */
 const lookMs = 1_000;
 /** Who has not answered after so long is slow, in ms. */
-const slowMs = 2_000;
+export const slowMs = 2_000;
 
 /** What is watched, and by which clocks; `time` is told what the database says of it. */
 type WatchParts = { database: Database; clock: Clock; time: DatabaseTime; log: Log };

@@ -20,6 +20,6 @@ test.skipIf(!hasPostgres)(
       expect(await readAll()).toEqual(Array.from({ length: 3 }, () => expect.any(StorageError)));
       await connection.rollback();
     });
-    expect(await readAll()).toEqual([null, null, null]);
+    await expect.poll(readAll).toEqual([null, null, null]);
   },
 );

@@ -78,7 +78,7 @@ export async function startCopies(count: number, listen: object = {}): Promise<C
     const url = urlOf(server.address, { host: '127.0.0.1', port: network.port });
     const configuration = {
       listen: { tcp: `127.0.0.1:${port}`, socket: false, ...listen },
-      store: { postgres: { url, schema, pool: 8, statement_timeout: '2s' } },
+      store: { postgres: { url, schema, pool: 8, statement_timeout: '5s' } },
     };
     const copy = starting.use(new Copy({ network, port, directory, configuration }));
     await copy.start();

@@ -1,3 +1,5 @@
+import { slowMs } from '../../../src/daemon/store/database-writer.ts';
+import { longestTimerMs, machineTime, type TimeSource } from '../../../src/daemon/system/clock.ts';
 import type { Log } from '../../../src/service/ports.ts';
 import type { DatabaseAddress } from '../../../src/store/postgres/client.ts';
 import { startCopy, type Copy } from './copies.ts';
@@ -18,16 +20,23 @@ export interface WatchedCopy extends Copy {
   answers(): Promise<Answers>;
 }
 
+/** A copy by whose clock no look at its database is late, however slow this machine is. */
+export const unhurried: TimeSource = {
+  ...machineTime,
+  sleep: (ms, signal) => machineTime.sleep(ms === slowMs ? longestTimerMs : ms, signal),
+};
+
 /** Starts a copy whose log is kept; `postgres` is laid over its `store.postgres`. */
 export async function watchCopy(
   address: DatabaseAddress,
   postgres: { schema: string } & Record<string, unknown>,
+  time: TimeSource = unhurried,
 ): Promise<WatchedCopy> {
   const lines: WatchedCopy['lines'][number][] = [];
   const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
     void lines.push({ level, message, fields });
   const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-  const copy = await startCopy({ address }, postgres, { log });
+  const copy = await startCopy({ address }, postgres, { log, time });
   const told = async (path: string, body?: object): Promise<unknown> => {
     const answer = await copy.call(path, body === undefined ? {} : { body });
     const { type } = (await answer.json()) as { type?: string };
