@@ -45,7 +45,7 @@ async function examine(directory: string, upstream: Upstream, given = secret): P
   const configuration = {
     state_dir: join(directory, 'state'),
     listen: { tcp: '127.0.0.1:0' },
-    upstream: { timeout: '2s', ...upstream },
+    upstream,
     products: [{ key: 'RGsF', secret_file: secretFile }],
   };
   const file = join(directory, 'agent.yaml');

@@ -503,7 +503,7 @@ describe('a daemon, on both of its listeners', () => {
 
   beforeAll(async () => {
     patient = opened.use(await startAttacked({}));
-    hasty = opened.use(await startAttacked({ header_timeout: '300ms', request_timeout: '500ms' }));
+    hasty = opened.use(await startAttacked({ header_timeout: '2s', request_timeout: '3s' }));
   });
   afterAll(() => opened.disposeAsync());
 

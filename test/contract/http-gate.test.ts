@@ -8,7 +8,7 @@ let served: Served;
 let hasty: Served;
 beforeAll(async () => {
   served = await serveApp({}, { limits, allowedHosts: ['latchkey.internal', '::5'] });
-  hasty = await serveApp({}, { limits: { ...limits, headerTimeoutMs: 200, requestTimeoutMs: 400 } });
+  hasty = await serveApp({}, { limits: { ...limits, headerTimeoutMs: 1_000, requestTimeoutMs: 1_200 } });
 });
 afterAll(async () => {
   for (const each of [served, hasty]) await each[Symbol.asyncDispose]();

@@ -282,7 +282,7 @@ describe('an upstream that fails', () => {
 
   test('that names the end of its rate limit by date is taken at its own clock', async () => {
     await using scene = await stage();
-    scene.server.fault = every(rateLimited(new Date(Date.now() + 60_000)));
+    scene.server.fault = () => rateLimited(new Date(Date.now() + 60_000));
     const outcome = await scene.client.verify('p1', key, never());
     expect(outcome).toMatchObject({ reason: 'throttled', retryAfterMs: expect.any(Number) });
     const { retryAfterMs = 0 } = 'retryAfterMs' in outcome ? outcome : {};

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { adminToken, authorityStatus, limits, silentMetrics } from '../support/app/http-app.ts';
 import { serveApp, type Served } from '../support/app/http-served.ts';
+import { CallerConnection } from '../support/network/caller-connection.ts';
 import { openSocket } from '../support/network/kept-connection.ts';
 import { httpClient, sendRaw } from '../support/network/raw-http.ts';
 
@@ -15,7 +16,10 @@ beforeAll(async () => {
     countUnrouted: (status: number) => void counted.push(status),
   };
   served = await serveApp({ metrics }, { limits });
-  hasty = await serveApp({ metrics }, { limits: { ...limits, headerTimeoutMs: 200, requestTimeoutMs: 300 } });
+  hasty = await serveApp(
+    { metrics },
+    { limits: { ...limits, headerTimeoutMs: 1_000, requestTimeoutMs: 1_200 } },
+  );
 });
 afterAll(async () => {
   for (const each of [served, hasty]) await each[Symbol.asyncDispose]();
@@ -158,13 +162,16 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
   });
 
   test('one that waits to be told to go on is told once the one before it is answered', async () => {
-    const body = '{}';
+    const body = '{"name":"D"}';
     const head = `${post}Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
-    const { raw } = await sendRaw(
-      hasty.listeners[listener],
-      `GET /statusz HTTP/1.1\r\nHost: localhost\r\n\r\n${head}`,
-    );
-    expect(raw).toMatch(/"code":"credentials_missing"[^]*HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 408/);
+    const { socket, closed } = await CallerConnection.open(served.listeners[listener]);
+    let raw = '';
+    socket.on('data', (chunk: Buffer) => (raw += chunk.toString()));
+    socket.write(`GET /statusz HTTP/1.1\r\nHost: localhost\r\n\r\n${head}`);
+    await expect.poll(() => raw).toMatch(/"code":"credentials_missing"[^]*HTTP\/1\.1 100 Continue\r\n\r\n$/);
+    socket.write(body);
+    await closed;
+    expect(raw).toMatch(/HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
   });
 
   test.each<[string, string, number, string]>([
