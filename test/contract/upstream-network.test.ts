@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { every, firstFew, hang } from '../support/stage/plain-upstream.ts';
+import { delayAnswer, every, firstFew, hang } from '../support/stage/plain-upstream.ts';
 import { certificate } from '../support/network/certificate.ts';
 import { listen, listenSecurely } from '../support/network/listener.ts';
 import { changeOf, clientOf, key, never, stage, stopTimers } from '../support/stage/upstream-stage.ts';
@@ -148,17 +148,23 @@ describe('a network that fails when something may have left', () => {
 
   test.each(['is cut', 'does not end'])('a body that %s does not hide how long to wait', async (how) => {
     const head = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 100\r\n\r\n';
+    const time = stopTimers();
+    const written = Promise.withResolvers<void>();
     const server = createServer((socket) => {
       socket.once('data', () => {
-        socket.write(`${head}<html>`);
+        socket.write(`${head}<html>`, () => written.resolve());
         if (how === 'is cut') socket.end();
       });
       socket.on('error', () => undefined);
     });
     await using upstream = await listen(server);
     await using client = clientOf(`http://127.0.0.1:${upstream.port}`, { timeoutMs: 2_000 });
-    const outcome = await client.change(changeOf('p1', key, 'usage'), never());
-    expect(outcome).toMatchObject({ ...ambiguous, retryAfterMs: 5_000 });
+    const asked = client.change(changeOf('p1', key, 'usage'), never());
+    await written.promise;
+    // What is written has been read some turns of the event loop later.
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    time.pass(2_000);
+    expect(await asked).toMatchObject({ ...ambiguous, retryAfterMs: 5_000 });
   });
 
   test.each(['half_open', 'blackhole'] as const)('is a %s: known when the time is up', async (kind) => {
@@ -206,7 +212,7 @@ describe('a network that fails when something may have left', () => {
     const caller = new AbortController();
     const slow = client.verify('p1', key, caller.signal);
     await server.until(() => server.ledger.length === 1);
-    server.fault = every({ kind: 'late', part: 'answer', delayMs: 200 });
+    server.fault = every(delayAnswer(200));
     const quick = client.change(changeOf('p1', key, 'usage'), never());
     await server.until(() => server.ledger.length === 2);
     caller.abort();

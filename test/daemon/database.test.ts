@@ -120,7 +120,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
 
   test('start also where another has been starting for longer than a lock is waited for', async () => {
     const schema = newSchema();
-    await using database = new Database(server.settings({ schema }));
+    await using database = new Database(server.settings({ schema, statementTimeoutMs: 60_000 }));
     const waits = Promise.withResolvers<void>();
     const log: Log = {
       ...silent,
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
     };
     const starting = database.lend(async (connection) => {
       await connection.begin(null, [{ statement: advisory(database.names, 'start'), values: [] }]);
-      const copy = startCopy(server, { schema }, { log });
+      const copy = startCopy(server, { schema, statement_timeout: '2s' }, { log });
       await Promise.race([waits.promise, copy]);
       await connection.rollback();
       return { copy };

@@ -40,7 +40,8 @@ export interface LedgerEntry extends LedgerEntryDraft {
 export type Fault =
   | { readonly kind: 'lost'; readonly counted: boolean }
   | { readonly kind: 'hang'; readonly counted: boolean }
-  | { readonly kind: 'late'; readonly part: 'request' | 'answer'; readonly delayMs: number }
+  | { readonly kind: 'late'; readonly delayMs: number }
+  | { readonly kind: 'outlives_caller' }
   | { readonly kind: 'held'; readonly until: Promise<unknown> }
   | { readonly kind: 'truncated'; readonly ending: 'clean' | 'cut' }
   | ({ readonly kind: 'replaced'; readonly counted: boolean } & WireAnswer);
@@ -67,7 +68,7 @@ export function hang(counted = true): Fault {
 
 /** Carried out at once, answered late. */
 export function delayAnswer(delayMs: number): Fault {
-  return { kind: 'late', part: 'answer', delayMs };
+  return { kind: 'late', delayMs };
 }
 
 /** Carried out at once, answered when something has happened. */
@@ -75,10 +76,8 @@ export function holdAnswer(until: Promise<unknown>): Fault {
   return { kind: 'held', until };
 }
 
-/** Still on its way: carried out late, also when the caller has given up by then. */
-export function delayRequest(delayMs: number): Fault {
-  return { kind: 'late', part: 'request', delayMs };
-}
+/** Still on its way when its caller gives up: carried out just then. */
+export const outliveCaller: Fault = { kind: 'outlives_caller' };
 
 /** A gateway's page: 5xx in HTML. */
 export function serverError(status = 503, counted = false): Fault {
@@ -400,10 +399,13 @@ export class PlainUpstream implements AsyncDisposable {
         if (fault.counted) this.#carryOut(entry);
         return;
       case 'late': {
-        const early = fault.part === 'answer' ? this.#carryOut(entry) : undefined;
-        this.#later(fault.delayMs, () => this.#send(entry, response, wire(early ?? this.#carryOut(entry))));
+        const answer = this.#carryOut(entry);
+        this.#later(fault.delayMs, () => this.#send(entry, response, wire(answer)));
         return;
       }
+      case 'outlives_caller':
+        response.once('close', () => void this.#carryOut(entry));
+        return;
       case 'held': {
         const answer = this.#carryOut(entry);
         void fault.until.then(() => this.#send(entry, response, wire(answer)));
