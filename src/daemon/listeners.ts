@@ -49,7 +49,7 @@ export async function openListeners(
     connections.push(ofListener);
     const server = buildServer(app, settings, ofListener);
     prepare(server);
-    opening.defer(() => close(server));
+    opening.defer(() => close(server, ofListener));
     return server;
   };
   const tcpServer = listen.tcp === null ? null : open('tcp');
@@ -101,10 +101,11 @@ function removeIfThere(file: string): void {
   }
 }
 
-async function close(server: FastifyInstance): Promise<void> {
+async function close(server: FastifyInstance, connections: Connections): Promise<void> {
   // Once a server closes, Node no longer ends the requests that do not arrive in time.
   const cut = setTimeout(() => {
     server.server.closeAllConnections();
+    connections.endAll();
   }, lingerMs);
   await server.close();
   clearTimeout(cut);

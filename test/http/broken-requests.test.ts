@@ -104,6 +104,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
     expect(statuses).toEqual([200, 200, 400]);
   });
 
+  test('CONNECT behind an answer that is longer than is sent at once keeps nothing of it back', async () => {
+    const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const connect = 'CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const { headers, body, ending } = await sendRaw(served.listeners[listener], page + connect);
+    const length = Number(headers['content-length']);
+    expect(length).toBeGreaterThan(1_000_000);
+    expect([Buffer.byteLength(body), ending]).toEqual([length, 'closed']);
+  });
+
   test('CONNECT of a caller who leaves at once ends the connection and nothing else', async () => {
     const thrown = vi.fn<(error: Error) => void>();
     process.once('uncaughtException', thrown);

@@ -67,6 +67,8 @@ export class BrokenRequests {
   refuseConnect(socket: Duplex): void {
     // Node leaves such a connection to us, with nobody who hears that its caller has left, which would end the process.
     socket.on('error', () => socket.destroy());
+    // Nor does Node tell an answer under way any more that its caller has taken some of it: it would wait for that forever.
+    socket.on('drain', () => this.#connections.unanswered(socket)[0]?.emit('drain'));
     const refuseIt = (): void => {
       if (socket.writable)
         this.#refuse(socket, { code: 'malformed_request', detail: 'The target must be a path.' });

@@ -153,6 +153,11 @@ export class Connections {
     for (const socket of this.#handshakes) socket.destroy();
   }
 
+  /** Ends all of them, also those that Node handed over (CONNECT) and does not know any more. */
+  endAll(): void {
+    for (const socket of [...this.#handshakes, ...this.#unanswered.keys()]) socket.destroy();
+  }
+
   #beginHandshake(socket: Socket): void {
     if (!this.#makeRoom(socket)) return;
     this.#handshakes.add(socket);
