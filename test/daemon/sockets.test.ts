@@ -2,18 +2,24 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
+import { allowedFields } from '../../src/daemon/log/fields.ts';
 import { startDaemon } from '../../src/daemon/start/start.ts';
 import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
 import { groupNumber } from '../../src/daemon/system/unix-group.ts';
+import type { Log } from '../../src/service/ports.ts';
 import { httpClient } from '../support/network/raw-http.ts';
 import { temporaryDirectory } from '../support/temporary.ts';
 
 const isRoot = process.getuid?.() === 0;
 const nowhere = (): void => undefined;
-const log = { debug: nowhere, info: nowhere, warn: nowhere, error: nowhere };
+const silent: Log = { debug: nowhere, info: nowhere, warn: nowhere, error: nowhere };
 
 /** A daemon in this process that listens on its own socket, and on these. */
-async function daemonOn(directory: string, sockets: readonly object[]): Promise<Daemon & AsyncDisposable> {
+async function daemonOn(
+  directory: string,
+  sockets: readonly object[],
+  log: Log = silent,
+): Promise<Daemon & AsyncDisposable> {
   const listen = { tcp: false, socket: join(directory, 'latchkey.sock'), sockets };
   const daemon = await startDaemon(embeddedConfiguration({ state_dir: join(directory, 'state'), listen }), {
     log,
@@ -53,6 +59,16 @@ test('a socket with a grant serves its callers without a credential, and only as
     const { status, body } = await http.get('/statusz', { headers });
     expect([status, body]).toMatchObject([200, { listeners: { sockets: [till, plain] } }]);
   }
+});
+
+test('the log says at the start on which sockets callers are heard', async () => {
+  await using directory = temporaryDirectory();
+  const path = join(directory.path, 'till.sock');
+  const ready: object[] = [];
+  const info: Log['info'] = (fields, message) =>
+    void (message === 'ready' && ready.push(allowedFields(fields)));
+  await using daemon = await daemonOn(directory.path, [{ path }], { ...silent, info });
+  expect(ready).toMatchObject([{ socket: daemon.addresses.socket, sockets: [path] }]);
 });
 
 test('a grant for a product reaches that product’s keys alone', async () => {

@@ -16,6 +16,7 @@ const allowed: ReadonlySet<string> = new Set([
   'version',
   'tcp',
   'socket',
+  'sockets',
   'database',
   'at',
   'signal',
