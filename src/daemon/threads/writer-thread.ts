@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { Traced } from '../../domain/outbox/operation-trace.ts';
 import type { RoleName } from '../../domain/role.ts';
@@ -34,7 +35,7 @@ export type WriterOptions = {
   onCommit: (measure: CommitMeasure) => void;
   /** What a write changed of what verifies are answered from, before its caller hears of it. */
   onChanged: (changes: readonly Change[]) => void;
-  /** What happened to operations in a write, in order: of very many, the first before its caller hears of it. */
+  /** What happened to operations in a write, in order; before its caller hears of it, unless very many wait to be told. */
   onTraced: (traced: readonly Traced[]) => void;
   /** The disk is full, or has space again; called at the start only when it is full. */
   onDiskSpace: (isFull: boolean) => void;
@@ -134,7 +135,8 @@ export class WriterThread implements StoreWriter, AsyncDisposable {
     const close: WriterMessage = 'close';
     this.#worker.postMessage(close);
     await this.#exited.promise;
-    while (this.#untold.length > 0) this.#tellNext();
+    // In turns here, too: at once, they would be more than the log keeps.
+    while (this.#untold.length > 0) await nextTurn();
   }
 
   /** One message for many writes: to send each by itself takes several times as long. */
