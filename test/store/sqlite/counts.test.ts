@@ -55,7 +55,7 @@ test('the few licenses of one account are listed by its products, not sought amo
   const { accounts, products: sold, licenses } = given();
   accounts.add({ ...account, accountId: 'small' }, 'small');
   sold.add({ ...product, productKey: 'small', accountId: 'small' }, 'small');
-  for (let number = 0; number < 2_001; number += 1) {
+  for (let number = 0; number < 20_001; number += 1) {
     licenses.add(givenLicense({ licenseKey: `A${number}`, productKey: 'press' }));
   }
   const keys = ['Z3', 'Z1', 'Z2'];

@@ -67,7 +67,7 @@ export function laneReads(database: DatabaseSync): LaneReads {
 
 /**
  * In SQL, a page of operations in their order: limit and offset come last. `parts`: from which rows, each in the order of
- * its index. What is skipped is told by the indexes: an outbox may hold a million.
+ * its index. What is skipped is told by the indexes, where they have all that a part asks for: an outbox may hold a million.
  */
 export function pageOfOperations(parts: readonly string[]): string {
   const seqs = parts.map((part) => `SELECT seq ${part}`).join(' UNION ALL ');
@@ -76,9 +76,11 @@ export function pageOfOperations(parts: readonly string[]): string {
 
 /** Prepares the reads of what is open of a license key, page by page: it may be as many as the outbox holds. */
 export function openReads(database: DatabaseSync): Pick<OperationReads, 'openOf' | 'countOpenOf'> {
+  // To find that none of the unfinished is dead, each of their rows would be read.
+  const unfinished = `${isUnfinished} AND (?2 IS NULL OR ?2 NOT IN ('conflicted', 'dead'))`;
   const parts = [
-    `lane = 'counter' AND ${isUnfinished}`,
-    `lane = 'state' AND ${isUnfinished}`,
+    `lane = 'counter' AND ${unfinished}`,
+    `lane = 'state' AND ${unfinished}`,
     "lane IN ('counter', 'state') AND state IN ('conflicted', 'dead')",
   ].map((part) => `FROM outbox WHERE subject = ?1 AND ${part} AND (?2 IS NULL OR state = ?2)`);
   const page = prepareQuery(database, pageOfOperations(parts), operationFrom);
