@@ -125,7 +125,7 @@ export class Metrics implements UpstreamMeter, Disposable {
     this.#requestDuration.observe((performance.now() - begunAt) / 1000);
   }
 
-  /** Counts an answer to bytes that could not be parsed as a request. */
+  /** Counts an answer to what reached no route: bytes that are no request, or a path that cannot be read. */
   countUnrouted(status: number): void {
     this.#requests.inc({ route: 'none', status });
   }
