@@ -36,9 +36,12 @@ export async function start(
   const ended = once(child, 'close').then(() => running.delete(child));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   void ended.then(() => reject(new Error(`${[file, ...argv].join(' ')} ended: ${complaints}`)));
-  // It goes on reading: a pipe that is full would stop the process.
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    if (isReady(line)) resolve(line);
+  const lines = createInterface({ input: child.stdout }).on('line', (line) => {
+    if (!isReady(line)) return;
+    resolve(line);
+    // A pipe that is full would stop the process; to look at each line would take time from what is measured.
+    lines.close();
+    child.stdout.resume();
   });
   const line = await promise;
   const stop = async (): Promise<void> => {
