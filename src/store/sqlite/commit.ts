@@ -4,6 +4,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { Awaitable, Change, Transaction } from '../../service/tables.ts';
 import type { WritingConnection } from './connection.ts';
 import { mayWantRoom, storageFault } from './faults.ts';
+import { RememberedSettings } from './remembered-settings.ts';
 import { prepareCount } from './statements.ts';
 
 /** The largest number of commands in one commit: a larger batch would keep its first command waiting. */
@@ -50,6 +51,9 @@ export function prepareCommitter<Command>(
 
 class BatchCommitter<Command> implements Committer<Command> {
   readonly #connection: WritingConnection;
+  readonly #settings: RememberedSettings;
+  /** The tables of the connection, with remembered settings. */
+  readonly #transaction: Transaction;
   readonly #scopes: Scopes;
   readonly #how: CommandRun<Command>;
   #broken: StorageError | null = null;
@@ -57,6 +61,8 @@ class BatchCommitter<Command> implements Committer<Command> {
 
   constructor(connection: WritingConnection, how: CommandRun<Command>) {
     this.#connection = connection;
+    this.#settings = new RememberedSettings(connection.transaction.settings);
+    this.#transaction = { ...connection.transaction, settings: this.#settings };
     this.#scopes = prepareScopes(connection.database);
     this.#how = how;
   }
@@ -83,6 +89,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     let isCommitting = false;
     try {
       this.#scopes.begin();
+      this.#settings.forget();
       const outcomes: CommandOutcome[] = [];
       for (const command of commands) {
         const outcome = await this.#runOne(command, scope);
@@ -102,7 +109,8 @@ class BatchCommitter<Command> implements Committer<Command> {
 
   /** Null: it must be undone and cannot be without the others. Throws when the whole transaction is lost. */
   async #runOne(command: Command, scope: Scope): Promise<CommandOutcome | null> {
-    const { database, transaction } = this.#connection;
+    const { database } = this.#connection;
+    const transaction = this.#transaction;
     scope.open();
     let outcome: CommandOutcome;
     try {
@@ -117,6 +125,7 @@ class BatchCommitter<Command> implements Committer<Command> {
     if (fault === 'failed' || !database.isTransaction) throw lossOf(outcome);
     if ('error' in outcome || this.#how.isRefusal(outcome.result)) {
       if (!scope.undo()) return null;
+      this.#settings.forget();
     } else {
       scope.close();
       if (traced.length > 0) outcome.traced = traced;

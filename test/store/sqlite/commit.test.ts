@@ -73,6 +73,44 @@ test('what happened to operations is told of the commands that were committed, a
   expect(told).toEqual([['a'], null, null, null, ['e']]);
 });
 
+test('a setting that was undone is not remembered, one that was not is, also by the next batch', async () => {
+  await using store = givenStore();
+  const committer = givenCommitter(store);
+  const setTo =
+    (value: string, end: () => unknown): Command =>
+    ({ settings }) => {
+      settings.set('a', value);
+      return end();
+    };
+  const look: Command = ({ settings }) => settings.get('a');
+  const failing = (): never => {
+    throw new TypeError('wrong');
+  };
+  const resultsOf = async (...commands: readonly Command[]): Promise<unknown[]> =>
+    (await committer.commitBatch(commands)).map((outcome) =>
+      'result' in outcome ? outcome.result : 'failed',
+    );
+  expect(
+    await resultsOf(
+      look,
+      setTo('1', () => done),
+      look,
+    ),
+  ).toEqual([null, done, '1']);
+  expect(
+    await resultsOf(
+      look,
+      setTo('2', () => refused),
+      look,
+    ),
+  ).toEqual(['1', refused, '1']);
+  expect(await resultsOf(setTo('3', failing), look)).toEqual(['failed', '1']);
+  expect(await resultsOf(setTo('4', failing))).toEqual(['failed']);
+  expect(await resultsOf(look)).toEqual(['1']);
+  store.writing.transaction.settings.set('a', '5');
+  expect(await resultsOf(look)).toEqual(['5']);
+});
+
 test('a refusal writes nothing and harms no other', async () => {
   await using store = givenStore();
   const refusing: Command = ({ settings }) => {
