@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
@@ -69,6 +71,18 @@ test('the log says at the start on which sockets callers are heard', async () =>
     void (message === 'ready' && ready.push(allowedFields(fields)));
   await using daemon = await daemonOn(directory.path, [{ path }], { ...silent, info });
   expect(ready).toMatchObject([{ socket: daemon.addresses.socket, sockets: [path] }]);
+});
+
+test('a caller who sends CONNECT behind an answer that he does not take holds up no stop', async () => {
+  await using directory = temporaryDirectory();
+  const daemon = await daemonOn(directory.path, []);
+  const caller = connect(daemon.addresses.socket ?? '').pause();
+  const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  caller.write(`${page}CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  await once(caller, 'readable');
+  // It waits for him as long as for any other, and no longer.
+  await expect(daemon.stop()).resolves.toBeUndefined();
+  caller.destroy();
 });
 
 test('a grant for a product reaches that product’s keys alone', async () => {
