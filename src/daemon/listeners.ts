@@ -103,10 +103,7 @@ function removeIfThere(file: string): void {
 
 async function close(server: FastifyInstance, connections: Connections): Promise<void> {
   // Once a server closes, Node no longer ends the requests that do not arrive in time.
-  const cut = setTimeout(() => {
-    server.server.closeAllConnections();
-    connections.endAll();
-  }, lingerMs);
+  const cut = setTimeout(() => connections.endAll(), lingerMs);
   await server.close();
   clearTimeout(cut);
 }

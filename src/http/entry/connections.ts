@@ -153,9 +153,9 @@ export class Connections {
     for (const socket of this.#handshakes) socket.destroy();
   }
 
-  /** Ends all of them, also those that Node handed over (CONNECT) and does not know any more. */
+  /** Ends all that requests may come on, also those that Node handed over (CONNECT) and does not know any more. */
   endAll(): void {
-    for (const socket of [...this.#handshakes, ...this.#unanswered.keys()]) socket.destroy();
+    for (const socket of this.#unanswered.keys()) socket.destroy();
   }
 
   #beginHandshake(socket: Socket): void {
