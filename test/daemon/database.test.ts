@@ -120,6 +120,7 @@ describe.skipIf(!hasPostgres)('copies of an authority on one PostgreSQL', () => 
 
   test('start also where another has been starting for longer than a lock is waited for', async () => {
     const schema = newSchema();
+    // It holds the lock for longer than its own transaction may be idle by the usual settings.
     await using database = new Database(server.settings({ schema, statementTimeoutMs: 60_000 }));
     const waits = Promise.withResolvers<void>();
     const log: Log = {

@@ -75,7 +75,7 @@ test('the log says at the start on which sockets callers are heard', async () =>
 
 test('a caller who sends CONNECT behind an answer that he does not take holds up no stop', async () => {
   await using directory = temporaryDirectory();
-  const daemon = await daemonOn(directory.path, []);
+  await using daemon = await daemonOn(directory.path, []);
   const caller = connect(daemon.addresses.socket ?? '').pause();
   const page = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
   caller.write(`${page}CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
