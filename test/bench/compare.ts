@@ -6,8 +6,8 @@ import type { Goal, Row, Source, Unit } from './theme.ts';
 const units: Readonly<Record<Compared, Unit>> = { perSecond: '/s', p50: 'ms', p99: 'ms', max: 'ms' };
 type Compared = 'perSecond' | 'p50' | 'p99' | 'max';
 
-/** By what it is compared, and how far the row should get. */
-type How = { by: Compared; goal: Goal };
+/** By what it is compared, and how far the row should get; null: it only tells. */
+type How = { by: Compared; goal: Goal | null };
 
 /** The rounds of one contestant or more, under its name. */
 type Named = Readonly<Record<string, readonly Measured[]>>;

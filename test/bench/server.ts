@@ -24,7 +24,7 @@ const bare = join(import.meta.dirname, 'reference/bare.ts');
 /** Starts the reference server; without options it keeps uses in memory. */
 export async function startBare(bench: Bench, options: Partial<BareOptions> = {}): Promise<Server> {
   const socket = bench.socketPath();
-  const all: BareOptions = { licenses: 1000, database: null, hangs: false, ...options, socket };
+  const all: BareOptions = { licenses: 1000, database: null, writer: null, hangs: false, ...options, socket };
   const started = await start([process.execPath, bare, JSON.stringify(all)], () => true);
   const { port } = JSON.parse(started.line) as { port: number };
   return bench.keep({ ...started, tcp: { port }, socket: { socket } });

@@ -1,7 +1,7 @@
 /**
  * The server to compare with: `node:http`, and the least that verify and use can do. It checks the secret, looks
  * into a Map, and writes JSON. A use adds one in the Map, or in a transaction of its own of SQLite, as durable as
- * Latchkey's. It also serves as the upstream of agents, and tells when it was asked for uses.
+ * Latchkey's, or has a thread write it. It also serves as the upstream of agents, and tells when it was asked for uses.
  * `node bare.ts OPTIONS` prints where it listens as JSON.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { licenseKeyOf } from '../license-keys.ts';
 import { secret } from '../sample.ts';
+import { LeastWriter, type LeastOptions } from './least-writer.ts';
 
 export type BareOptions = {
   /** How many license keys it knows, from number 0. */
@@ -17,6 +18,8 @@ export type BareOptions = {
   readonly socket: string | null;
   /** A new database file for uses; null: they are kept in memory. */
   readonly database: string | null;
+  /** What a thread writes uses to; null: there is none. */
+  readonly writer: Omit<LeastOptions, 'licenses'> | null;
   /** Takes requests and never answers. */
   readonly hangs: boolean;
 };
@@ -40,6 +43,7 @@ for (let number = 0; number < options.licenses; number += 1) {
   });
 }
 const addUse = options.database === null ? addUseInMemory : transactionEach(options.database);
+const writer = options.writer && new LeastWriter({ ...options.writer, licenses: options.licenses });
 const seen: UsesSeen = { count: 0, firstAt: 0, lastAt: 0 };
 
 const serve = (request: IncomingMessage, response: ServerResponse): void => {
@@ -66,7 +70,8 @@ const serve = (request: IncomingMessage, response: ServerResponse): void => {
     seen.count += 1;
     seen.lastAt = performance.now();
     if (seen.count === 1) seen.firstAt = seen.lastAt;
-    answerLicense(response, addUse(key));
+    if (writer === null) answerLicense(response, addUse(key));
+    else void answerWritten(response, key, writer);
   });
 };
 
@@ -80,6 +85,12 @@ process.stdout.write(`${JSON.stringify({ port: (tcp.address() as AddressInfo).po
 function answerLicense(response: ServerResponse, license: License | undefined): void {
   if (license === undefined) answer(response, 404, { error: 'Not Found' });
   else answer(response, 200, { data: license });
+}
+
+async function answerWritten(response: ServerResponse, key: string, to: LeastWriter): Promise<void> {
+  const uses = await to.write({ name: 'use', licenseKey: key });
+  const license = licenses.get(key);
+  answerLicense(response, license && { ...license, uses });
 }
 
 function answer(response: ServerResponse, status: number, value: unknown): void {

@@ -1,32 +1,64 @@
 /**
  * The uses that an agent would send, by a bare loop over undici: `node undici-loop.ts OPTIONS` prints how many it
- * sent a second.
+ * sent a second. With a file it commits that each is sent before it sends it, and the answer when it has it.
  */
 import { Pool } from 'undici';
 import { licenseKeyOf } from '../license-keys.ts';
 import { use } from '../sample.ts';
+import { LeastWriter } from './least-writer.ts';
 
-export type LoopOptions = { readonly port: number; readonly uses: number; readonly concurrency: number };
+export type LoopOptions = {
+  readonly port: number;
+  readonly uses: number;
+  readonly concurrency: number;
+  /** How many are sent before: what is measured is not its own start. */
+  readonly warmUp: number;
+  /** A new database file; null: nothing is kept. */
+  readonly file: string | null;
+};
 
-const { port, uses, concurrency } = JSON.parse(process.argv[2] ?? '') as LoopOptions;
+const { port, uses, concurrency, warmUp, file } = JSON.parse(process.argv[2] ?? '') as LoopOptions;
 const pool = new Pool(`http://127.0.0.1:${port}`, { connections: concurrency });
+const writer = file === null ? null : new LeastWriter({ file, licenses: uses, hasOutbox: true });
 
-// What it measures is not its own start.
-await sendAll(Math.min(uses, 2000));
+if (writer !== null) await queueAll(writer, warmUp + uses);
+await sendAll(warmUp);
 const start = performance.now();
 await sendAll(uses);
 process.stdout.write(String((uses * 1000) / (performance.now() - start)));
 await pool.close();
+await writer?.stop();
+
+async function queueAll(to: LeastWriter, count: number): Promise<void> {
+  const queued = Array.from({ length: count }, async (_, number) => {
+    await to.write({ name: 'use', licenseKey: licenseKeyOf(number % uses) });
+  });
+  await Promise.all(queued);
+}
 
 async function sendAll(count: number): Promise<void> {
   let next = 0;
   const sendOneByOne = async (): Promise<void> => {
     while (next < count) {
-      const body = use.body.replace('{key}', licenseKeyOf(next++));
-      const answer = await pool.request({ method: 'PUT', path: use.path, headers: use.headers, body });
-      if (answer.statusCode !== 200) throw new Error(`a use was answered ${answer.statusCode}`);
-      await answer.body.json();
+      const licenseKey = licenseKeyOf(next++ % uses);
+      if (writer === null) await send(licenseKey);
+      else await sendDurably(writer, licenseKey);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, sendOneByOne));
+}
+
+async function sendDurably(to: LeastWriter, licenseKey: string): Promise<void> {
+  const seq = await to.write({ name: 'send', licenseKey });
+  const counted = await send(licenseKey);
+  await to.write({ name: 'answer', seq, uses: counted, licenseKey });
+}
+
+/** Gives the count that it was answered. */
+async function send(licenseKey: string): Promise<number> {
+  const body = use.body.replace('{key}', licenseKey);
+  const answer = await pool.request({ method: 'PUT', path: use.path, headers: use.headers, body });
+  if (answer.statusCode !== 200) throw new Error(`a use was answered ${answer.statusCode}`);
+  const { data } = (await answer.body.json()) as { data: { uses: number } };
+  return data.uses;
 }

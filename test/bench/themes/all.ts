@@ -1,5 +1,6 @@
 import type { Theme } from '../theme.ts';
 import { awayTheme } from './away.ts';
+import { boundsTheme } from './bounds.ts';
 import { commandsTheme } from './commands.ts';
 import { drainTheme } from './drain.ts';
 import { eachOnceTheme } from './each-once.ts';
@@ -30,6 +31,7 @@ export const themes: readonly Theme[] = [
   importTheme,
   statusTheme,
   postgresTheme,
+  boundsTheme,
   soakTheme,
   commandsTheme,
 ];

@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LocalClient } from '../../../src/daemon/trial/local-client.ts';
 import type { Bench } from '../bench.ts';
 import { ratio } from '../figure.ts';
-import { output } from '../process.ts';
 import type { UsesSeen } from '../reference/bare.ts';
-import type { LoopOptions } from '../reference/undici-loop.ts';
+import { runLoop } from '../undici-loop.ts';
 import { use } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
@@ -16,7 +14,6 @@ const lanes = 64;
 const noRate = 1_000_000;
 /** How long an outbox may take. */
 const longestMs = 60_000;
-const loop = join(import.meta.dirname, '../reference/undici-loop.ts');
 
 export const drainTheme: Theme = {
   name: 'drain',
@@ -29,7 +26,8 @@ export const drainTheme: Theme = {
     const agent = await startLatchkey(bench, { state, upstream: upstream.tcp, settings });
     const contestants = {
       agent: () => drain(bench, { agent, upstream, uses }),
-      loop: () => runLoop({ port: upstream.tcp.port, uses, concurrency: lanes }),
+      loop: () =>
+        runLoop({ port: upstream.tcp.port, uses, concurrency: lanes, warmUp: Math.min(uses, 2000) }),
     };
     const measured = await bench.alternate(contestants);
     yield {
@@ -62,8 +60,4 @@ async function drain(bench: Bench, { agent, upstream, uses }: Drained): Promise<
     if (performance.now() > deadline) throw new Error(`the upstream got ${seen.count} of ${uses} uses`);
     await sleep(20);
   }
-}
-
-async function runLoop(options: LoopOptions): Promise<number> {
-  return Number(await output([process.execPath, loop, JSON.stringify(options)]));
 }
