@@ -88,7 +88,9 @@ test('no statement but those for people reads a whole table', async () => {
 function stepsOf(store: GivenStore, part: string): ReadonlySet<string> {
   const found = statementsOf(store).filter((sql) => sql.includes(part));
   expect(found).toHaveLength(1);
-  return new Set(planOf(store, found.join()).map((step) => step.replace(/SUBQUERY \d+/, 'SUBQUERY')));
+  // The SQLite of Node 24 makes a filter in memory besides, of what the subquery has found.
+  const steps = planOf(store, found.join()).filter((step) => step !== 'CREATE BLOOM FILTER');
+  return new Set(steps.map((step) => step.replace(/SUBQUERY \d+/, 'SUBQUERY')));
 }
 
 const merge = ['LIST SUBQUERY', 'MERGE (UNION ALL)', 'LEFT', 'RIGHT'];
