@@ -101,11 +101,12 @@ async function send(parts: StepParts, operation: Operation, guard: LaneGuard): P
   const outcome = await request(parts, operation);
   uplink.observe(outcome, { owner: operation.productKey, subject: operation.subject });
   const { policy } = settings();
-  const { overlapped } = guard;
   parts.onAnswered();
-  const recorded = await persist(clock, lifetime, () =>
-    writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy }),
-  ).finally(parts.onRecorded);
+  const recorded = await persist(clock, lifetime, () => {
+    // While a full disk kept the answer back, the other lane may have been sent something, and answered.
+    const { overlapped } = guard;
+    return writer.write('recordAnswer', { operationId: operation.id, outcome, overlapped, policy });
+  }).finally(parts.onRecorded);
   if (!recorded.ok) return;
   const { unexpected, state, lastError: error } = recorded.value;
   const { id, subject: licenseKey, requestId } = operation;

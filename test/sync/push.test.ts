@@ -420,6 +420,37 @@ describe('what waits in the outbox', () => {
     expect(stage.stateOf(use)).toBe('delivered');
   });
 
+  it('whose answer the full disk kept back takes nothing back of what was answered to a disable meanwhile', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    const { use, request } = await givenFlying(stage);
+    stage.fault = new StorageError('full', null);
+    await request.answer(stage.says(6));
+    stage.fault = null;
+    await stage.record('disable');
+    stage.sync.push.wake();
+    await (await stage.request()).answer(stage.says(6, { enabled: false }));
+    expect(stage.stateOf(use)).toBe('in_flight');
+    await stage.passes(second);
+    expect(stage.stateOf(use)).toBe('delivered');
+    expect(stage.observation.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+  });
+
+  it('a disable whose answer the full disk kept back calls no use that was counted meanwhile another writer’s', async () => {
+    await using stage = await givenManual({ uses: 5 });
+    await stage.record('disable');
+    run(stage);
+    const disable = await stage.request();
+    stage.fault = new StorageError('full', null);
+    await disable.answer(stage.says(5, { enabled: false }));
+    stage.fault = null;
+    await stage.record('usage');
+    stage.sync.push.wake();
+    await (await stage.request()).answer(stage.says(6, { enabled: false }));
+    await stage.passes(second);
+    expect(stage.observation.local).toEqual({ uses: 6, enabled: false, pending: 0 });
+    expect(stage.observation.manyWriters).toBe(false);
+  });
+
   it('that the full disk keeps from being sent costs nobody a turn', async () => {
     await using stage = await givenManual({ uses: 5 });
     stage.options = { ...stage.options, rate: 0.5 };
