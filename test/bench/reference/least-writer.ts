@@ -1,6 +1,6 @@
 /**
- * The least that a program of two threads can do to keep uses and operations as durably as Latchkey: what it costs, no
- * program that keeps the promise in this way can save.
+ * About the least that a program of two threads can do to keep uses and operations as durably as Latchkey: what
+ * Latchkey takes beyond it is for all else that it does.
  */
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

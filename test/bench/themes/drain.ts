@@ -3,11 +3,11 @@ import { LocalClient } from '../../../src/daemon/trial/local-client.ts';
 import type { Bench } from '../bench.ts';
 import { ratio } from '../figure.ts';
 import type { UsesSeen } from '../reference/bare.ts';
-import { runLoop } from '../undici-loop.ts';
 import { use } from '../sample.ts';
 import { startBare, startLatchkey, type Latchkey, type Server } from '../server.ts';
 import { copyOfStore } from '../stores.ts';
 import { plainSource, type Theme } from '../theme.ts';
+import { runLoop } from '../undici-loop.ts';
 
 const lanes = 64;
 /** More than can be sent. */
