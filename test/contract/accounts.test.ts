@@ -17,12 +17,14 @@ type Seller = { readonly credentials: ReadonlyMap<string, object>; readonly belo
 
 const operator = { authorization: `Bearer ${adminToken}` };
 
+/** What the app has read and written since the array was last emptied. */
+const calls: string[] = [];
 let opened: TestApp;
 let server: FastifyInstance;
 let ann: Seller;
 let bob: Seller;
 beforeAll(async () => {
-  opened = await openApp();
+  opened = await openApp({}, (name) => calls.push(name));
   server = serverOf(opened.app);
   ann = await openShop('ann');
   bob = await openShop('bob');
@@ -185,6 +187,13 @@ async function ask(route: Route, headers: object, { url, payload }: Naming): Pro
   return [statusCode, body];
 }
 
+/** What a request reads and writes, in order. */
+async function callsOf(route: Route, headers: object, naming: Naming): Promise<readonly string[]> {
+  calls.length = 0;
+  await ask(route, headers, naming);
+  return calls.splice(0);
+}
+
 /** An answer without what differs from one request to the next. */
 function comparable([status, body]: [number, string], named: Belongings): string {
   const words = Object.entries(named).filter(([, value]) => value.length > 3);
@@ -231,6 +240,43 @@ test.each(everyRoute)(
       }
     }
     expect(await viewOf(bob)).toEqual(before);
+  },
+);
+
+test.each(everyRoute)(
+  '%s reads and writes the same for what is another seller’s and for what does not exist',
+  async (_, route) => {
+    for (const [holder, headers] of ann.credentials) {
+      const foreign = namingsOf(route, bob.belongings, ann.belongings);
+      const unknown = namingsOf(route, nobodys, ann.belongings);
+      for (const [index, naming] of foreign.entries()) {
+        if (chosen.has(`${nameOf(route)} ${naming.place}`)) continue;
+        const where = `${holder}: ${nameOf(route)} ${naming.place}`;
+        const done = await callsOf(route, headers, naming);
+        const twin = await callsOf(route, headers, unknown[index] ?? naming);
+        expect([where, done]).toEqual([where, twin]);
+      }
+    }
+  },
+);
+
+test.each(['licenses', 'purchases'])(
+  'a list of %s looks at no row where the product is not of the account',
+  async (noun) => {
+    const headers = ann.credentials.get('a token for admin of the account') ?? {};
+    const { account_id = '' } = ann.belongings;
+    const { product_key = '' } = bob.belongings;
+    const query = new URLSearchParams({ product_key }).toString();
+    const route = routes.find(({ method, path }) => method === 'GET' && path === `/admin/v1/${noun}`);
+    if (route === undefined) throw new Error(`there is no list of ${noun}`);
+    const url = `/admin/v1/${noun}?${query}`;
+    expect(await callsOf(route, headers, { place: '', url })).not.toContain(`reader.${noun}.list`);
+    const ofAccount = `${url}&${new URLSearchParams({ account_id }).toString()}`;
+    expect(await callsOf(route, operator, { place: '', url: ofAccount })).not.toContain(
+      `reader.${noun}.list`,
+    );
+    const answer = await server.inject({ url, headers: { ...headers } });
+    expect([answer.headers['x-total-count'], answer.json()]).toEqual(['0', { data: { [noun]: [] } }]);
   },
 );
 

@@ -138,9 +138,13 @@ describe('a token', () => {
     const { stage, issue, who } = await givenAuthority();
     await using _ = stage;
     const { token, secret } = valueOf(await issue());
-    expect(valueOf(await stage.writer.write('revokeToken', { tokenId: token.tokenId }))).toEqual(token);
+    expect(
+      valueOf(await stage.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null })),
+    ).toEqual(token);
     expect(await who('bearer', secret)).toBeNull();
-    expect(await stage.writer.write('revokeToken', { tokenId: token.tokenId })).toMatchObject({
+    expect(
+      await stage.writer.write('revokeToken', { tokenId: token.tokenId, accountId: null }),
+    ).toMatchObject({
       problem: { code: 'token_not_found' },
     });
   });
@@ -196,7 +200,9 @@ describe('a token', () => {
   it('of the file is not revoked: the next start would accept it again', async () => {
     const { stage, who } = await givenAuthority();
     await using _ = stage;
-    expect(await stage.writer.write('revokeToken', { tokenId: 'admin.token' })).toMatchObject({
+    expect(
+      await stage.writer.write('revokeToken', { tokenId: 'admin.token', accountId: null }),
+    ).toMatchObject({
       problem: { code: 'token_of_the_file' },
     });
     expect(await who('bearer', 'admin')).toMatchObject({ scopes: ['admin'] });

@@ -5,7 +5,7 @@ import type { AuthorityReader, Awaitable } from '../../service/tables.ts';
 import type { App } from '../app.ts';
 
 /** What a path can name that is of one account. */
-export type Owned = 'account' | 'collection' | 'product' | 'purchase' | 'token';
+export type Owned = 'account' | 'collection' | 'product' | 'purchase';
 
 /** Whose something is; null: there is no such thing. */
 type Owner = { accountId: string | null; productKey: string | null } | null;
@@ -20,17 +20,18 @@ const owners: Record<Owned, (reader: AuthorityReader, id: string) => Awaitable<O
     return collection === null ? null : { ...collection, productKey: null };
   },
   product: ({ products }, id) => products.get(id),
+  // An unknown purchase costs the same reads as another account's: the time of the answer tells nothing.
   purchase: async ({ purchases, licenses, products }, id) => {
     const purchase = await purchases.get(id);
-    const license = purchase === null ? null : await licenses.get(purchase.licenseKey);
-    return license === null ? null : await products.get(license.productKey);
+    const license = await licenses.get(purchase?.licenseKey ?? '');
+    return await products.get(license?.productKey ?? '');
   },
-  token: ({ tokens }, id) => tokens.get(id),
 };
 
 /**
- * Refuses a path that names something of another account, as if it did not exist; null where there is nothing to
- * refuse. Whose something is never changes, so that this can be decided before the transaction.
+ * Refuses a path that names something which does not exist, or which belongs to another account: with the same answer,
+ * after the same reads. Null: the credential reaches it. The owner never changes, so this is decided before the
+ * transaction. An operator's path is not looked at: the use case refuses what does not exist.
  */
 export async function reachRefusal(
   { reader }: Pick<App, 'reader'>,
@@ -40,7 +41,7 @@ export async function reachRefusal(
 ): Promise<ReturnType<typeof notFound> | null> {
   if (principal.isOperator) return null;
   const owner = await owners[owned](reader, id);
-  return owner === null || reaches(principal, owner) ? null : notFound(owned);
+  return owner !== null && reaches(principal, owner) ? null : notFound(owned);
 }
 
 /** Where a license key is looked for: an operator's in the account that has it, any other's within its credential. */
@@ -90,6 +91,21 @@ export async function productFaults(
 /** The only account whose things a credential reaches; null: any account's. */
 export function onlyAccountOf({ isOperator, reach }: Principal): string | null {
   return isOperator ? null : reach.accountId;
+}
+
+/**
+ * Whether a list of one product is empty because the product does not exist or is outside the reach of the list. The
+ * owner is looked at first: the rows of another account's product would be read in vain, and the time would tell that
+ * the product exists.
+ */
+export async function isOfNoProduct(
+  { reader }: Pick<App, 'reader'>,
+  { reach, productKey }: ReachFilter & { productKey?: string | undefined },
+): Promise<boolean> {
+  if (reach === undefined || productKey === undefined) return false;
+  const product = await reader.products.get(productKey);
+  const isReached = reach.productKey === null || reach.productKey === productKey;
+  return product?.accountId !== reach.accountId || !isReached;
 }
 
 /** The filter by which a list shows only what the credential reaches; `asked`: the account that the caller names. */

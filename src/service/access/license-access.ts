@@ -3,16 +3,18 @@ import type { License } from '../../domain/license.ts';
 import { refuse, type Result } from '../../domain/problem/problem.ts';
 import type { AuthorityReader } from '../tables.ts';
 
-/** The license with this key, if the credential may reach it; null otherwise. */
+/**
+ * The license with this key, if the credential may reach it; null otherwise. An unknown key costs the same reads as a key
+ * of another account, so that the time of the answer does not tell which keys exist.
+ */
 export async function reachableLicense(
   reader: AuthorityReader,
   reach: Reach,
   licenseKey: string,
 ): Promise<License | null> {
   const license = await reader.licenses.get(licenseKey);
-  if (license === null) return null;
-  if (reach.productKey !== null) return license.productKey === reach.productKey ? license : null;
-  const product = await reader.products.get(license.productKey);
+  if (reach.productKey !== null) return license?.productKey === reach.productKey ? license : null;
+  const product = await reader.products.get(license?.productKey ?? '');
   return product?.accountId === reach.accountId ? license : null;
 }
 

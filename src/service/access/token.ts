@@ -75,16 +75,19 @@ export async function acceptAdminToken(
   await tokens.add({ tokenId, scopes: ['admin'], createdAt: now, ...rest }, digest);
 }
 
-/** `copy`: which of several that share a store is asked; the files of others may be gone, with them. */
-export type RevokeToken = { tokenId: string; copy?: string };
+/**
+ * `accountId`: the only account whose tokens the caller may revoke; null: of any. `copy`: which of several that share a
+ * store is asked; the files of others may be gone, with them.
+ */
+export type RevokeToken = { tokenId: string; accountId: string | null; copy?: string };
 
 /** Revokes a token, at once. */
 export async function revokeToken(
   transaction: AuthorityTransaction,
-  { tokenId, copy }: RevokeToken,
+  { tokenId, accountId, copy }: RevokeToken,
 ): Promise<Result<Token>> {
   const token = await transaction.tokens.get(tokenId);
-  if (token === null) return notFound('token');
+  if (token === null || (accountId !== null && token.accountId !== accountId)) return notFound('token');
   if (tokenId === fileTokenIdOf(copy)) {
     // The next start would accept it again, because the file is still there.
     return refuse('token_of_the_file', 'Remove the file admin.token and start again: a new one is made.');

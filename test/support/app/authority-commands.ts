@@ -126,7 +126,7 @@ const authorityCommands: { [Name in AuthorityUseCase]: CommandOf<Name> } = {
     expiresAt: null,
     configuredProducts: null,
   },
-  revokeToken: { tokenId: 'of issueToken' },
+  revokeToken: { tokenId: 'of issueToken', accountId: null },
   keepAnswer: { idempotency: { credential: 'c', key: 'waited', fingerprint: 'f' }, value: 1 },
   markTime: { mark: { at, isConfirmed: true } },
   pruneIdempotency: { removalTime: at, limit: 10 },

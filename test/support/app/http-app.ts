@@ -35,12 +35,17 @@ export interface TestApp extends AsyncDisposable {
   record(): Promise<readonly string[]>;
 }
 
-export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
+/** `onCall` is told the name of every call of a table and of every write. */
+export async function openApp(
+  changes: Partial<App> = {},
+  onCall: ((name: string) => void) | null = null,
+): Promise<TestApp> {
   const opened = new AsyncDisposableStack();
   const directory = opened.use(temporaryDirectory()).path;
   const { role = 'authority' } = changes;
   const store = opened.use(await openAppStore(role, directory));
-  const { reader, writer, backup, local } = store;
+  const { backup, local } = store;
+  const { reader, writer } = onCall === null ? store : watched(store, onCall);
   await store.write(seed);
   const lines: LogLine[] = [];
   const tokenUses = new TokenUses();
@@ -98,6 +103,27 @@ export async function openApp(changes: Partial<App> = {}): Promise<TestApp> {
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** The tables and the writer of a store, each call of which is told. */
+function watched(
+  { reader, writer }: AppStore,
+  onCall: (name: string) => void,
+): Pick<AppStore, 'reader' | 'writer'> {
+  const watch = <Value extends object>(object: Value, path: string): Value =>
+    new Proxy(object, {
+      get(target, property) {
+        const value: unknown = Reflect.get(target, property);
+        const name = `${path}.${String(property)}`;
+        if (typeof value === 'object' && value !== null) return watch(value, name);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]): unknown => {
+          onCall(name === 'writer.write' ? `write ${String(args[0])}` : name);
+          return Reflect.apply(value, target, args);
+        };
+      },
+    });
+  return { reader: watch(reader, 'reader'), writer: watch(writer, 'writer') };
 }
 
 /** Metrics that count nothing. */

@@ -1,6 +1,6 @@
 import { notFound } from '../../../domain/problem/not-found.ts';
 import { found, listHeaders, made } from '../../answer.ts';
-import { accountFaults, productFaults, withinReach } from '../../entry/reach.ts';
+import { accountFaults, isOfNoProduct, productFaults, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import {
@@ -53,8 +53,10 @@ export const purchaseRoutes: readonly Route[] = [
     query: purchaseQuery,
     answers: { 200: enveloped(purchaseList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
-    async handle({ app: { reader }, principal, query, sentTo }) {
+    async handle({ app, principal, query, sentTo }) {
       const filter = { ...query, ...withinReach(principal, query.accountId) };
+      if (await isOfNoProduct(app, filter)) return found({ purchases: [] }, listHeaders(0, query, sentTo));
+      const { reader } = app;
       const purchases = await reader.purchases.list(filter, query);
       const headers = listHeaders(await reader.purchases.count(filter), query, sentTo);
       return found({ purchases: purchases.map(presentPurchase) }, headers);

@@ -74,12 +74,13 @@ const revoke = route({
   operationId: 'revokeToken',
   tag: 'Tokens',
   summary: 'Revoke a token, which stops at once',
-  refusals: ['token_of_the_file'],
+  refusals: ['token_not_found', 'token_of_the_file'],
   access,
-  owned: 'token',
   answers: { 200: enveloped(tokenObject) },
-  async handle({ app, path: { id }, writeOptions }) {
-    const revoked = await app.writer.write('revokeToken', { tokenId: id }, writeOptions);
+  async handle({ app, principal, path: { id }, writeOptions }) {
+    // The use case looks at the owner, because a repeated request names a token that is gone.
+    const command = { tokenId: id, accountId: onlyAccountOf(principal) };
+    const revoked = await app.writer.write('revokeToken', command, writeOptions);
     return revoked.ok ? found(presentToken(revoked.value)) : revoked;
   },
 });

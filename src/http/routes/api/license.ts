@@ -10,7 +10,7 @@ import type { Awaitable } from '../../../service/tables.ts';
 import { found, listHeaders, type Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import type { LicenseForm } from '../../dialects/dialect.ts';
-import { accountFaults, reachForLicense, withinReach } from '../../entry/reach.ts';
+import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
 import { licenseList, licenseParameters, licenseQuery, presentSoldLicense } from '../../wire/license.ts';
@@ -128,8 +128,10 @@ const list = route({
   query: licenseQuery,
   answers: { 200: enveloped(licenseList) },
   faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
-  async handle({ app: { reader }, principal, query, sentTo }) {
+  async handle({ app, principal, query, sentTo }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
+    if (await isOfNoProduct(app, filter)) return found({ licenses: [] }, listHeaders(0, query, sentTo));
+    const { reader } = app;
     const licenses = await reader.licenses.list(filter, query);
     const headers = listHeaders(await reader.licenses.count(filter), query, sentTo);
     return found({ licenses: licenses.map(presentSoldLicense) }, headers);
