@@ -110,7 +110,7 @@ async function driveRoutes(http: HttpClient, admin: Record<string, string>, told
 
 async function driveBrokenBytes({ tcp }: DaemonProcess, told: Told): Promise<void> {
   const line =
-    'PUT /api/v2/license/usage?license_key=Canary HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: Canary\r\n';
+    'PUT /api/v2/license/usage?license_key=Canary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nproduct-secret-key: Canary\r\n';
   for (const bytes of [
     'Canary\r\n\r\n',
     `${line}Canary\r\n\r\n`,
@@ -118,7 +118,7 @@ async function driveBrokenBytes({ tcp }: DaemonProcess, told: Told): Promise<voi
     `${line}Host: Canary\r\n\r\n`,
     `${line}X: ${'Canary'.repeat(2_000)}\r\n\r\n`,
     `${line}Content-Type: text/plain\r\nContent-Length: 20000\r\n\r\n${'Canary'.repeat(3_333)}`,
-    'GET http://Canary/ HTTP/1.1\r\nHost: Canary\r\n\r\n',
+    'GET http://Canary/ HTTP/1.1\r\nHost: Canary\r\nConnection: close\r\n\r\n',
     'GET /%zzCanary HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
   ]) {
     told.add('raw bytes', (await sendRaw({ tcp }, bytes)).raw);
