@@ -2,6 +2,12 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { patienceMs } from './support/patience.ts';
 import { postgresPrograms } from './support/postgres/postgres-programs.ts';
 
+/** What a user does, end to end: `npm test` runs these beside the suites in process. */
+const stories = [
+  'test/e2e/{demo,init,outbox-decisions,readme,restore,status}.test.ts',
+  'test/e2e/sync-real-store.test.ts',
+  'test/fault/killed-agent.test.ts',
+];
 const real = ['test/e2e/**/*.test.ts', 'test/fault/**/*.test.ts', 'test/contract/hostile.test.ts'];
 /** Those of them with a time in which something must be done: nothing else may run. */
 const timed = [
@@ -39,7 +45,8 @@ const globalSetup = 'test/support/postgres/shared-postgres.ts';
 
 const projects = [
   { name: 'in process', include: ['test/**/*.test.ts'], exclude: real, ...inProcess },
-  { name: 'real processes', include: real, exclude: timed, ...inProcesses },
+  { name: 'stories', include: stories, ...inProcesses },
+  { name: 'real processes', include: real, exclude: [...timed, ...stories], ...inProcesses },
   { name: 'real processes in time', include: timed, ...inProcessesAlone },
 ];
 

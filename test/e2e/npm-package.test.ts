@@ -122,9 +122,9 @@ describe('the npm package, installed from its tarball on a Node that is too old'
   });
 });
 
-test('a Node program that installs it as the README says asks the agent by its client', async () => {
+test('a Node program that installs the package as the guide says asks the agent by its client', async () => {
   const command = /^npm pack && cd \.\.\/my-program && npm install (\S+)$/m.exec(
-    readFileSync('README.md', 'utf8'),
+    readFileSync('examples/guides/client.md', 'utf8'),
   );
   const folder = join(place.path, 'my-program');
   for (const path of [folder, join(place.path, 'latchkey')]) mkdirSync(path);
