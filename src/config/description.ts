@@ -18,15 +18,15 @@ export type Setting = {
   /** `false` switches it off, which is `null` inside. */
   readonly orFalse?: true;
   /**
-   * A text as it stands in the file, a number in the unit of the inside (ms, bytes), or what the machine
-   * decides. `null`: it need not be given. Without a default it must be given.
+   * A text as it stands in the file, a number in the unit of the inside (ms, bytes), or what the machine or
+   * another setting decides. `null`: it need not be given. Without a default it must be given.
    */
   readonly default?: string | number | boolean | null | PlaceDefault;
   /** Where it differs from the section around it. */
   readonly reload?: Reload;
 } & ({ readonly kind: keyof KindTypes } | { readonly kind: 'word'; readonly words: readonly string[] });
 
-/** A default that depends on the machine, and how the book says it. */
+/** A default that depends on the machine or on another setting, and how the book says it. */
 export type PlaceDefault = { readonly place: keyof Places; readonly text: string };
 
 /** A mapping of settings. */

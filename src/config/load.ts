@@ -77,7 +77,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0) return { ok: false, faults };
   const secrets = readSecretFiles(raw, sources.readFile);
-  const places = findPlaces(sources, raw.tree['state_dir']);
+  const places = findPlaces(sources, raw.tree);
   const parsed = configurationSchema(places).safeParse(secrets.tree, { jitless: true });
   const unread = new Set(secrets.faults.map(({ key }) => key));
   const found = [

@@ -39,7 +39,7 @@ export type LocationResult =
 export function parseLocation(sources: Sources): LocationResult {
   const { raw, faults } = readSources(sources);
   if (faults.length > 0 && sources.flags?.['state_dir'] === undefined) return { ok: false, faults };
-  const defaults = findPlaces(sources, raw.tree['state_dir']);
+  const defaults = findPlaces(sources, raw.tree);
   const { state_dir, listen } = root.keys;
   const { tcp, socket } = listen.keys;
   const schema = z.object({

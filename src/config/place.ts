@@ -1,5 +1,7 @@
 import { isAbsolute, join } from 'node:path';
+import type { DialectName } from '../domain/dialect.ts';
 import type { Environment } from './environment.ts';
+import { type Tree, valueAt } from './file/tree.ts';
 
 /** The parts of the machine that decide defaults. */
 export interface Machine {
@@ -17,25 +19,32 @@ export function findConfigurationFiles(machine: Machine): readonly string[] {
   return [join(user, 'config.yaml'), '/etc/latchkey/config.yaml'];
 }
 
-/** The defaults that the machine decides. */
+/** The defaults that depend on the machine or on other settings. */
 export interface Places {
   readonly stateDir: string;
   readonly socket: string;
   readonly logFormat: 'json' | 'pretty';
+  readonly unknown: 'problem' | 'reset';
 }
 
+/** Software that was written for this store understands no problem (src/http/README.md, Nothing can be said). */
+const dialectOfExistingSoftware: DialectName = 'payhip';
+
 /**
- * Finds where state and socket are, and how the log is written, when that is not configured (src/config/README.md, state_dir, listen, log).
+ * Finds the defaults that depend on the machine, or on what is configured (src/config/README.md, state_dir, listen, log).
  *
  * State is in the service manager's directory, else in the user's; the socket in the runtime
  * directory of either, else beside the state, for which the configured directory counts. The log is
  * written for machines, but on a terminal for people.
  */
-export function findPlaces(machine: Machine, configuredStateDir: unknown): Places {
+export function findPlaces(machine: Machine, configured: Tree): Places {
+  const configuredStateDir = configured['state_dir'];
   const isConfigured = typeof configuredStateDir === 'string' && configuredStateDir !== '';
   const stateDir = isConfigured ? configuredStateDir : findStateDirectory(machine);
   const logFormat = machine.isTerminal === true ? 'pretty' : 'json';
-  return { stateDir, socket: findSocket(machine, stateDir), logFormat };
+  const dialect = valueAt(configured, ['listen', 'dialect']);
+  const unknown = dialect === dialectOfExistingSoftware ? 'reset' : 'problem';
+  return { stateDir, socket: findSocket(machine, stateDir), logFormat, unknown };
 }
 
 function findStateDirectory(machine: Machine): string {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { effective } from '../../src/config/show.ts';
-import { configurationOf } from '../support/given/config-given.ts';
+import { configurationOf, faultsOf } from '../support/given/config-given.ts';
 
 test('without any configuration this is an authority with the defaults of the contract', () => {
   const configuration = configurationOf();
@@ -51,6 +51,22 @@ test('without any configuration this is an authority with the defaults of the co
     metrics: { open: false },
     log: { level: 'info', format: 'json' },
   });
+});
+
+test.each([
+  ['listen: { dialect: payhip }', 'reset'],
+  ['listen: { dialect: payhip, unknown: problem }', 'problem'],
+  ['listen: { dialect: specification }', 'problem'],
+  ['listen: { dialect: specification, unknown: reset }', 'reset'],
+  ['listen: {}', 'problem'],
+])('the configuration `%s` has listen.unknown: %s', (text, unknown) => {
+  expect(configurationOf({ text }).listen.unknown).toBe(unknown);
+});
+
+test('a dialect that is not text leaves the fault of the dialect alone', () => {
+  expect(faultsOf({ text: 'listen: { dialect: [payhip] }' })).toEqual([
+    expect.stringMatching(/^listen\.dialect: must be one of/),
+  ]);
 });
 
 test('an upstream makes this an agent with the header names of the specification', () => {

@@ -104,6 +104,16 @@ describe('a license key that such a store does not know', () => {
     expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
   });
 
+  test('is missing where a 400 says `error: true` and leaves `data` out', async () => {
+    await using it = await scene();
+    it.store.fault = every(answered400({ error: true, message: 'No such license key.' }));
+    expect(await it.client.verify('p1', 'TYPO', never())).toMatchObject({
+      ...missing,
+      detail: 'HTTP 400: No such license key.',
+    });
+    expect(await it.client.change(changeOf('p1', 'TYPO', 'usage'), never())).toMatchObject(missing);
+  });
+
   test.each(variants)('is not missing to who expects the specification: %s', async (unknown) => {
     await using it = await scene({ unknown }, { dialect: dialects.specification });
     const expected = unknown === 'bad request' ? { reason: 'refused' } : { outcome: 'ambiguous' };

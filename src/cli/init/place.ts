@@ -30,7 +30,7 @@ export function choosePlaces(target: string, stateDir: string | undefined): NewP
   const machine: Machine = { environment: process.env, home: homedir(), platform: process.platform };
   const [user, system] = findConfigurationFiles(machine);
   if (target === system) return { stateDir: '/var/lib/latchkey', socket: null };
-  if (target === user) return { stateDir: findPlaces(machine, undefined).stateDir, socket: null };
+  if (target === user) return { stateDir: findPlaces(machine, {}).stateDir, socket: null };
   return placesIn(join(dirname(target), 'latchkey-state'));
 }
 

@@ -160,7 +160,7 @@ export const listenKeys = {
   unknown: {
     kind: 'word',
     words: ['problem', 'reset'],
-    default: 'problem',
+    default: { place: 'unknown', text: '`reset` if `listen.dialect` is `payhip`, else `problem`' },
     purpose:
       'What to answer when nothing can be said about a license key, for example because the upstream is away and the key was never seen: `problem` sends a problem (503), `reset` closes the connection without an answer. Much existing software treats any answer that it cannot read as "invalid", but tolerates a connection that fails.',
   },

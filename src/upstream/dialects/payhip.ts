@@ -26,11 +26,15 @@ function isChallenge({ status, headers, text }: DialectAnswer): boolean {
 
 /** A 200 to a change without a license in it does not say whether it was applied. */
 function isUnknown({ status, text, body }: DialectAnswer, request: RequestKind): boolean {
-  if (status === 400) return asksForOne.has(request) && body?.['error'] === true && hasNoData(body);
-  return status === 200 && request === 'verify' && (text.trim() === '' || hasNoData(body));
+  if (status === 400) {
+    // Latchkey itself leaves `data` out (src/http/README.md, Dialects).
+    const isEmpty = body !== null && (!('data' in body) || hasEmptyData(body));
+    return asksForOne.has(request) && body?.['error'] === true && isEmpty;
+  }
+  return status === 200 && request === 'verify' && (text.trim() === '' || hasEmptyData(body));
 }
 
-function hasNoData(body: DialectAnswer['body']): boolean {
+function hasEmptyData(body: DialectAnswer['body']): boolean {
   if (body === null || !('data' in body)) return false;
   const { data } = body;
   return data === null || data === '' || (typeof data === 'object' && Object.keys(data).length === 0);

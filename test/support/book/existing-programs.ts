@@ -79,8 +79,16 @@ function inShell(file: string): ExistingProgram {
 /** Checks its license when it starts; its store's host is compiled in unless `LICENSE_API` is set. */
 export const desktopApp: ExistingProgram = inNode('desktop-app.mjs');
 
+/** Takes every refusal but 5xx for a no. */
+export const audioPlugin: ExistingProgram = inNode('audio-plugin.mjs');
+
+/** Takes every answer with `data` for a license that is not blocked. */
+const gameModLoader: ExistingProgram = inNode('game-mod-loader.mjs');
+
 export const existingPrograms: readonly ExistingProgram[] = [
   desktopApp,
+  audioPlugin,
+  gameModLoader,
   inNode('web-backend.mjs'),
   inNode('browser-game.mjs', 'v1'),
   inPython('command_line_tool.py', 'requests'),
