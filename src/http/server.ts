@@ -41,7 +41,7 @@ export function buildServer(
   const remembered = new RememberedAnswers(app, requests, answers);
   const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered, answers });
   const server = fastify({
-    ...serverOptions(settings),
+    ...serverOptions(settings, connections),
     genReqId: requestIdOf,
     schemaController: { compilersFactory: noSchemas },
     frameworkErrors: (error, request, reply) => {
@@ -134,10 +134,11 @@ function nameAnswer({ instance }: App, { id }: FastifyRequest, reply: FastifyRep
   reply.header(instanceHeader, instance).header(requestIdHeader, id);
 }
 
-function serverOptions({ limits, tls }: ServerSettings): object {
+function serverOptions({ limits, tls }: ServerSettings, { responseClass }: Connections): object {
   const { bodyBytes, headerBytes, headerTimeoutMs, requestTimeoutMs } = limits;
   const headersTimeout = Math.min(headerTimeoutMs, requestTimeoutMs);
   const http = {
+    ServerResponse: responseClass,
     maxHeaderSize: headerBytes,
     headersTimeout,
     // Node compares both when the server is made, before Fastify sets its own.

@@ -3,12 +3,19 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { isTlsServer } from '../tls-server.ts';
+import { UnsentAnswers } from './unsent-answers.ts';
 
 /**
  * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
  * and it makes requests of all that one read of the connection gave.
  */
 const mostUnanswered = 100;
+
+/** How many requests of one connection are handled at once. */
+const maxConcurrent = 10;
+
+/** How many bytes of answers may wait on one connection before its next request is handled. */
+const maxUnsentBytes = 256 * 1024;
 
 /**
  * Whether the system has taken all of an answer, and more may follow: the caller takes what it sends, and no other
@@ -20,6 +27,18 @@ function isHandedOver(response: ServerResponse): boolean {
 
 function isRead({ method }: IncomingMessage): boolean {
   return method === 'GET' || method === 'HEAD';
+}
+
+/** The response that must end before a request is handled: `before` are the unanswered ones of its connection. */
+function blockerOf(request: IncomingMessage, before: readonly ServerResponse[]): ServerResponse | undefined {
+  const change = before.findLast(({ req }) => !isRead(req) || !isRead(request));
+  if (change !== undefined) return change;
+  const [first] = before;
+  if (first === undefined) return undefined;
+  const unsent = before.reduce((bytes, response) => bytes + response.writableLength, 0);
+  return unsent > maxUnsentBytes
+    ? first
+    : before.filter(({ writableEnded }) => !writableEnded).at(-maxConcurrent);
 }
 
 const closing = new WeakSet<ServerResponse>();
@@ -52,6 +71,7 @@ export class Connections {
   readonly #unanswered = new Map<Duplex, ServerResponse[]>();
   /** Those idle for longest come first. */
   readonly #idle = new Set<Duplex>();
+  readonly #unsent = new UnsentAnswers();
 
   constructor(maximum: number) {
     this.#maximum = maximum;
@@ -65,6 +85,11 @@ export class Connections {
     } else {
       server.on('connection', (socket) => this.#open(socket));
     }
+  }
+
+  /** The class of the responses of a server: each reports the bytes that its caller has not taken. */
+  get responseClass(): typeof ServerResponse {
+    return this.#unsent.responseClass;
   }
 
   /** Whether there is more than one. */
@@ -97,23 +122,30 @@ export class Connections {
 
   /**
    * Looks at a request in its turn: reads that were sent without waiting may be done at once, but nothing overtakes a
-   * change, and no change a read (RFC 9112, 9.3.2).
+   * change, and no change a read (RFC 9112, 9.3.2). A request also waits while much of the answers before it waits.
    */
   inTurn(request: IncomingMessage, response: Parameters<RequestListener>[1], look: RequestListener): void {
     const { socket } = request;
     if (this.isOver(socket)) return;
-    const before = this.unanswered(socket).findLast(({ req }) => !isRead(req) || !isRead(request));
+    const before = blockerOf(request, this.unanswered(socket));
     if (before === undefined) {
       look(request, response);
       return;
     }
     this.begin(socket, response);
-    // All that may wait on a connection may wait for one change: Node would tell of more than ten as of a leak.
-    before.setMaxListeners(0);
-    before.once('close', () => {
-      // An answer that ends the connection has ended our side of it by now.
-      if (socket.writable) look(request, response);
-    });
+    const lookAfter = (blocker: ServerResponse): void => {
+      // All requests of a connection may wait for one answer: Node would report more than ten listeners as a leak.
+      blocker.setMaxListeners(0);
+      blocker.once('close', () => {
+        // An answer that ends the connection has ended our side of it by now.
+        if (!socket.writable) return;
+        const unanswered = this.unanswered(socket);
+        const next = blockerOf(request, unanswered.slice(0, unanswered.indexOf(response)));
+        if (next === undefined) look(request, response);
+        else lookAfter(next);
+      });
+    };
+    lookAfter(before);
   }
 
   /** A request on a connection is to be answered. */
