@@ -20,7 +20,7 @@ const realOnEitherEngine = ['test/contract/hostile.test.ts', 'test/fault/redempt
 /** Suites of an authority, whichever engine it keeps its records on: each file runs once on each. */
 const onEitherEngine = [
   'test/contract/{access,accounts,dialects,http,http-gate,openapi,tokens}.test.ts',
-  'test/http/{answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
+  'test/http/{after-commit,answers,audit,bodies,catalogue,checkout,checkout-archived,checkout-examples}.test.ts',
   'test/http/{coupon-change,departure,export,history,import,import-dry-run,instance}.test.ts',
   'test/http/{openapi-examples,purchase}.test.ts',
   'test/http/{repeated-change,repeated-request,repeated-verify,request-id,roll,sell}.test.ts',

@@ -1,4 +1,4 @@
-import { done } from '../domain/problem/problem.ts';
+import { done, refuse, type Result } from '../domain/problem/problem.ts';
 import type { Page } from '../domain/page.ts';
 import type { Repeat } from '../service/answers.ts';
 import type { RawParameters } from './wire/common/parameters.ts';
@@ -36,6 +36,11 @@ export function made(data: unknown, headers: Headers = {}): { ok: true; value: A
 /** 204: done, and there is nothing to say. */
 export function nothing(): { ok: true; value: Answer } {
   return done({ status: 204, headers: {}, body: undefined });
+}
+
+/** The change is committed, and what the answer would show of it cannot be read. */
+export function madeUnread(): Result<never> {
+  return refuse('internal_error', 'The change was made, but what came of it cannot be read.');
 }
 
 /** A body without `data` around it. */

@@ -130,6 +130,8 @@ const storageProblems: Readonly<Record<StorageFault, Problem>> = {
   failed: refuse('storage_failed', 'Nothing was changed.').problem,
   commit_failed: refuse('storage_failed', mayBeDone).problem,
   unavailable: refuse('storage_unavailable', 'Nothing was changed.').problem,
+  // A read knows nothing of what the request has changed before.
+  unreadable: refuse('storage_unavailable', 'The storage cannot be read now.').problem,
   unknown: refuse('outcome_unknown', mayBeDone).problem,
 };
 

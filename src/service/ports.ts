@@ -61,16 +61,18 @@ export type WriteOptions = {
 };
 
 /**
- * Why the store did not take a write, or did not answer a read: `full` and `unavailable` pass by themselves, `failed`
- * and `commit_failed` end the process. `commit_failed`, `unknown`: nobody can tell whether it did.
+ * Why the store did not take a write, or did not answer a read (`unreadable`): `full`, `unavailable` and `unreadable`
+ * pass by themselves, `failed` and `commit_failed` end the process. `commit_failed`, `unknown`: nobody can tell whether
+ * the write was done.
  */
-export type StorageFault = 'full' | 'failed' | 'commit_failed' | 'unavailable' | 'unknown';
+export type StorageFault = 'full' | 'failed' | 'commit_failed' | 'unavailable' | 'unreadable' | 'unknown';
 
 const faultMessages: Readonly<Record<StorageFault, string>> = {
   full: 'the storage is full',
   failed: 'the storage failed',
   commit_failed: 'the storage failed during a commit',
   unavailable: 'the storage cannot be reached',
+  unreadable: 'the storage cannot be read',
   unknown: 'the storage did not tell whether it has written',
 };
 

@@ -87,22 +87,37 @@ export class CouponSync implements CouponPull {
   async create(operationId: string, caller: { idempotency: Idempotency | null }): Promise<Outcome<Coupon>> {
     const operation = this.#parts.reader.operations.get(operationId);
     if (operation === null) throw new Error(`there is no operation ${operationId}`);
-    return await this.#send(operation, caller);
+    const outcome = await this.#request(operation);
+    try {
+      await this.#record(operation, outcome, caller);
+    } catch (error) {
+      this.#parts.log.error(
+        { err: error, operation: operation.id },
+        'the answer to a coupon was not recorded',
+      );
+    }
+    return outcome;
   }
 
   /** Sends a queued creation that is committed as in flight. */
   async send(operation: Operation): Promise<void> {
-    await this.#send(operation, null);
+    await this.#record(operation, await this.#request(operation), null);
   }
 
-  async #send(
-    operation: Operation,
-    caller: { idempotency: Idempotency | null } | null,
-  ): Promise<Outcome<Coupon>> {
-    const { upstream, uplink, writer, clock, log, policy, lifetime } = this.#parts;
+  async #request(operation: Operation): Promise<Outcome<Coupon>> {
+    const { upstream, uplink, lifetime } = this.#parts;
     // Not the caller's signal: a request that was sent is followed to its end.
     const outcome = await upstream.createCoupon(provisionalCoupon(operation), operation, lifetime);
     uplink.observe(outcome, { owner: null, subject: 'coupons' });
+    return outcome;
+  }
+
+  async #record(
+    operation: Operation,
+    outcome: Outcome<Coupon>,
+    caller: { idempotency: Idempotency | null } | null,
+  ): Promise<void> {
+    const { writer, clock, log, policy, lifetime } = this.#parts;
     const recorded = await persist(clock, lifetime, () =>
       writer.write('recordCouponAnswer', { operationId: operation.id, outcome, caller, policy: policy() }),
     );
@@ -112,7 +127,6 @@ export class CouponSync implements CouponPull {
       // Of one that is cancelled its caller is told, and nothing is left of it.
       if (!['delivered', 'cancelled'].includes(progress.state)) log.warn(about, 'a coupon was not delivered');
     }
-    return outcome;
   }
 
   /** Settles a creation whose answer was lost, by a new listing. */

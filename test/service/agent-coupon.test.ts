@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Coupon } from '../../src/domain/checkout/coupon.ts';
 import type { Outcome } from '../../src/domain/outbox/outcome.ts';
 import { agentCouponing } from '../../src/service/agent/coupon.ts';
@@ -13,6 +13,7 @@ import {
   type ManualStage,
 } from '../support/stage/manual-stage.ts';
 import { day, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
+import { silent } from '../support/silent-log.ts';
 import { givenTerms } from '../support/given/coupon-given.ts';
 
 const terms = givenTerms({ code: 'Spring' });
@@ -25,6 +26,7 @@ function couponing(stage: ManualStage, { isConfigured = true } = {}): Couponing 
     reader,
     writer,
     clock,
+    log: silent,
     pull: sync.coupons,
     isConfigured: () => isConfigured,
     wake: () => sync.push.wake(),
@@ -172,6 +174,21 @@ describe('a coupon that is created on an agent', () => {
     await stage.passes(second);
     await (await arrived(stage, 'list')).answer(said(stage, pageOf(coupons(2))));
     expect((await arrived(stage, 'create')).code).toBe('Spring');
+  });
+
+  it('is answered as created once the upstream has created it, although the store fails to record that', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    const request = await arrived(stage, 'create');
+    stage.fault = new StorageError('failed', null);
+    await request.answer(said(stage, { ...terms, id: 7 }));
+    expect(valueOf(await answer).coupon.id).toBe(7);
+  });
+
+  it('is answered as accepted where the store cannot be read before it is sent', async () => {
+    await using stage = await givenManual();
+    vi.spyOn(stage.sync.coupons, 'create').mockRejectedValueOnce(new StorageError('failed', null));
+    expect(valueOf(await create(stage)).provenance).toMatchObject({ pending: 1 });
   });
 
   it('is kept until the full disk has room for what the upstream answered', async () => {

@@ -4,6 +4,7 @@ import type { LicenseAnswer, LicenseChangeRequest, Licensing } from '../../src/s
 import type { Result } from '../../src/domain/problem/problem.ts';
 import type { Lookups } from '../../src/service/ports.ts';
 import { givenManual, key, never, productKey, type ManualStage } from '../support/stage/manual-stage.ts';
+import { silent } from '../support/silent-log.ts';
 import { day, hour, lost, minute, no, refusalOf, second, valueOf } from '../support/stage/service-stage.ts';
 
 const anyProduct = { accountId: 'default', productKey: null };
@@ -17,6 +18,7 @@ function licensing(stage: ManualStage, productKeys: readonly string[] = [product
     reader,
     writer,
     clock,
+    log: silent,
     pull: sync.reads,
     deliveries: sync.push,
     productKeys: () => productKeys,

@@ -7,14 +7,19 @@ import type { Sync } from '../../sync/sync.ts';
 /** Pauses, resumes and hurries synchronization: in the store first, then in the running loops. */
 export function syncControl({ reader, writer }: { reader: Reader; writer: Writer }, sync: Sync): SyncControl {
   const { uplink, push } = sync;
-  const follow = (): void => {
-    if (isPaused(reader)) uplink.pause();
-    else uplink.resume();
-    sync.wakePreload();
+  /** The store knows what holds: a request that is answered again from its idempotency key changes nothing. */
+  const isPausedNow = (asked: boolean): boolean => {
+    try {
+      return isPaused(reader);
+    } catch {
+      return asked;
+    }
   };
   const setPaused: (value: boolean) => SyncControl['pause'] = (value) => async (writeOptions) => {
     const done = await writer.write('pauseSync', { isPaused: value }, writeOptions);
-    follow();
+    if (isPausedNow(value)) uplink.pause();
+    else uplink.resume();
+    sync.wakePreload();
     return done;
   };
   return {

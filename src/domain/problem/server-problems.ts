@@ -40,7 +40,7 @@ export const serverProblems = {
     status: 503,
     title: 'The database cannot be used',
     remedy:
-      'Try again later. Nothing was changed; it recovers by itself once the database is available again.',
+      'Try again later: it recovers by itself once the database is available again. The detail says where nothing was changed.',
   },
   outcome_unknown: {
     status: 503,

@@ -5,10 +5,11 @@ import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { freshnessAt, type FreshnessPolicy } from '../../domain/agent/freshness.ts';
 import type { CouponAnswer, Couponing, CouponList } from '../answers.ts';
 import { wasAnswered } from '../access/idempotency.ts';
-import { refuseTakenCode } from '../outbox/queue/coupon.ts';
+import { afterCommit } from '../after-commit.ts';
+import { refuseTakenCode, type QueuedCoupon } from '../outbox/queue/coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
-import type { Clock, CouponPull, LookupResult, WriteOptions } from '../ports.ts';
+import type { Clock, CouponPull, Idempotency, Log, LookupResult, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Reader } from '../tables.ts';
@@ -19,6 +20,7 @@ export type AgentCouponingParts = {
   reader: Reader;
   writer: Writer;
   clock: Clock;
+  log: Pick<Log, 'error'>;
   pull: CouponPull;
   /** Whether the upstream's API key is configured. */
   isConfigured: () => boolean;
@@ -56,20 +58,26 @@ async function create(
   const isSent = !isReplay && queued.ok && queued.value.isSent;
   if (isAdmitted && !isSent) pull.giveBack();
   if (!queued.ok) return queued;
-  if (!isSent) {
-    parts.wake();
-    return done(answer(parts, queued.value, 'miss'));
-  }
-  const outcome = await pull.create(queued.value.operationId, { idempotency });
+  const sending = (): Promise<Result<CouponAnswer>> => send(parts, queued.value, idempotency);
+  const sent = isSent ? await afterCommit(parts.log, sending, null) : null;
   parts.wake();
+  return sent ?? done(answer(parts, queued.value, 'miss'));
+}
+
+/** Sends a creation that is committed, and gives what the upstream makes of it. */
+async function send(
+  parts: AgentCouponingParts,
+  queued: QueuedCoupon,
+  idempotency: Idempotency | null,
+): Promise<Result<CouponAnswer>> {
+  const { reader, pull } = parts;
+  const outcome = await pull.create(queued.operationId, { idempotency });
   if (outcome.outcome === 'not_applied' && isRefused(outcome)) return passOn(outcome);
   // The upstream could not be asked after all, and what is known here holds.
-  const sent = reader.operations.get(queued.value.operationId);
+  const sent = reader.operations.get(queued.operationId);
   if (outcome.outcome === 'not_applied' && sent?.progress.state === 'cancelled') return refuseTakenCode();
   const kept =
-    outcome.outcome === 'applied'
-      ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt }
-      : queued.value;
+    outcome.outcome === 'applied' ? { coupon: outcome.value, confirmedAt: outcome.confirmedAt } : queued;
   return done(answer(parts, kept, 'miss'));
 }
 

@@ -3,8 +3,10 @@ import type { Observation } from '../../domain/agent/observation.ts';
 import { laneOf } from '../../domain/outbox/operation.ts';
 import { done, type Problem, type Result } from '../../domain/problem/problem.ts';
 import { wasAnswered } from '../access/idempotency.ts';
+import { afterCommit } from '../after-commit.ts';
 import type { LicenseAnswer, LicenseChangeRequest } from '../answers.ts';
 import type { QueuedChange } from '../outbox/queue/license-change.ts';
+import type { Awaitable } from '../tables.ts';
 import { answerOf, candidates, lookUp, reaches, type AgentLicensingParts } from './license-lookup.ts';
 
 /**
@@ -37,10 +39,13 @@ export async function change(
   const { operationId, observation } = queued.value;
   // A repeated request is answered as it was before, however long it would wait this time.
   if (operationId === null || isReplay) return done(answerOf(parts, observation, cache));
-  parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
-  if (trigger !== 'enable' && waitMs === 0) return done(answerOf(parts, observation, cache));
-  const settled = await afterWaiting(parts, request, { observation, operationId }, signal);
-  return done(answerOf(parts, settled, cache));
+  const deliver = (): Awaitable<Observation> => {
+    parts.deliveries.wake({ subject: observation.license.licenseKey, lane: laneOf[trigger] });
+    if (trigger !== 'enable' && waitMs === 0) return observation;
+    return afterWaiting(parts, request, { observation, operationId }, signal);
+  };
+  // After a failure the caller gets the answer of the commit, which is stored under the idempotency key.
+  return done(answerOf(parts, await afterCommit(parts.log, deliver, observation), cache));
 }
 
 /** Whether the upstream was asked for an answer. */

@@ -5,7 +5,7 @@ import { verdict } from '../../domain/agent/verdict.ts';
 import { done, refuse, type Result } from '../../domain/problem/problem.ts';
 import { licenseNotFound } from '../access/license-access.ts';
 import type { LicenseAnswer } from '../answers.ts';
-import type { Clock, Deliveries, LookupResult, Lookups, Pull } from '../ports.ts';
+import type { Clock, Deliveries, Log, LookupResult, Lookups, Pull } from '../ports.ts';
 import type { Reader } from '../tables.ts';
 import type { Writer } from '../writer.ts';
 import { provenanceOf } from './provenance.ts';
@@ -15,6 +15,7 @@ export type AgentLicensingParts = {
   reader: Reader;
   writer: Writer;
   clock: Clock;
+  log: Pick<Log, 'error'>;
   pull: Pull;
   deliveries: Deliveries;
   /** The keys of the configured products. */

@@ -3,7 +3,7 @@ import { StorageError } from '../../service/ports.ts';
 import type { AuthorityReader } from '../../service/tables.ts';
 import { placeOf, poolConfig, type ConnectionSettings, type DatabaseAddress } from './client.ts';
 import { Connection } from './connection.ts';
-import { isTimeout, sqlState, sqlStates, storageErrorOf, transactionFault } from './faults.ts';
+import { isTimeout, sqlState, sqlStates, readErrorOf, transactionFault } from './faults.ts';
 import { Lookups, type AfterTurn } from './lookups.ts';
 import { namesIn, type Names } from './names.ts';
 import { SharedReads } from './shared-reads.ts';
@@ -131,16 +131,16 @@ export class Database implements AsyncDisposable {
 
   /** A read may be repeated: once, where the connection was lost, and not where a deadline has passed already. */
   async #readTwice(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
-    if (this.#refusal !== null) throw new StorageError('unavailable', this.#refusal);
+    if (this.#refusal !== null) throw new StorageError('unreadable', this.#refusal);
     try {
       return await this.#sharing(read);
     } catch (error) {
-      if (transactionFault(error) !== 'away' || isTimeout(error)) throw storageErrorOf(error);
+      if (transactionFault(error) !== 'away' || isTimeout(error)) throw readErrorOf(error);
     }
     try {
       return await this.#sharing(read);
     } catch (error) {
-      throw storageErrorOf(error);
+      throw readErrorOf(error);
     }
   }
 }

@@ -141,6 +141,11 @@ export function hasNoTls(error: Error): boolean {
   return error.message.includes('does not support SSL');
 }
 
+/** The error that the caller of a read gets: reading changes nothing, whatever the request has changed before. */
+export function readErrorOf(error: unknown): unknown {
+  return transactionFault(error) === 'error' ? error : new StorageError('unreadable', error);
+}
+
 /** What callers are told of an error that is not theirs. */
 export function storageErrorOf(error: unknown): unknown {
   if (error instanceof StorageError) return error;

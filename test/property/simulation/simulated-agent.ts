@@ -69,12 +69,11 @@ export class SimulatedAgent implements Sender {
     this.#baseUrl = configuration.baseUrl;
     this.#spoiling = { ...honest, ...parts.spoiling };
     this.writer = this.#spoiling.writer(this.#mortalWriter(), machine, clock);
-    const shared = { reader: machine.transaction, writer: this.writer, clock };
+    const shared = { reader: machine.transaction, writer: this.writer, clock, log: silent };
     const settings = (): SyncOptions => this.#spoiling.settings(settingsOf(configuration));
     this.sync = new Sync({
       ...shared,
       upstream: this.#spoiling.upstream(plainUpstreamOver(this.#transport(), this.#client(), clock)),
-      log: silent,
       meter: uncounted,
       lanes: this.#spoiling.lanes(),
       settings,

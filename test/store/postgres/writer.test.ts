@@ -387,7 +387,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await use(writer);
     await proxy.become({ kind: 'half_open' });
     await expect(use(writer)).rejects.toMatchObject({ fault: 'unknown' });
-    await expect(far.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unavailable' });
+    await expect(far.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unreadable' });
   });
 
   test('refuses while the database is away, and goes on by itself when it is back', async () => {
@@ -399,7 +399,7 @@ describe.skipIf(!hasPostgres)('an authority on PostgreSQL', () => {
     await server.stop('immediate');
     try {
       await expect(use(writer, { under: 'once' })).rejects.toMatchObject({ fault: 'unavailable' });
-      await expect(database.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unavailable' });
+      await expect(database.reader.licenses.get(key)).rejects.toMatchObject({ fault: 'unreadable' });
     } finally {
       await server.start();
     }

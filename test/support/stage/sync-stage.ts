@@ -212,11 +212,10 @@ export class SyncStage implements Disposable {
       [Symbol.dispose]: () => undefined,
     };
     const writer = localWriter(connection, { run: runUseCase, isRefusal, context });
-    const shared = { reader: this.store, writer, clock };
+    const shared = { reader: this.store, writer, clock, log: silent };
     const sync = new Sync({
       ...shared,
       upstream: this.vendor,
-      log: silent,
       meter: uncounted,
       lanes: new KeyLanes(),
       settings: () => this.#options,

@@ -2,7 +2,8 @@ import type { Decision } from '../../../domain/outbox/decision.ts';
 import type { Operation, OperationState } from '../../../domain/outbox/operation.ts';
 import { refuse } from '../../../domain/problem/problem.ts';
 import type { OperationReads } from '../../../service/outbox/tables.ts';
-import { found, listHeaders } from '../../answer.ts';
+import { afterCommit } from '../../../service/after-commit.ts';
+import { found, listHeaders, madeUnread } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import {
@@ -92,7 +93,8 @@ function decisionRoute(decision: Decision, operationId: string, summary: string)
       const decided = await app.writer.write('decideOperation', { operationId: id, decision }, writeOptions);
       if (!decided.ok) return decided;
       app.sync?.wake();
-      return found(present(app, decided.value.operation));
+      const shown = await afterCommit(app.log, () => present(app, decided.value.operation), null);
+      return shown === null ? madeUnread() : found(shown);
     },
   });
 }

@@ -1,5 +1,6 @@
 import { refuse } from '../../../domain/problem/problem.ts';
-import { found } from '../../answer.ts';
+import { afterCommit } from '../../../service/after-commit.ts';
+import { found, madeUnread } from '../../answer.ts';
 import { route, type Route } from '../../route.ts';
 import { enveloped } from '../../wire/common/envelope.ts';
 import { presentSync, syncObject } from '../../wire/status.ts';
@@ -21,9 +22,12 @@ function syncRoute(act: 'now' | 'pause' | 'resume', operationId: string, summary
       if (!acted.ok) return acted;
       // A repeated request gets the first answer, stored under its idempotency key.
       if (acted.value !== null) return found(acted.value);
-      const value = presentSync(await app.status());
+      const value = await afterCommit(app.log, async () => presentSync(await app.status()), null);
+      if (value === null) return madeUnread();
       const { idempotency } = writeOptions;
-      if (idempotency !== null) await app.writer.write('keepAnswer', { idempotency, value });
+      if (idempotency !== null) {
+        await afterCommit(app.log, () => app.writer.write('keepAnswer', { idempotency, value }), null);
+      }
       return found(value);
     },
   });

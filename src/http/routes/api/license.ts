@@ -5,11 +5,12 @@ import { parseLicenseKey } from '../../../domain/license-key.ts';
 import { done, type Result } from '../../../domain/problem/problem.ts';
 import type { LicenseAnswer } from '../../../service/answers.ts';
 import { licenseNotFound } from '../../../service/access/license-access.ts';
+import { afterCommit } from '../../../service/after-commit.ts';
 import type { Lookups } from '../../../service/ports.ts';
 import type { Awaitable } from '../../../service/tables.ts';
 import { found, listHeaders, type Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
-import type { LicenseForm } from '../../dialects/dialect.ts';
+import type { LicenseForm, ProductName } from '../../dialects/dialect.ts';
 import { accountFaults, isOfNoProduct, reachForLicense, withinReach } from '../../entry/reach.ts';
 import { route, type Route, type RouteRequest } from '../../route.ts';
 import { provenanceHeaders } from '../../provenance.ts';
@@ -60,7 +61,9 @@ export async function changeLicense(
   const result = await app.licensing.change(request, signal);
   // Whoever waited for the upstream reads its answer from the store, where it is before the writer has told of it.
   if (result.ok) app.memory?.forget([{ licenseKey: result.value.license.licenseKey }]);
-  return await present(app, result, form);
+  const productName: ProductName = (productKey) =>
+    afterCommit(app.log, () => app.productName(productKey), null);
+  return await present({ role: app.role, productName }, result, form);
 }
 
 /**
@@ -76,12 +79,20 @@ function lookupsOf({ rates: { misses } }: App, { credential }: Principal): Looku
   };
 }
 
-async function present(app: App, result: Result<LicenseAnswer>, form: LicenseForm): Promise<Result<Answer>> {
+async function present(
+  app: Pick<App, 'role' | 'productName'>,
+  result: Result<LicenseAnswer>,
+  form: LicenseForm,
+): Promise<Result<Answer>> {
   return result.ok ? done(await answerOf(app, result.value, form)) : result;
 }
 
 /** The answer in the form of a dialect; at once where the form need not wait for the name of the product. */
-function answerOf(app: App, answer: LicenseAnswer, form: LicenseForm): Awaitable<Answer> {
+function answerOf(
+  app: Pick<App, 'role' | 'productName'>,
+  answer: LicenseAnswer,
+  form: LicenseForm,
+): Awaitable<Answer> {
   const { provenance, license, repeat } = answer;
   let isNameAsked = false;
   const presented = form.present(answer, (productKey) => {
