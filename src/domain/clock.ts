@@ -90,7 +90,8 @@ export function learnDate(
   const kept = keepTime(keeping, { wall, monotonic });
   const doubted = date - monotonic;
   const isSecond = keeping.doubted !== null && Math.abs(doubted - keeping.doubted) <= toleranceMs;
-  if (date - timeOf(kept) > believedJumpMs && !isSecond) return { ...kept, doubted };
+  // The answer is dated by the time that was certain before it, so that no later Date may take back that time.
+  if (date - timeOf(kept) > believedJumpMs && !isSecond) return { ...kept, doubted, isConfirmed: true };
   const base = keeping.isConfirmed ? Math.max(date, keeping.base + monotonic - keeping.takenAt) : date;
   const aheadMs = wall - base;
   return {
@@ -105,11 +106,16 @@ export function learnDate(
 }
 
 /**
- * Takes the time as it is kept for confirmed, because an answer without a `Date` is built upon it: what was
- * confirmed by it must not come to lie in the future.
+ * Confirms the time as it is kept, a jump included, because an answer without a `Date` is dated by this time: a later
+ * `Date` that took the time back would leave the verdict in the future.
  */
 export function acceptTime(keeping: TimeKeeping): TimeKeeping {
-  return { ...keeping, isConfirmed: true };
+  return { ...keeping, base: timeOf(keeping), unbelieved: null, isConfirmed: true };
+}
+
+/** The time that no later answer takes back; null while only the wall clock has said what time it is. */
+export function confirmedTimeOf({ base, isConfirmed }: TimeKeeping): number | null {
+  return isConfirmed ? base : null;
 }
 
 /**

@@ -53,7 +53,7 @@ const effects: {
     remove: (licenseKey) => ({ licenseKey }),
     // It decides only for how long an answer is repeated.
     touch: nothing,
-    shiftRefreshes: nothing,
+    shiftWaits: nothing,
     addAlias: anything,
     renameProduct: anything,
   },

@@ -20,8 +20,9 @@ export type Understanding<Value> = {
   self: string | null;
   /** Texts that no detail may repeat: the credential, the license key. */
   hidden: readonly string[];
-  /** Epoch ms at which the answer came. */
+  /** `Clock.now` and `Clock.confirmed` when the answer came. */
   now: number;
+  confirmed: number | null;
 };
 
 /** What a cache may answer, for it changes nothing. */
@@ -49,7 +50,7 @@ function classifyFailure(failed: Failed, now: number): Outcome<never> {
 }
 
 function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Value>): Outcome<Value> {
-  const { read, request, dialect, self, hidden, now } = understanding;
+  const { read, request, dialect, self, hidden, now, confirmed } = understanding;
   const { status } = answer;
   if (isFrom(self, answer)) return reachedItself;
   const body = bodyOf(answer);
@@ -76,7 +77,10 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   if (status >= 200 && status < 300) {
     const reading = 'value' in body ? read(body.value) : body;
     if ('fault' in reading) return ambiguous(reading.fault);
-    return { outcome: 'applied', value: reading.value, isCached, ...vouchedBy(answer, cachedForMs, now) };
+    const at = isCached ? confirmed : now;
+    // Before the upstream itself has answered once, the age of what a cache answers cannot be told.
+    if (at === null) return refused('cached', null);
+    return { outcome: 'applied', value: reading.value, isCached, ...vouchedBy(answer, cachedForMs, at) };
   }
   if (status >= 400 && status < 500) {
     // A firewall's page is not the upstream's verdict: only a JSON object is.
@@ -86,7 +90,7 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   return ambiguous(status < 400 ? redirectText(answer, hidden) : message);
 }
 
-/** When the upstream vouched for an answer, which instance of it, and whether it may soon say otherwise. */
+/** When the upstream vouched for an answer that came at `now`, which instance did, and whether it may soon say otherwise. */
 function vouchedBy(
   answer: Answered,
   cachedForMs: number,

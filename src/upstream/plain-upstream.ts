@@ -44,6 +44,15 @@ export type SentRequest = {
 /** What the client of an upstream needs to know. */
 export type PlainUpstreamSettings = ConnectionSettings & SpecificationSettings;
 
+/** The clock by which answers are dated. */
+export type UpstreamClock = Pick<Clock, 'now' | 'steady'> & {
+  /**
+   * Epoch ms that no later answer of the upstream takes back; null before its first answer. Answers are dated by it, so
+   * that none ever lies in the future.
+   */
+  confirmed(): number | null;
+};
+
 /** How each request is sent. */
 const methods: Readonly<Record<RequestKind, 'GET' | 'PUT' | 'POST'>> = {
   verify: 'GET',
@@ -69,7 +78,7 @@ type Question<Value> = Route & {
 /** Makes the client of a server that speaks the specification, in one dialect or another, and nothing else. */
 export function plainUpstream(
   settings: PlainUpstreamSettings,
-  clock: Pick<Clock, 'now' | 'steady'>,
+  clock: UpstreamClock,
 ): Upstream & AsyncDisposable {
   return plainUpstreamOver(networkTransport(settings), settings, clock);
 }
@@ -78,7 +87,7 @@ export function plainUpstream(
 export function plainUpstreamOver(
   transport: Transport,
   settings: SpecificationSettings,
-  clock: Pick<Clock, 'now' | 'steady'>,
+  clock: UpstreamClock,
 ): Upstream & AsyncDisposable {
   return new PlainUpstream(transport, settings, clock);
 }
@@ -86,10 +95,10 @@ export function plainUpstreamOver(
 class PlainUpstream implements Upstream, AsyncDisposable {
   readonly #transport: Transport;
   readonly #settings: SpecificationSettings;
-  readonly #clock: Pick<Clock, 'now' | 'steady'>;
+  readonly #clock: UpstreamClock;
   readonly #base: URL;
 
-  constructor(transport: Transport, settings: SpecificationSettings, clock: Pick<Clock, 'now' | 'steady'>) {
+  constructor(transport: Transport, settings: SpecificationSettings, clock: UpstreamClock) {
     this.#transport = transport;
     this.#settings = settings;
     this.#clock = clock;
@@ -163,7 +172,8 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     const { dialect, self } = this.#settings;
     const { read, request, credential } = question;
     const hidden = [credential, ...question.hidden];
-    const outcome = classify(came, { read, request, dialect, self, hidden, now: this.#clock.now() });
+    const [now, confirmed] = [this.#clock.now(), this.#clock.confirmed()];
+    const outcome = classify(came, { read, request, dialect, self, hidden, now, confirmed });
     this.#settings.onOutcome?.({
       method: methods[request],
       path: question.path,
@@ -174,10 +184,10 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     });
     if (outcome.outcome === 'ambiguous') leave();
     if (outcome.outcome !== 'applied' || outcome.isCached || came.type !== 'answered') return outcome;
-    const sentAt = sentAtOf(came);
-    this.#settings.onDate?.(sentAt);
-    // The answer may just have shown that the clock was ahead: nothing is confirmed in the future.
-    return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, this.#clock.now()) };
+    this.#settings.onDate?.(sentAtOf(came));
+    // The answer may just have shown that the clock was ahead, and a later one may still show that.
+    const latest = this.#clock.confirmed() ?? this.#clock.now();
+    return { ...outcome, confirmedAt: Math.min(outcome.confirmedAt, latest) };
   }
 
   #requestOf({

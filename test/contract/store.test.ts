@@ -168,8 +168,16 @@ test('keys are refreshed when their time has come, longest due first, until nobo
   observations.touch('SOON', 102, 5);
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON']);
   expect(observations.get('FORGOTTEN')?.askedAt).toBe(101);
-  observations.shiftRefreshes(-10);
+  observations.shiftWaits(-10);
   expect(keys(10)).toEqual(['GONE', 'OVERDUE', 'FORGOTTEN', 'SOON', 'LATER']);
+});
+
+test('a first 404 moves along with the clock of waits when this clock has begun anew', async () => {
+  await using store = givenStore();
+  const { observations } = store.writing.transaction;
+  observations.put(givenObservation({ missingSince: 50, refreshAt: null }));
+  observations.shiftWaits(-10);
+  expect(observations.get('KEY-1')).toMatchObject({ missingSince: 40, refreshAt: null });
 });
 
 test('the census counts enabled keys by their age, disabled ones apart, and none that are gone', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   acceptTime,
+  confirmedTimeOf,
   isSuspect,
   keepTime,
   learnDate,
@@ -190,6 +191,34 @@ describe('a Date that is more than 30 days ahead', () => {
   it('is believed at once where the wall clock shows the same', () => {
     const turned = after(minute, far);
     expect(learnDate(keepTime(started, turned), turned.wall, turned).base).toBe(turned.wall);
+  });
+});
+
+describe('the time that no later answer takes back', () => {
+  const far = 31 * day;
+
+  it('is unknown before the first answer of the upstream', () => {
+    expect(confirmedTimeOf(started)).toBeNull();
+    expect(confirmedTimeOf(learnDate(started, noon, after(0)))).toBe(noon);
+    expect(confirmedTimeOf(acceptTime(started))).toBe(noon);
+  });
+
+  it('leaves out a jump that is not believed', () => {
+    const jumped = keepTime(learnDate(started, noon, after(0)), after(minute, far));
+    expect([timeOf(jumped), confirmedTimeOf(jumped)]).toEqual([noon + minute + far, noon + minute]);
+  });
+
+  it('contains a jump after an answer without a Date, which is dated by it', () => {
+    const jumped = acceptTime(keepTime(learnDate(started, noon, after(0)), after(minute, far)));
+    expect(confirmedTimeOf(jumped)).toBe(noon + minute + far);
+    expect(timeOf(learnDate(jumped, noon + minute, after(minute, far)))).toBe(noon + minute + far);
+  });
+
+  it('is not taken back after a first answer whose Date is too far ahead to be believed', () => {
+    const ahead = keepTime(started, after(minute, day));
+    const doubting = learnDate(ahead, noon + day + far, after(minute, day));
+    expect(confirmedTimeOf(doubting)).toBe(noon + minute + day);
+    expect(timeOf(learnDate(doubting, noon, after(minute, day)))).toBe(noon + minute + day);
   });
 });
 

@@ -183,6 +183,15 @@ describe('a verify on an agent', () => {
     expect(await stage.requested()).toEqual([]);
   });
 
+  it('of a key that was last asked for in the future, by a clock that was set right, notes when it was asked', async () => {
+    await using stage = await givenManual();
+    const ahead = stage.now + 60 * day;
+    stage.store.observations.touch(key, ahead, stage.steady);
+    valueOf(await verify(stage));
+    await stage.time.settle();
+    expect(stage.observation.askedAt).toBe(stage.now);
+  });
+
   it('keeps a key among those that are refreshed, once in a while', async () => {
     await using stage = await givenManual();
     const asked = stage.observation.askedAt;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   AgentStage,
+  day,
   givenAgent,
   hour,
   key,
@@ -451,6 +452,24 @@ describe('a key that the upstream does not know any more', () => {
     expect(agent.observation.gone).toBe(true);
     expect(await agent.change('usage')).toMatchObject({ ok: false, problem: { code: 'license_not_found' } });
   });
+
+  it.each([
+    ['jumps ahead by two days', 2 * day],
+    ['was ahead at the first one, and is set right', -60 * day],
+  ])(
+    'is gone after the time that really passed between two reads, also where the clock %s',
+    async (_, byMs) => {
+      await using agent = await givenAgent({}, { goneMs: day });
+      await agent.read(no('missing'));
+      agent.now += byMs;
+      agent.pass(hour);
+      await agent.read(no('missing'));
+      expect(agent.observation.gone).toBe(false);
+      agent.pass(23 * hour);
+      await agent.read(no('missing'));
+      expect(agent.observation.gone).toBe(true);
+    },
+  );
 
   it('is not gone because a write was answered 404, however often: the next step is a read', async () => {
     await using agent = await givenAgent({ uses: 5 });

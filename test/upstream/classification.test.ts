@@ -23,6 +23,7 @@ function understanding(isRead: boolean): Understanding<string> {
     self: null,
     hidden: ['KEY-1'],
     now,
+    confirmed: now,
   };
 }
 
@@ -207,6 +208,23 @@ describe('an answer out of a cache', () => {
       reason: 'cached',
       status,
       detail: `HTTP ${status}: a cache answered, not the upstream`,
+      retryAfterMs: null,
+    });
+  });
+
+  test('is dated by the time that no later answer takes back, not by a clock that may be ahead', () => {
+    const ahead = { ...understanding(true), now: now + 60 * 86_400_000 };
+    const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
+    expect(classify(came, ahead)).toMatchObject({ confirmedAt: now - 60_000, isCached: true });
+  });
+
+  test('is not taken before the upstream itself has said what time it is', () => {
+    const came = { type: 'answered', status: 200, headers: { age: '60' }, text: ok } as const;
+    expect(classify(came, { ...understanding(true), confirmed: null })).toEqual({
+      outcome: 'not_applied',
+      reason: 'cached',
+      status: 200,
+      detail: 'HTTP 200: a cache answered, not the upstream',
       retryAfterMs: null,
     });
   });

@@ -147,7 +147,8 @@ function examineAnswer(came: Exchange, { baseUrl, dialect }: UpstreamSettings, s
 /** What an answer to a request without a credential is in a dialect; it is never `applied`. */
 function readUncredited(came: Exchange, dialect: Dialect): Outcome<never> {
   const read = (): { fault: string } => ({ fault: 'a request without a credential is taken' });
-  return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now: Date.now() });
+  const now = Date.now();
+  return classify(came, { read, request: 'verify', dialect, self: null, hidden: [], now, confirmed: now });
 }
 
 const certificateAdvice: Readonly<Record<CertificateFault, string>> = {

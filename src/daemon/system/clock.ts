@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   acceptTime,
   believedJumpMs,
+  confirmedTimeOf,
   isSuspect,
   keepTime,
   learnDate,
@@ -45,6 +46,13 @@ export class KeptClock implements Clock {
     return Math.round(timeOf(this.#keeping));
   }
 
+  /** Epoch ms that no later answer of the upstream takes back; null before its first answer. */
+  confirmed(): number | null {
+    this.now();
+    const confirmed = confirmedTimeOf(this.#keeping);
+    return confirmed === null ? null : Math.floor(confirmed);
+  }
+
   steady(): number {
     return Math.round(this.#steadyOffset + this.#source.read().monotonic);
   }
@@ -62,14 +70,14 @@ export class KeptClock implements Clock {
   }
 
   /**
-   * Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. Gives whether that
-   * led so far ahead that it is to be remembered before anything is dated by it.
+   * Learns from the `Date` of a parsed answer of the upstream, in epoch ms; null when it has none. Returns whether the
+   * time jumped so far ahead that the store must remember it before anything is dated by it.
    */
   learn(date: number | null): boolean {
-    const before = this.#keeping.base;
-    this.#keeping =
-      date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.#source.read());
-    return this.#keeping.base - before > believedJumpMs;
+    this.now();
+    const before = this.#keeping;
+    this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.#source.read());
+    return this.#keeping.base - before.base > believedJumpMs;
   }
 
   /** What the store is to remember as reached. */

@@ -18,7 +18,7 @@ export type Observation = {
   boot: number;
   /** Other programs were seen to change `uses`. */
   manyWriters: boolean;
-  /** Since when reads have been answered 404, without an answer in between. */
+  /** Since when reads have been answered 404, without an answer in between (`Clock.steady`). */
   missingSince: number | null;
   /** Reads were answered so twice, far enough apart: the key does not exist any more. */
   gone: boolean;
@@ -121,10 +121,13 @@ function usesBehindFirst(confirmed: number, sum: number, before: SeenBefore | nu
   return wasFloor ? shown : null;
 }
 
-/** The observation after a read was answered 404 at `now`; two such answers `goneMs` apart make the key gone. */
-export function observeMissing(observation: Observation, now: number, goneMs: number): Observation {
-  const missingSince = observation.missingSince ?? now;
-  const gone = observation.gone || now - missingSince >= goneMs;
+/**
+ * The observation after a read was answered 404 at `steady`; two such answers `goneMs` apart make the key gone. The time
+ * between them is what passed, whatever the wall clock shows.
+ */
+export function observeMissing(observation: Observation, steady: number, goneMs: number): Observation {
+  const missingSince = observation.missingSince ?? steady;
+  const gone = observation.gone || steady - missingSince >= goneMs;
   return { ...observation, missingSince, gone, readFirst: false };
 }
 

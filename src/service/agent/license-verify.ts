@@ -57,7 +57,8 @@ function refreshing(pull: Pull, productKey: string, licenseKey: string): () => v
 }
 
 function isToBeTouched({ clock, settings }: AgentLicensingParts, { askedAt }: Observation): boolean {
-  return clock.now() - askedAt > settings().refreshMs;
+  // A jump of the clock that was taken back leaves dates in the future.
+  return Math.abs(clock.now() - askedAt) > settings().refreshMs;
 }
 
 /** Not awaited, and failures are ignored: a full disk must not keep a key from being verified. */

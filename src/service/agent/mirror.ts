@@ -1,5 +1,6 @@
 import type { Coupon } from '../../domain/checkout/coupon.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
+import { confirmTime } from '../lifecycle/clock-mark.ts';
 import { adoptCoupon, forgetUnlisted, provisionalIdToAdopt } from '../outbox/settlement/created-coupon.ts';
 import type { Reader, Transaction } from '../tables.ts';
 
@@ -23,6 +24,7 @@ export function mirrorCoupons(
   transaction: Transaction,
   { coupons, confirmedAt, extent }: MirrorCoupons,
 ): Result<null> {
+  confirmTime(transaction, confirmedAt);
   for (const coupon of coupons) {
     const provisionalId = provisionalIdToAdopt(transaction, coupon.code);
     if (provisionalId === null) transaction.mirror.put({ coupon, confirmedAt });

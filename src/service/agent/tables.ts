@@ -52,8 +52,8 @@ export interface ObservationTable extends ObservationReads {
   addAlias(alias: string, licenseKey: string): void;
   remove(licenseKey: string): void;
   renameProduct(from: string, to: string): void;
-  /** Moves the time of every refresh, when `Clock.steady` has begun anew. */
-  shiftRefreshes(byMs: number): void;
+  /** Moves the time of every refresh and of every first 404, when `Clock.steady` has begun anew. */
+  shiftWaits(byMs: number): void;
 }
 
 /** The license keys to be fetched ahead of any caller. */

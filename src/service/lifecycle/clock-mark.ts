@@ -1,4 +1,4 @@
-import { believedJumpMs, type TimeMark } from '../../domain/clock.ts';
+import type { TimeMark } from '../../domain/clock.ts';
 import { done, type Result } from '../../domain/problem/problem.ts';
 import { shiftRetryAfter } from '../outbox/control/retry-after.ts';
 import { shiftLostPast } from '../outbox/settlement/lost-past.ts';
@@ -43,7 +43,7 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
   transaction.settings.set(steadyMark, String(steady));
   if (before <= steady) return before;
   transaction.operations.shiftWaits(steady - before);
-  transaction.observations.shiftRefreshes(steady - before);
+  transaction.observations.shiftWaits(steady - before);
   shiftRetryAfter(transaction, steady - before);
   shiftLostPast(transaction, steady - before);
   return steady;
@@ -53,14 +53,13 @@ export function resumeWaits(transaction: Transaction, steady: number): number {
 const markEveryMs = 60_000;
 
 /**
- * Remembers that an answer of the upstream is dated by the time as it is now: no later `Date` takes that back,
- * also not after a restart, or the answer would lie in the future. A jump that is not believed is left out.
+ * Remembers that the time has reached the date of an answer (`Applied.confirmedAt`): after a restart no later `Date` may
+ * take back the time to before this date.
  */
-export function confirmTime({ settings }: Transaction, now: number): void {
-  const mark = Number(settings.get(highWater) ?? now);
+export function confirmTime({ settings }: Transaction, confirmedAt: number): void {
+  const mark = Number(settings.get(highWater) ?? confirmedAt);
   const isConfirmed = settings.get(unconfirmed) === '0';
-  const isDue = now > mark + markEveryMs && now - mark <= believedJumpMs;
-  if (isConfirmed && !isDue) return;
-  settings.set(highWater, String(now));
+  if (isConfirmed && confirmedAt <= mark + markEveryMs) return;
+  settings.set(highWater, String(confirmedAt));
   settings.set(unconfirmed, '0');
 }

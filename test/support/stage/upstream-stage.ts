@@ -36,7 +36,7 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       maxConnections: () => 4,
       ...settings,
     },
-    { now: () => now, steady: () => now },
+    { now: () => now, confirmed: () => now, steady: () => now },
   );
 }
 

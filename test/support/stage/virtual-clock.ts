@@ -1,6 +1,7 @@
 import {
   acceptTime,
   believedJumpMs,
+  confirmedTimeOf,
   keepTime,
   learnDate,
   startTimeKeeping,
@@ -164,6 +165,12 @@ export class VirtualClock implements Clock {
     return timeOf(this.#keeping);
   }
 
+  /** As `KeptClock.confirmed`. */
+  confirmed(): number | null {
+    this.now();
+    return confirmedTimeOf(this.#keeping);
+  }
+
   steady(): number {
     return this.#steadyOffset + this.reading().monotonic;
   }
@@ -189,12 +196,12 @@ export class VirtualClock implements Clock {
     this.#wallOffset += byMs;
   }
 
-  /** Learns from the `Date` of a parsed answer of the upstream, in epoch ms; gives whether it led far ahead. */
+  /** Learns from the `Date` of a parsed answer of the upstream, as `KeptClock.learn` does. */
   learn(date: number | null): boolean {
-    const before = this.#keeping.base;
-    this.#keeping =
-      date === null ? acceptTime(this.#keeping) : learnDate(this.#keeping, date, this.reading());
-    return this.#keeping.base - before > believedJumpMs;
+    this.now();
+    const before = this.#keeping;
+    this.#keeping = date === null ? acceptTime(before) : learnDate(before, date, this.reading());
+    return this.#keeping.base - before.base > believedJumpMs;
   }
 
   /** Moves the base on; gives the mark for the store to remember. */

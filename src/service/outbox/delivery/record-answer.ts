@@ -75,7 +75,7 @@ function recordApplied(
   context: Context,
 ): RecordedAnswer {
   const { now, steady } = context;
-  confirmTime(transaction, now);
+  confirmTime(transaction, outcome.confirmedAt);
   observeInstance(transaction, outcome.instance, context);
   // A disable sets a value: once it is answered, it does not matter how often it arrived.
   const certain = operation.kind === 'disable';

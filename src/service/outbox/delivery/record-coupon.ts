@@ -2,6 +2,7 @@ import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import type { Operation } from '../../../domain/outbox/operation.ts';
 import { isRefused, type NotApplied, type Outcome } from '../../../domain/outbox/outcome.ts';
 import { done, refuse, type Result } from '../../../domain/problem/problem.ts';
+import { confirmTime } from '../../lifecycle/clock-mark.ts';
 import type { Context, Idempotency } from '../../ports.ts';
 import type { Transaction } from '../../tables.ts';
 import { hasTerms, provisionalCoupon } from '../queue/coupon-payload.ts';
@@ -144,6 +145,7 @@ export function recordCouponListing(
   if (hasTerms(listed, provisionalCoupon(operation))) {
     return done(confirm(transaction, operation, { value: listed, confirmedAt, event: 'listed' }, context));
   }
+  confirmTime(transaction, confirmedAt);
   transaction.mirror.put({ coupon: listed, confirmedAt });
   transaction.mirror.remove(provisionalCoupon(operation).id);
   const lastError = 'the upstream has another coupon with this code';
@@ -156,6 +158,7 @@ function confirm(
   { value, confirmedAt, event }: { value: Coupon; confirmedAt: number; event: 'applied' | 'listed' },
   { now }: Context,
 ): Operation {
+  confirmTime(transaction, confirmedAt);
   adoptCoupon(transaction, provisionalCoupon(operation).id, { coupon: value, confirmedAt });
   return move(
     transaction,

@@ -58,7 +58,7 @@ export function recordRead(
     recordFailure(transaction, { ...command, outcome }, context);
     return done({ unexpected: null });
   }
-  confirmTime(transaction, context.now);
+  confirmTime(transaction, outcome.confirmedAt);
   if (!outcome.isCached) observeInstance(transaction, outcome.instance, context);
   const read = outcome.value;
   if (adoptSpelling(transaction, licenseKey, read.licenseKey, context) === 'known') {
@@ -170,7 +170,7 @@ function recordMissing(
 ): void {
   const { policy } = command;
   const { licenseKey } = observation.license;
-  const missing = observeMissing(observation, context.now, policy.goneMs);
+  const missing = observeMissing(observation, context.steady, policy.goneMs);
   // What is held unread may be in the count with which the key comes back.
   const isInQuestion = missing.gone && transaction.operations.lane(licenseKey, 'counter').some(isDoubtful);
   const seen = isInQuestion ? { ...missing, boot: noBoot } : missing;

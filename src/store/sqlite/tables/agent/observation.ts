@@ -126,9 +126,10 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     database,
     'UPDATE observation SET product_key = :to WHERE product_key = :from',
   );
-  const shiftRefreshes = prepareChange(
+  const shiftWaits = prepareChange(
     database,
-    'UPDATE observation SET refresh_at = refresh_at + :byMs WHERE refresh_at IS NOT NULL',
+    `UPDATE observation SET refresh_at = refresh_at + :byMs, missing_since = missing_since + :byMs
+     WHERE refresh_at IS NOT NULL OR missing_since IS NOT NULL`,
   );
   return {
     ...observationReads(database),
@@ -146,8 +147,8 @@ export function observationTable(database: DatabaseSync): ObservationTable {
     renameProduct(from, to) {
       renameProduct({ from, to });
     },
-    shiftRefreshes(byMs) {
-      shiftRefreshes({ byMs });
+    shiftWaits(byMs) {
+      shiftWaits({ byMs });
     },
   };
 }
