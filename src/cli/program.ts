@@ -1,3 +1,4 @@
+import { oneLine } from '../domain/text.ts';
 import { nameOf, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCode } from './exit-code.ts';
@@ -81,7 +82,7 @@ async function showHelp(place: Place, given: ReadonlySet<string>, output: Output
 }
 
 function explain(error: unknown, { words }: Place, output: Output): number {
-  const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ');
+  const message = oneLine(error instanceof Error ? error.message : String(error));
   if (error instanceof UsageError) {
     const line = [programName(), ...(error.words ?? words)].join(' ');
     output.complain([`latchkey: ${message}`, `See: ${line} --help`]);

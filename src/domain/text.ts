@@ -7,3 +7,9 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 export function isLonger(text: string, maximum: number): boolean {
   return text.length > maximum && Array.from(text).length > maximum;
 }
+
+/** Joins the lines of a text by spaces. */
+export function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
+}

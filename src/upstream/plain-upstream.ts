@@ -199,7 +199,7 @@ class PlainUpstream implements Upstream, AsyncDisposable {
     requestId = null,
   }: Question<unknown>): Dispatcher.DispatchOptions {
     const encoded = new URLSearchParams(parameters).toString();
-    const target = `${this.#base.pathname.replace(/\/+$/, '')}/api/v2${path}`;
+    const target = `${this.#base.pathname.replace(/\/$/, '')}/api/v2${path}`;
     const { userAgent, self } = this.#settings;
     const headers = {
       accept: 'application/json',

@@ -413,3 +413,25 @@ test('an administrator of one account brings nothing into, and takes nothing out
   const url = `/admin/v1/coupons/export?account_id=${account_id}`;
   expect((await server.inject({ url, headers })).statusCode).toBe(422);
 });
+
+test('a CSV body of more rows than an import takes is refused, whatever its rows are', async () => {
+  for (const row of ['x"y,z\n', 'A,b\n']) {
+    const answer = await postCsv('licenses/import', `license_key,buyer_email\n${row.repeat(100_000)}`);
+    expect([answer.statusCode, answer.json()]).toMatchObject([
+      422,
+      {
+        errors: [
+          { parameter: 'licenses', code: 'too_long', detail: 'licenses must have at most 10000 rows.' },
+        ],
+      },
+    ]);
+  }
+});
+
+test('a row with very many unknown members is rejected with the first of them', async () => {
+  const members = Array.from({ length: 300_000 }, (_, number) => [`m${number}`, 1]);
+  const answer = await post('licenses/import', { licenses: [Object.fromEntries(members)] });
+  const { rejected } = reportOf(answer) as { rejected: { detail: string }[] };
+  expect([answer.statusCode, rejected.length]).toEqual([200, 34]);
+  expect(rejected.at(-1)?.detail).toBe('There is no parameter m31.');
+});

@@ -64,7 +64,7 @@ function readPort(text: string): number {
 }
 
 function readShare(name: string, text: string): number {
-  if (/^\d*\.?\d+$/.test(text) && Number(text) <= 1) return Number(text);
+  if (/^(?:\d+|\d*\.\d+)$/.test(text) && Number(text) <= 1) return Number(text);
   throw new UsageError(`--${name} must be a number from 0 to 1`);
 }
 

@@ -56,7 +56,7 @@ export function readSecretFiles(
     if (given !== undefined) return { fault: `is given as well as ${key}: remove one of them` };
     if (typeof path !== 'string') return { fault: 'must be a path' };
     try {
-      const secret = readFile(path).replace(/[\r\n]+$/, '');
+      const secret = readFile(path).replace(/(?<![\r\n])[\r\n]+$/, '');
       files.push({ key: at, path });
       if (secret === '') return { fault: `${path} is empty` };
       return isCredential(secret) ? { secret } : { fault: `${path} must hold one line of visible ASCII` };

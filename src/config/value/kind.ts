@@ -180,7 +180,7 @@ function numeric(expected: string, holds: (given: number) => boolean): Kind<numb
 function parseBaseUrl(given: string): string | undefined {
   const url = parseHttpUrl(given);
   if (url === undefined || url.username !== '' || url.password !== '' || /[?#]/.test(given)) return undefined;
-  const base = url.href.replace(/\/+$/, '');
+  const base = url.href.replace(/(?<!\/)\/+$/, '');
   return base.endsWith('/api/v2') ? undefined : base;
 }
 

@@ -114,7 +114,7 @@ function proxyOfEnvironment(baseUrl: string): URL | null {
 async function askWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {
   await using transport = networkTransport(settings);
   const { origin, pathname } = new URL(settings.baseUrl);
-  const path = `${pathname.replace(/\/+$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
+  const path = `${pathname.replace(/\/$/, '')}/api/v2/license/verify?license_key=${madeUpKey()}`;
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': userAgent };
   const { signal } = new AbortController();
   const { came } = await transport.send({ origin, method: 'GET', path, headers }, signal);

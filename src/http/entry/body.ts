@@ -4,7 +4,7 @@ import type { HttpLimits } from '../app.ts';
 import { duplicate, readPairs, tooMany } from './form.ts';
 import { ProblemError } from '../problem-error.ts';
 import { CsvUnreadable, readCsv, separatorFault, type CsvRow, type ToColumns } from '../wire/bulk/csv.ts';
-import { CsvRows } from '../wire/bulk/import.ts';
+import { CsvRows, maximumRows } from '../wire/bulk/import.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 
 const form = 'application/x-www-form-urlencoded';
@@ -61,6 +61,8 @@ function acceptCsv(server: FastifyInstance): void {
       };
       for await (const more of readCsv(Readable.from([body]), toColumns)) {
         for (const row of more) rows.push(row);
+        // The route refuses so many rows.
+        if (rows.length > maximumRows) break;
       }
       return new Map([[csvMember, new CsvRows(header, rows)]]);
     } catch (error) {
@@ -133,13 +135,18 @@ function countNames(text: string): number {
 function refuseDuplicateMembers(text: string): void {
   /** The names of each object that is open; a list has none. */
   const open: Set<string>[] = [];
-  let string = '';
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
-    if (token === '{' || token === '[') open.push(new Set());
+  let string = { start: 0, end: 0 };
+  let isInString = false;
+  // Matches no string as a whole: on a string of several MiB that overflows V8's stack.
+  for (const { 0: token, index } of text.matchAll(/\\.|["{}[\]:]/g)) {
+    if (token === '"') {
+      string = isInString ? { ...string, end: index + 1 } : { start: index, end: 0 };
+      isInString = !isInString;
+    } else if (isInString) continue;
+    else if (token === '{' || token === '[') open.push(new Set());
     else if (token === '}' || token === ']') open.pop();
-    else if (token !== ':') string = token;
     else {
-      const name = String(JSON.parse(string));
+      const name = String(JSON.parse(text.slice(string.start, string.end)));
       const names = open.at(-1);
       if (names?.has(name) === true) throw duplicate(name);
       names?.add(name);

@@ -19,6 +19,9 @@ const described: Readonly<Record<string, z.ZodType>> = {
 
 /** The parameters of a route's path; null where it has none. */
 export function describePath({ path }: Route): z.ZodObject | null {
-  const named = [...path.matchAll(/[^/]+\/:(\w+)/g)].map(([place, name = '']) => [name, described[place]]);
+  const named = [...path.matchAll(/(?<![^/])[^/]+\/:(\w+)/g)].map(([place, name = '']) => [
+    name,
+    described[place],
+  ]);
   return named.length === 0 ? null : z.object(Object.fromEntries(named));
 }

@@ -1,3 +1,4 @@
+import { oneLine } from '../../domain/text.ts';
 import { StorageError } from '../../service/ports.ts';
 import { hasNoTls, isOfTls, sqlState, sqlStates } from './faults.ts';
 import type { Names } from './names.ts';
@@ -80,5 +81,5 @@ export function reasonOf(error: unknown): string {
   if (error instanceof StorageError) return reasonOf(error.cause);
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
   const said = errors.map((each) => (each instanceof Error ? each.message : String(each)));
-  return [...new Set(said)].join(', ').replaceAll(/\s*\n\s*/g, ' ');
+  return oneLine([...new Set(said)].join(', '));
 }

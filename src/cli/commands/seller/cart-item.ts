@@ -9,7 +9,7 @@ export type Item = { product_key: string; amount: number; quantity: number; coll
 
 /** Reads `KEY=CENTSxPIECES@COLLECTION,…`; the last `=` ends the key. */
 export function readItem(text: string): Item {
-  const match = /^(?<key>.+)=(?<amount>\d+)(?:x(?<quantity>\d+))?(?:@(?<collections>.+))?$/.exec(text);
+  const match = /^(?<key>.+)=(?<amount>\d+)(?:x(?<quantity>\d+))?(?:@(?<collections>.+))?$/s.exec(text);
   const { key, amount, quantity = '1', collections } = match?.groups ?? {};
   if (key === undefined) throw new UsageError(`${text} is no line of a cart: ${itemUsage}`);
   return {

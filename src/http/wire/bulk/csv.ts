@@ -51,8 +51,14 @@ type Parsed = { record: string[]; raw: string; info: { empty_lines: number } };
  */
 const maximumRecordLength = 65_536;
 
+/** The most columns of a header. */
+const maximumColumns = 1000;
+
 /** Rows that are handed on together. */
 const rowsAtOnce = 500;
+
+/** How much text the parser reads before other work of the process has its turn. */
+const charactersAtOnce = 65_536;
 
 const options: Options = {
   record_delimiter: ['\r\n', '\n', '\r'],
@@ -65,8 +71,6 @@ const options: Options = {
   max_record_size: maximumRecordLength,
 };
 
-/** A record with the line ends around it: each cell is quoted as a whole, or has no quote in it. */
-const wellQuoted = /^[\r\n]*(?:(?:"[^"]*")+|[^",]*)(?:,(?:(?:"[^"]*")+|[^",]*))*[\r\n]*$/;
 const misquoted =
   'has a misplaced quote: a cell with quotes in it is quoted as a whole, and each in it doubled';
 
@@ -137,7 +141,7 @@ async function* readQuoted(
       // The parser's own count takes the two characters of a line end within quotes for two lines.
       table.pass(info.empty_lines - emptyLines);
       emptyLines = info.empty_lines;
-      table.readInto(rows, record, 1 + lineEndsIn(record), wellQuoted.test(raw));
+      table.readInto(rows, record, 1 + lineEndsIn(record), areQuotesInPlace(raw));
       if (rows.length < rowsAtOnce) continue;
       yield rows;
       rows = [];
@@ -152,8 +156,34 @@ async function* readQuoted(
 }
 
 async function* joined(first: string, others: AsyncIterator<string>): AsyncGenerator<string> {
-  yield first;
-  for (let piece = await others.next(); piece.done !== true; piece = await others.next()) yield piece.value;
+  yield* slices(first);
+  for (let piece = await others.next(); piece.done !== true; piece = await others.next())
+    yield* slices(piece.value);
+}
+
+async function* slices(text: string): AsyncGenerator<string> {
+  for (let at = 0; at < text.length; at += charactersAtOnce) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    yield text.slice(at, at + charactersAtOnce);
+  }
+}
+
+const lineEnds = /^[\r\n]*$/;
+
+/**
+ * Whether each cell of a record is quoted as a whole or has no quotes. `raw` is the record with the line ends around
+ * it. Splitting takes linear time; a regular expression over the whole record can take more, or overflow V8's stack.
+ */
+function areQuotesInPlace(raw: string): boolean {
+  // The parts at even places are outside of quotes. An empty one is between two quotes that stand for one.
+  const parts = raw.split('"');
+  const last = parts.length - 1;
+  if (last % 2 !== 0) return false;
+  return parts.every((part, index) => {
+    if (last === 0 || index % 2 !== 0) return true;
+    const isEmpty = index === 0 || index === last ? lineEnds.test(part) : part === '';
+    return isEmpty || ((index === 0 || part.startsWith(',')) && (index === last || part.endsWith(',')));
+  });
 }
 
 /** Makes rows of the records of a file, of which the first is its header. */
@@ -223,6 +253,9 @@ function lineEndsIn(record: readonly string[]): number {
 }
 
 function readHeader(record: readonly string[]): readonly string[] {
+  if (record.length > maximumColumns) {
+    throw new CsvUnreadable(`The header has more than ${maximumColumns} columns.`);
+  }
   const names = record.map((name) => name.trim());
   const twice = names.find((name, index) => name !== '' && names.indexOf(name) !== index);
   if (twice === undefined) return names;

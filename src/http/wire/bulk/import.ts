@@ -6,7 +6,7 @@ import { boolean, kind, orDefault, refuse } from '../common/kind.ts';
 import type { ParameterSet, Readable } from '../common/parameters.ts';
 
 /** The most rows of one request. */
-const maximumRows = 10_000;
+export const maximumRows = 10_000;
 
 /** Rows that came as CSV; those of JSON come as a list of objects. */
 export class CsvRows {

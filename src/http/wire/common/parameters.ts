@@ -78,6 +78,9 @@ function parameterFault(parameter: string, { code, message, params }: Issue): Pa
   };
 }
 
+/** A row of an import may have hundreds of thousands of unknown members. */
+const maximumUnknown = 32;
+
 function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string): ParameterFault[] {
   const faults: ParameterFault[] = [];
   for (const name of raw.keys()) {
@@ -85,6 +88,7 @@ function unknownFaults(raw: Readable, known: ReadonlySet<string>, within: string
     // What a caller sent is repeated only in part.
     const parameter = `${within}${name.slice(0, 64).toWellFormed()}`;
     faults.push({ parameter, code: 'unknown', detail: 'There is no such parameter.' });
+    if (faults.length === maximumUnknown) break;
   }
   return faults;
 }

@@ -13,7 +13,8 @@ export function findDamage(databasePath: string): string | null {
     return verdict === 'ok'
       ? null
       : String(verdict)
-          .replaceAll(/^\*{3}.*\*{3}\n|\s+$/g, '')
+          .replace(/^\*{3}.*\*{3}\n/, '')
+          .trim()
           .replaceAll(/\s+/g, ' ');
   } catch (error) {
     if (error instanceof Error && tellsDamage(error)) return error.message;
