@@ -4,6 +4,7 @@ import { defaultAccountId } from '../domain/access/principal.ts';
 import type { App } from '../http/app.ts';
 import { dialects } from '../http/dialects/all.ts';
 import { Rates } from '../http/entry/request-rates.ts';
+import { exportPage } from '../http/wire/bulk/export.ts';
 import type { Log } from '../service/ports.ts';
 import type { AuthorityReader } from '../service/tables.ts';
 import { readStanding } from '../service/outbox/standing.ts';
@@ -50,7 +51,7 @@ export function appOf(parts: AppParts): App {
     configuredProducts: () => (role === 'agent' ? current.productKeys() : null),
     productName,
     reader,
-    operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
+    ...longReadsOf(parts),
     standingOf: (operation) => {
       if (local === null) throw new Error('an authority has no operations');
       const obstacle = upstream?.obstacle(operation.productKey) ?? null;
@@ -86,6 +87,16 @@ export function appOf(parts: AppParts): App {
       countUnrouted: (status) => metrics.countUnrouted(status),
     },
   };
+}
+
+/** What takes the longer the more is stored: in threads of their own, or read by the database. */
+function longReadsOf({ reader, local, current }: AppParts): Pick<App, 'lists' | 'exportPage' | 'operations'> {
+  if (local === null)
+    return { lists: reader, exportPage: (order) => exportPage(reader, order), operations: null };
+  const { lists } = local;
+  const isAgent = current.configuration.role === 'agent';
+  const operations = isAgent ? { ...local.reader.operations, ...lists.operations } : null;
+  return { lists, exportPage: (order) => local.exportPage(order), operations };
 }
 
 /** The roll is done by then: a file that cannot be written must not keep the key from whoever asked for it. */

@@ -9,10 +9,12 @@ import type { Checkout, Couponing, Licensing } from '../service/answers.ts';
 import type { Digest, Log, SyncControl } from '../service/ports.ts';
 import type { Writer } from '../service/writer.ts';
 import type { Status } from '../service/status.ts';
+import type { Lists, OperationLists } from '../service/lists.ts';
 import type { AuthorityReader, Awaitable } from '../service/tables.ts';
 import type { OperationReads } from '../service/outbox/tables.ts';
 import type { Memory } from './memory.ts';
 import type { Dialect, ProductName } from './dialects/dialect.ts';
+import type { ExportOrder, ExportPage } from './wire/bulk/export.ts';
 import type { Rates } from './entry/request-rates.ts';
 
 /**
@@ -45,8 +47,12 @@ export interface App {
   readonly couponing: Couponing;
   readonly checkout: Checkout;
   readonly reader: AuthorityReader;
+  /** What takes the longer the more is stored. */
+  readonly lists: Lists;
+  /** Reads and writes a page of an export. */
+  exportPage(order: ExportOrder): Promise<ExportPage>;
   /** The outbox of an agent; null on an authority. */
-  readonly operations: OperationReads | null;
+  readonly operations: (Pick<OperationReads, 'get' | 'depth'> & OperationLists) | null;
   /** How an operation of the outbox stands. */
   standingOf(operation: Operation): Standing;
   readonly writer: Writer;

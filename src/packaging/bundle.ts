@@ -5,7 +5,12 @@ import { parseSync, Visitor } from 'rolldown/utils';
 const root = join(import.meta.dirname, '../..');
 
 /** The entry points of threads, by the names that `daemon/threads/start-worker.ts` looks for. */
-export const workers: readonly string[] = ['backup-worker', 'integrity-worker', 'writer-worker'];
+export const workers: readonly string[] = [
+  'backup-worker',
+  'integrity-worker',
+  'reading-worker',
+  'writer-worker',
+];
 
 /** Where the source of a thread is, from the root of the repository. */
 export function workerSource(worker: string): string {

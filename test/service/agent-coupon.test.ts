@@ -24,6 +24,7 @@ function couponing(stage: ManualStage, { isConfigured = true } = {}): Couponing 
   const { store: reader, writer, clock, sync, freshness, maxPending } = stage;
   return agentCouponing({
     reader,
+    lists: reader,
     writer,
     clock,
     log: silent,

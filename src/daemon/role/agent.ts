@@ -11,12 +11,13 @@ import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
 import { isSameDigest } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
+import type { LocalLists } from '../../service/lists.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
 
 /** Builds an agent: the client of its upstream, the sync loops, and what answers callers. */
-export function agentRole(parts: RoleParts & { reader: Reader }): Role {
+export function agentRole(parts: RoleParts & { reader: Reader; lists: LocalLists }): Role {
   const { current, reader, clock, tokenUses: uses } = parts;
   const upstream = connect(parts);
   const sync = new Sync({ ...parts, upstream, lanes: new KeyLanes(), settings: () => current.sync() });

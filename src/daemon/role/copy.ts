@@ -51,7 +51,8 @@ export class CopyMemory implements KnownGrants {
 /** Builds one of the copies of an authority on one database, which verifies by one read of it. */
 export function copyRole(parts: RoleParts & { reader: AuthorityReader; memory: CopyMemory }): Role {
   const { reader, writer, memory } = parts;
-  const role = authorityRole(parts);
+  // The database reads lists: nothing waits for them here.
+  const role = authorityRole({ ...parts, lists: reader });
   const recent = memory.products(reader);
   return {
     ...role,

@@ -5,7 +5,6 @@ import { logKey } from '../../service/lifecycle/log-key.ts';
 import type { Log } from '../../service/ports.ts';
 import { openReading } from '../../store/sqlite/connection.ts';
 import type { Memory } from '../../http/memory.ts';
-import type { Reader } from '../../service/tables.ts';
 import type { OnMigration } from '../../store/sqlite/files/migrations.ts';
 import { openStore } from '../../store/sqlite/files/open.ts';
 import type { Daemon } from '../daemon.ts';
@@ -18,7 +17,9 @@ import { logOf } from '../log/part.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Role, RoleParts } from '../role/role.ts';
 import { startStore, warnOfApiKey } from './start-store.ts';
+import type { LocalStore } from '../store/store-writer.ts';
 import { KeptClock, type TimeSource } from '../system/clock.ts';
+import { ReadingThread } from '../threads/reading-thread.ts';
 import { startWriter } from '../threads/writer-thread.ts';
 
 export type DaemonOptions = {
@@ -60,8 +61,8 @@ async function startOn(
   options: DaemonOptions,
 ): Promise<Daemon> {
   const { reader } = starting.use(openReading(databasePath));
+  const local: LocalStore = { reader, databasePath, ...readInThreads(databasePath, starting) };
   const clock = new KeptClock(await rememberedTime(reader), options.time);
-  const storeLog = logOf(options.log, 'store');
   const current = new LiveConfiguration(configuration);
   const operationLog = new OperationLog(reader);
   let metrics: Metrics | null = null;
@@ -72,7 +73,7 @@ async function startOn(
     onCommit: (measure) => metrics?.committed(measure),
     onChanged: (changes) => memory?.forget(changes),
     onTraced: (traced) => operationLog.add(traced),
-    onDiskSpace: (isFull) => tellRoom(storeLog, isFull),
+    onDiskSpace: (isFull) => tellRoom(logOf(options.log, 'store'), isFull),
   });
   // Loaded while the writer's thread starts.
   const loads = Promise.all([
@@ -80,7 +81,7 @@ async function startOn(
     import('../metrics.ts'),
     import('../../http/memory.ts'),
   ]);
-  const loadsRole = loadRole(configuration, reader);
+  const loadsRole = loadRole(configuration, local);
   // Awaited below, when the thread has an owner that ends it.
   for (const load of [loads, loadsRole]) load.catch(() => undefined);
   const writer = starting.use(await starts);
@@ -100,7 +101,7 @@ async function startOn(
     reader,
     licenses: () => countLicenses(reader),
     connections: null,
-    local: { reader, databasePath },
+    local,
     writer,
     clock,
     log,
@@ -114,14 +115,27 @@ async function startOn(
   return daemon;
 }
 
+/** Neither thread starts before something is read. Lists do not wait for exports. */
+function readInThreads(
+  databasePath: string,
+  starting: AsyncDisposableStack,
+): Pick<LocalStore, 'lists' | 'exportPage'> {
+  const { lists } = starting.use(new ReadingThread(databasePath));
+  const exporting = starting.use(new ReadingThread(databasePath));
+  return { lists, exportPage: (order) => exporting.exportPage(order) };
+}
+
 /** What an agent consists of, an authority does not load. */
-async function loadRole({ role }: Configuration, reader: Reader): Promise<(parts: RoleParts) => Role> {
+async function loadRole(
+  { role }: Configuration,
+  local: Pick<LocalStore, 'reader' | 'lists'>,
+): Promise<(parts: RoleParts) => Role> {
   if (role === 'agent') {
     const { agentRole } = await import('../role/agent.ts');
-    return (parts) => agentRole({ ...parts, reader });
+    return (parts) => agentRole({ ...parts, ...local });
   }
   const { authorityRole } = await import('../role/authority.ts');
-  return (parts) => authorityRole({ ...parts, reader });
+  return (parts) => authorityRole({ ...parts, ...local });
 }
 
 function tellRoom(log: Log, isFull: boolean): void {

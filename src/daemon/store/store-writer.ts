@@ -1,9 +1,17 @@
+import type { App } from '../../http/app.ts';
+import type { LocalLists } from '../../service/lists.ts';
 import type { StorageState } from '../../service/status.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Writer } from '../../service/writer.ts';
 
 /** The store of a process that has it alone, on this machine. */
-export type LocalStore = { reader: Reader; databasePath: string };
+export type LocalStore = {
+  reader: Reader;
+  databasePath: string;
+  /** Read in a thread of their own, as are exports, in another. */
+  lists: LocalLists;
+  exportPage: App['exportPage'];
+};
 
 /** The way to write, and how it stands. */
 export interface StoreWriter extends Writer {

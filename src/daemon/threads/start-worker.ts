@@ -2,7 +2,7 @@ import { getAsset, isSea } from 'node:sea';
 import { Worker } from 'node:worker_threads';
 
 /** The threads, by the names under which the system shows them. */
-export type ThreadName = 'backup' | 'integrity' | 'writer';
+export type ThreadName = 'backup' | 'integrity' | 'reading' | 'writer';
 
 /** Starts a thread, whose code is a file of this folder; the single executable holds it as an asset. */
 export function startWorker(name: ThreadName, workerData: unknown): Worker {

@@ -9,6 +9,7 @@ import { afterCommit } from '../after-commit.ts';
 import { refuseTakenCode, type QueuedCoupon } from '../outbox/queue/coupon.ts';
 import { mirroredSince } from './mirror.ts';
 import { provenanceOf } from './provenance.ts';
+import type { LocalLists } from '../lists.ts';
 import type { Clock, CouponPull, Idempotency, Log, LookupResult, WriteOptions } from '../ports.ts';
 import type { Writer } from '../writer.ts';
 import type { Page } from '../../domain/page.ts';
@@ -18,6 +19,7 @@ import type { MirroredCoupon } from './tables.ts';
 /** What the agent's coupon answers depend on; the functions return the configuration in force. */
 export type AgentCouponingParts = {
   reader: Reader;
+  lists: Pick<LocalLists, 'mirror'>;
   writer: Writer;
   clock: Clock;
   log: Pick<Log, 'error'>;
@@ -100,7 +102,7 @@ async function list(
   signal: AbortSignal,
 ): Promise<Result<CouponList>> {
   if (!parts.isConfigured()) return couponsNotConfigured();
-  const { reader, pull } = parts;
+  const { reader, lists, pull } = parts;
   const before = mirroredSince(reader);
   let since = before;
   if (before === null || isExpired(parts, before)) {
@@ -111,13 +113,14 @@ async function list(
     refreshOlder(parts, before);
   }
   const cache = since === before ? 'hit' : 'miss';
-  const coupons = reader.mirror.list(query, query).map(({ coupon }) => coupon);
+  const mirrored = await lists.mirror.list(query, query);
+  const coupons = mirrored.map(({ coupon }) => coupon);
   const provenance = provenanceOf(
     { confirmedAt: since, pending: 0, cache },
     parts.settings().freshness,
     parts.clock.now(),
   );
-  return done({ coupons, total: reader.mirror.count(query), provenance });
+  return done({ coupons, total: await lists.mirror.count(query), provenance });
 }
 
 async function get(

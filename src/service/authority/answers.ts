@@ -10,6 +10,7 @@ import type {
   Licensing,
   Repeat,
 } from '../answers.ts';
+import type { Lists } from '../lists.ts';
 import type { Writer } from '../writer.ts';
 import { licenseNotFound, reachableLicense } from '../access/license-access.ts';
 import type { AuthorityReader } from '../tables.ts';
@@ -60,15 +61,19 @@ function answer(license: License): LicenseAnswer {
 }
 
 /** Answers for coupons from the authority's own store. */
-export function authorityCouponing(reader: AuthorityReader, writer: Writer): Couponing {
+export function authorityCouponing(
+  reader: AuthorityReader,
+  writer: Writer,
+  lists: Pick<Lists, 'coupons'> = reader,
+): Couponing {
   return {
     async create(accountId, terms, writeOptions): Promise<Result<CouponAnswer>> {
       const created = await writer.write('createCoupon', { accountId, terms }, writeOptions);
       return created.ok ? done({ coupon: created.value, provenance }) : created;
     },
     async list(accountId, query): Promise<Result<CouponList>> {
-      const coupons = await reader.coupons.list(accountId, query, query);
-      return done({ coupons, total: await reader.coupons.count(accountId, query), provenance });
+      const coupons = await lists.coupons.list(accountId, query, query);
+      return done({ coupons, total: await lists.coupons.count(accountId, query), provenance });
     },
     async get(accountId, id): Promise<Result<CouponAnswer>> {
       const coupon = await reader.coupons.get(accountId, id);

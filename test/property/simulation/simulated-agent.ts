@@ -89,6 +89,7 @@ export class SimulatedAgent implements Sender {
       settings: () => answering,
     });
     this.couponing = agentCouponing({
+      lists: shared.reader,
       ...shared,
       pull: this.sync.coupons,
       isConfigured: () => true,

@@ -4,6 +4,7 @@ import type { App, HttpLimits, ServerSettings } from '../../../src/http/app.ts';
 import { dialects } from '../../../src/http/dialects/all.ts';
 import { Rates } from '../../../src/http/entry/request-rates.ts';
 import { buildServer } from '../../../src/http/server.ts';
+import { exportPage } from '../../../src/http/wire/bulk/export.ts';
 import { authorityCouponing, authorityLicensing } from '../../../src/service/authority/answers.ts';
 import { authorityCheckout } from '../../../src/service/authority/checkout.ts';
 import { authorityCredentials } from '../../../src/service/access/credential.ts';
@@ -60,6 +61,8 @@ export async function openApp(
     couponing: authorityCouponing(reader, writer),
     checkout: authorityCheckout(reader, writer, { now: () => Date.now() }),
     reader,
+    lists: reader,
+    exportPage: (order) => exportPage(reader, order),
     operations: role === 'agent' ? (local?.reader.operations ?? null) : null,
     standingOf: (operation) =>
       readStanding(localOf(store).reader, operation, { obstacle: null, steady: Date.now() }),

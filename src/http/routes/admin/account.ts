@@ -46,10 +46,10 @@ export const accountRoutes: readonly Route[] = [
     authorityOnly,
     query: pageQuery,
     answers: { 200: enveloped(accountList) },
-    async handle({ app: { reader }, principal, query, sentTo }) {
+    async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = withinReach(principal);
-      const accounts = await reader.accounts.list(filter, query);
-      const headers = listHeaders(await reader.accounts.count(filter), query, sentTo);
+      const accounts = await lists.accounts.list(filter, query);
+      const headers = listHeaders(await lists.accounts.count(filter), query, sentTo);
       return found({ accounts: accounts.map(presentAccount) }, headers);
     },
   }),

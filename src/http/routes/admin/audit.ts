@@ -19,9 +19,9 @@ export const auditRoutes: readonly Route[] = [
     operatorOnly: true,
     query: actQuery,
     answers: { 200: enveloped(actList) },
-    async handle({ app: { reader }, query, sentTo }) {
-      const acts = await reader.audit.list(query, query);
-      const headers = listHeaders(await reader.audit.count(query), query, sentTo);
+    async handle({ app: { lists }, query, sentTo }) {
+      const acts = await lists.audit.list(query, query);
+      const headers = listHeaders(await lists.audit.count(query), query, sentTo);
       return found({ acts: acts.map(presentAct) }, headers);
     },
   }),

@@ -47,10 +47,10 @@ export const collectionRoutes: readonly Route[] = [
     query: collectionQuery,
     answers: { 200: enveloped(collectionList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
-    async handle({ app: { reader }, principal, query, sentTo }) {
+    async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = withinReach(principal, query.accountId);
-      const collections = await reader.collections.list(filter, query);
-      const headers = listHeaders(await reader.collections.count(filter), query, sentTo);
+      const collections = await lists.collections.list(filter, query);
+      const headers = listHeaders(await lists.collections.count(filter), query, sentTo);
       return found({ collections: collections.map(presentCollection) }, headers);
     },
   }),

@@ -1,19 +1,13 @@
+import { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { Principal } from '../../../domain/access/principal.ts';
 import { unknownProduct } from '../../../domain/problem/not-found.ts';
 import { done, type ParameterFault } from '../../../domain/problem/problem.ts';
-import type { Awaitable } from '../../../service/tables.ts';
 import type { Answer } from '../../answer.ts';
 import type { App } from '../../app.ts';
 import { knownAccountFaults, onlyAccountOf, withinReach } from '../../entry/reach.ts';
 import { route, type Route } from '../../route.ts';
-import {
-  couponExport,
-  csvOf,
-  licenseExport,
-  purchaseExport,
-  type ExportShape,
-} from '../../wire/bulk/export.ts';
+import type { ExportOrder } from '../../wire/bulk/export.ts';
 import { identifier } from '../../wire/common/kind.ts';
 import { parameters } from '../../wire/common/parameters.ts';
 
@@ -22,7 +16,6 @@ const authorityOnly = true;
 const answers = { 200: z.string().meta({ contentMediaType: 'text/csv' }) };
 const ofAccount = parameters({ account_id: identifier.optional() });
 const ofProduct = parameters({ product_key: identifier.optional(), account_id: identifier.optional() });
-const pageLength = 500;
 
 const exportLicenses = route({
   method: 'GET',
@@ -35,14 +28,12 @@ const exportLicenses = route({
   query: ofProduct,
   answers,
   faults: exportFaults,
-  handle({ app: { reader }, principal, query }) {
-    const filter = { ...query, ...withinReach(principal, query.accountId) };
-    const read = (after: string) => reader.licenses.after(filter, after, pageLength);
-    return csv(
-      pages(read, '', ({ licenseKey }) => licenseKey),
-      licenseExport,
-    );
-  },
+  handle: ({ app, principal, query: { productKey, accountId } }) =>
+    csv(app, {
+      noun: 'licenses',
+      filter: { productKey, ...withinReach(principal, accountId) },
+      after: null,
+    }),
 });
 
 const exportPurchases = route({
@@ -56,14 +47,12 @@ const exportPurchases = route({
   query: ofProduct,
   answers,
   faults: exportFaults,
-  handle({ app: { reader }, principal, query }) {
-    const filter = { ...query, ...withinReach(principal, query.accountId) };
-    const read = (after: string) => reader.purchases.after(filter, after, pageLength);
-    return csv(
-      pages(read, '', ({ purchase }) => purchase.purchaseId),
-      purchaseExport,
-    );
-  },
+  handle: ({ app, principal, query: { productKey, accountId } }) =>
+    csv(app, {
+      noun: 'purchases',
+      filter: { productKey, ...withinReach(principal, accountId) },
+      after: null,
+    }),
 });
 
 const exportCoupons = route({
@@ -77,14 +66,8 @@ const exportCoupons = route({
   query: ofAccount,
   answers,
   faults: exportFaults,
-  handle({ app: { reader }, principal, query }) {
-    const accountId = query.accountId ?? principal.reach.accountId;
-    const read = (after: number) => reader.coupons.after(accountId, after, pageLength);
-    return csv(
-      pages(read, 0, ({ id }) => id),
-      couponExport,
-    );
-  },
+  handle: ({ app, principal, query }) =>
+    csv(app, { noun: 'coupons', accountId: query.accountId ?? principal.reach.accountId, after: null }),
 });
 
 /**
@@ -105,24 +88,20 @@ async function exportFaults(
   return isFound ? [] : [unknownProduct];
 }
 
-/** Reads page by page, each behind the last key of the one before. */
-async function* pages<Item, Key>(
-  read: (after: Key) => Awaitable<Item[]>,
-  first: Key,
-  keyOf: (item: Item) => Key,
-): AsyncGenerator<readonly Item[]> {
-  for (let items = await read(first); ; items = await read(keyOf(items.at(-1) as Item))) {
-    if (items.length === 0) return;
-    yield items;
+/** Reads page by page; a page is asked for when the one before it was sent. */
+async function* pages(app: App, first: ExportOrder): AsyncGenerator<string> {
+  for (let order = first; ;) {
+    const { csv: text, last } = await app.exportPage(order);
+    if (text !== '') yield text;
+    if (last === null) return;
+    // The last key is of the noun that was asked for.
+    order = { ...order, after: last } as ExportOrder;
   }
 }
 
-function csv<Item>(
-  items: AsyncIterable<readonly Item[]>,
-  shape: ExportShape<Item>,
-): { ok: true; value: Answer } {
+function csv(app: App, first: ExportOrder): { ok: true; value: Answer } {
   const headers = { 'Content-Type': 'text/csv; charset=utf-8' };
-  return done({ status: 200, headers, body: csvOf(items, shape) });
+  return done({ status: 200, headers, body: Readable.from(pages(app, first), { objectMode: false }) });
 }
 
 /** What brings a catalogue elsewhere (src/http/README.md, Admin routes). */

@@ -30,21 +30,22 @@ const list = route({
   operatorOnly: true,
   query: operationQuery,
   answers: { 200: enveloped(operationList) },
-  handle({ app: { operations }, query, sentTo }) {
+  async handle({ app: { operations }, query, sentTo }) {
     if (operations === null) return found({ operations: [] }, listHeaders(0, query, sentTo));
     const state = query.state ?? null;
     const { licenseKey } = query;
     if (licenseKey !== undefined) {
-      const total = operations.countOpenOf(licenseKey, state);
-      const page = operations.openOf(licenseKey, state, query);
+      const total = await operations.countOpenOf(licenseKey, state);
+      const page = await operations.openOf(licenseKey, state, query);
       return found({ operations: page.map(presentOperation) }, listHeaders(total, query, sentTo));
     }
     const headers = listHeaders(countOperations(operations, state), query, sentTo);
-    return found({ operations: operations.list(state, query).map(presentOperation) }, headers);
+    const page = await operations.list(state, query);
+    return found({ operations: page.map(presentOperation) }, headers);
   },
 });
 
-function countOperations(operations: OperationReads, state: OperationState | null): number {
+function countOperations(operations: Pick<OperationReads, 'depth'>, state: OperationState | null): number {
   const depth = operations.depth();
   if (state !== null) return depth[state];
   const all = Object.values(depth).reduce((sum, count) => sum + count, 0);

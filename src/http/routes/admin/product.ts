@@ -57,10 +57,10 @@ export const productRoutes: readonly Route[] = [
     query: productQuery,
     answers: { 200: enveloped(productList) },
     faults: (_, principal, __, { accountId }) => accountFaults(principal, accountId),
-    async handle({ app: { reader }, principal, query, sentTo }) {
+    async handle({ app: { lists }, principal, query, sentTo }) {
       const filter = { archived: query.archived, ...withinReach(principal, query.accountId) };
-      const products = await reader.products.list(filter, query);
-      const headers = listHeaders(await reader.products.count(filter), query, sentTo);
+      const products = await lists.products.list(filter, query);
+      const headers = listHeaders(await lists.products.count(filter), query, sentTo);
       return found({ products: products.map(presentProduct) }, headers);
     },
   }),

@@ -56,9 +56,9 @@ export const purchaseRoutes: readonly Route[] = [
     async handle({ app, principal, query, sentTo }) {
       const filter = { ...query, ...withinReach(principal, query.accountId) };
       if (await isOfNoProduct(app, filter)) return found({ purchases: [] }, listHeaders(0, query, sentTo));
-      const { reader } = app;
-      const purchases = await reader.purchases.list(filter, query);
-      const headers = listHeaders(await reader.purchases.count(filter), query, sentTo);
+      const { lists } = app;
+      const purchases = await lists.purchases.list(filter, query);
+      const headers = listHeaders(await lists.purchases.count(filter), query, sentTo);
       return found({ purchases: purchases.map(presentPurchase) }, headers);
     },
   }),

@@ -60,10 +60,10 @@ const list = route({
   access,
   query: pageQuery,
   answers: { 200: enveloped(tokenList) },
-  async handle({ app: { reader }, principal, query, sentTo }) {
+  async handle({ app: { lists }, principal, query, sentTo }) {
     const filter = withinReach(principal);
-    const tokens = await reader.tokens.list(filter, query);
-    const headers = listHeaders(await reader.tokens.count(filter), query, sentTo);
+    const tokens = await lists.tokens.list(filter, query);
+    const headers = listHeaders(await lists.tokens.count(filter), query, sentTo);
     return found({ tokens: tokens.map(presentToken) }, headers);
   },
 });

@@ -142,9 +142,9 @@ const list = route({
   async handle({ app, principal, query, sentTo }) {
     const filter = { ...query, ...withinReach(principal, query.accountId) };
     if (await isOfNoProduct(app, filter)) return found({ licenses: [] }, listHeaders(0, query, sentTo));
-    const { reader } = app;
-    const licenses = await reader.licenses.list(filter, query);
-    const headers = listHeaders(await reader.licenses.count(filter), query, sentTo);
+    const { lists } = app;
+    const licenses = await lists.licenses.list(filter, query);
+    const headers = listHeaders(await lists.licenses.count(filter), query, sentTo);
     return found({ licenses: licenses.map(presentSoldLicense) }, headers);
   },
 });

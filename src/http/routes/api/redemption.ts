@@ -52,9 +52,8 @@ const list = route({
   query: redemptionQuery,
   answers: { 200: enveloped(redemptionList) },
   async handle({ app, principal: { reach }, query, sentTo }) {
-    const { redemptions } = app.reader;
-    const listed = await redemptions.listOf(reach.accountId, query.couponId, query);
-    const total = await redemptions.countOf(reach.accountId, query.couponId);
+    const listed = await app.lists.redemptions.listOf(reach.accountId, query.couponId, query);
+    const total = await app.reader.redemptions.countOf(reach.accountId, query.couponId);
     const shown = listed.map((each) => presentRedemption(each, app.role));
     return found({ redemptions: shown }, listHeaders(total, query, sentTo));
   },

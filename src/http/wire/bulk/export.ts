@@ -1,35 +1,71 @@
-import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { Coupon } from '../../../domain/checkout/coupon.ts';
 import { formatDatetime } from '../../../domain/datetime.ts';
 import type { License } from '../../../domain/license.ts';
 import type { PurchaseWithLicense } from '../../../domain/purchase.ts';
+import type { ExportFilter } from '../../../service/authority/tables.ts';
+import type { AuthorityReader } from '../../../service/tables.ts';
 import { presentCoupon, type CouponObject } from '../coupon.ts';
 
 type Cell = string | number | boolean | null;
 
 /** What is exported of a noun: its columns, as an import reads them, and a row. */
-export type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Record<string, Cell> };
+type ExportShape<Item> = { columns: readonly string[]; row: (item: Item) => Record<string, Cell> };
 
-/**
- * Makes CSV (RFC 4180) of pages of items, such that `readCsv` reads the same; a page is asked for when the one
- * before it was sent.
- */
-export function csvOf<Item>(pages: AsyncIterable<readonly Item[]>, shape: ExportShape<Item>): Readable {
-  return Readable.from(csvLines(pages, shape), { objectMode: false });
+/** A page of an export: what it is limited to, and the last key of the page before; null: there is none. */
+export type ExportOrder =
+  | { noun: 'licenses' | 'purchases'; filter: ExportFilter; after: string | null }
+  | { noun: 'coupons'; accountId: string; after: number | null };
+
+/** A page as CSV, and its last key, behind which the next page begins; null: nothing follows. */
+export type ExportPage = { csv: string; last: string | number | null };
+
+/** So many rows are in memory at once. */
+const pageLength = 500;
+
+/** Without `quoted_match` only the record delimiter itself would be quoted, not the halves of it. */
+const csvOptions = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { boolean: String } };
+
+/** Reads a page of an export and writes it as CSV (RFC 4180), such that `readCsv` reads the same. */
+export async function exportPage(
+  reader: Pick<AuthorityReader, 'licenses' | 'purchases' | 'coupons'>,
+  order: ExportOrder,
+): Promise<ExportPage> {
+  const { noun, after } = order;
+  switch (noun) {
+    case 'licenses': {
+      const licenses = await reader.licenses.after(order.filter, after ?? '', pageLength);
+      return pageOf(order, licenses, licenseExport, ({ licenseKey }) => licenseKey);
+    }
+    case 'purchases': {
+      const purchases = await reader.purchases.after(order.filter, after ?? '', pageLength);
+      return pageOf(order, purchases, purchaseExport, ({ purchase }) => purchase.purchaseId);
+    }
+    case 'coupons': {
+      const coupons = await reader.coupons.after(order.accountId, after ?? 0, pageLength);
+      return pageOf(order, coupons, couponExport, ({ id }) => id);
+    }
+    default:
+      return order satisfies never;
+  }
 }
 
-async function* csvLines<Item>(
-  pages: AsyncIterable<readonly Item[]>,
+/** The first page begins with the names of the columns. */
+function pageOf<Item>(
+  { after }: ExportOrder,
+  items: readonly Item[],
   { columns, row }: ExportShape<Item>,
-): AsyncGenerator<string> {
-  // Without `quoted_match` only the record delimiter itself would be quoted, not the halves of it.
-  const options = { record_delimiter: '\r\n', quoted_match: /[\r\n]/, cast: { boolean: String } };
-  yield stringify([[...columns]], options);
-  for await (const items of pages) yield stringify(items.map(row), { ...options, columns: [...columns] });
+  keyOf: (item: Item) => string | number,
+): ExportPage {
+  const head = after === null ? stringify([[...columns]], csvOptions) : '';
+  const last = items.length < pageLength ? undefined : items.at(-1);
+  return {
+    csv: head + stringify(items.map(row), { ...csvOptions, columns: [...columns] }),
+    last: last === undefined ? null : keyOf(last),
+  };
 }
 
-export const licenseExport: ExportShape<License> = {
+const licenseExport: ExportShape<License> = {
   columns: ['license_key', 'product_key', 'buyer_email', 'uses', 'enabled', 'date'],
   row: licenseRow,
 };
@@ -45,7 +81,7 @@ function licenseRow({ licenseKey, productKey, buyerEmail, uses, enabled, created
   };
 }
 
-export const purchaseExport: ExportShape<PurchaseWithLicense> = {
+const purchaseExport: ExportShape<PurchaseWithLicense> = {
   columns: ['purchase_id', ...licenseExport.columns, 'refunded_at'],
   row: ({ purchase, license }) => ({
     purchase_id: purchase.purchaseId,
@@ -69,4 +105,4 @@ const couponColumns: readonly (keyof CouponObject)[] = [
   'notes',
 ];
 
-export const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: presentCoupon };
+const couponExport: ExportShape<Coupon> = { columns: couponColumns, row: presentCoupon };

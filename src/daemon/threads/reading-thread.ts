@@ -1,0 +1,116 @@
+import type { Worker } from 'node:worker_threads';
+import type { LocalLists } from '../../service/lists.ts';
+import { StorageError } from '../../service/ports.ts';
+import type { ExportOrder, ExportPage } from '../../http/wire/bulk/export.ts';
+import { startWorker } from './start-worker.ts';
+import { errorOf, type OutcomeMessage } from './writer-message.ts';
+
+/** A read of a table by the name of its method, or a page of an export. */
+export type ReadRequest =
+  | { readonly table: keyof LocalLists; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly order: ExportOrder };
+
+/** A read and its answer, each as JSON. The answers may come in another order. */
+export type ReadMessage = { readonly id: number; readonly request: ReadRequest };
+export type ReadAnswer = { readonly id: number; readonly outcome: OutcomeMessage };
+
+/** After this long without a read the thread ends, because it takes memory. In ms. */
+const idleMs = 30_000;
+
+type Waiting = Pick<PromiseWithResolvers<unknown>, 'resolve' | 'reject'>;
+
+/**
+ * Reads that take the longer the more is stored, in a thread with a connection of its own: the server's thread answers
+ * others meanwhile. The thread starts with the first read.
+ */
+export class ReadingThread implements AsyncDisposable {
+  readonly #startThread: () => Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | null = null;
+  #lastId = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(
+    databasePath: string,
+    startThread: () => Worker = () => startWorker('reading', { databasePath }),
+  ) {
+    this.#startThread = startThread;
+  }
+
+  /** The lists of the store. */
+  readonly lists: LocalLists = {
+    accounts: this.#table('accounts', ['list', 'count']),
+    products: this.#table('products', ['list', 'count']),
+    collections: this.#table('collections', ['list', 'count']),
+    purchases: this.#table('purchases', ['list', 'count']),
+    licenses: this.#table('licenses', ['list', 'count']),
+    coupons: this.#table('coupons', ['list', 'count']),
+    redemptions: this.#table('redemptions', ['listOf']),
+    tokens: this.#table('tokens', ['list', 'count']),
+    audit: this.#table('audit', ['list', 'count']),
+    mirror: this.#table('mirror', ['list', 'count']),
+    operations: this.#table('operations', ['list', 'openOf', 'countOpenOf']),
+  };
+
+  /** Reads and writes a page of an export. */
+  exportPage(order: ExportOrder): Promise<ExportPage> {
+    return this.#read({ order }) as Promise<ExportPage>;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#idle);
+    await this.#end(new Error('the process ends'));
+  }
+
+  /** The methods of a table; the compiler cannot see that the worker's table has the same. */
+  #table<Name extends keyof LocalLists>(
+    table: Name,
+    methods: readonly (keyof LocalLists[Name] & string)[],
+  ): LocalLists[Name] {
+    const made = methods.map((method) => [
+      method,
+      (...args: readonly unknown[]) => this.#read({ table, method, args }),
+    ]);
+    return Object.fromEntries(made) as LocalLists[Name];
+  }
+
+  async #read(request: ReadRequest): Promise<unknown> {
+    clearTimeout(this.#idle);
+    const worker = (this.#worker ??= this.#start());
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const id = (this.#lastId += 1);
+    this.#waiting.set(id, { resolve, reject });
+    worker.postMessage(JSON.stringify({ id, request } satisfies ReadMessage));
+    return await promise;
+  }
+
+  #start(): Worker {
+    const worker = this.#startThread();
+    const lose = (cause: unknown): void => {
+      if (this.#worker === worker) void this.#end(cause);
+    };
+    worker.on('error', lose);
+    worker.on('exit', (code) => lose(new Error(`the reading thread ended with ${code}`)));
+    worker.on('message', (text: string) => this.#settle(JSON.parse(text) as ReadAnswer));
+    return worker;
+  }
+
+  #settle({ id, outcome }: ReadAnswer): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if ('result' in outcome) waiting?.resolve(outcome.result);
+    else waiting?.reject(errorOf(outcome));
+    if (this.#waiting.size > 0) return;
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => void this.#end(null), idleMs).unref();
+  }
+
+  /** Ends the thread; what waits for it is refused. */
+  async #end(cause: unknown): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    for (const { reject } of this.#waiting.values()) reject(new StorageError('unavailable', cause));
+    this.#waiting.clear();
+    await worker?.terminate();
+  }
+}

@@ -1,0 +1,43 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { LocalLists } from '../../service/lists.ts';
+import { StorageError } from '../../service/ports.ts';
+import type { Reader } from '../../service/tables.ts';
+import { openReading } from '../../store/sqlite/connection.ts';
+import { storageFault } from '../../store/sqlite/faults.ts';
+import type { ReadAnswer, ReadMessage, ReadRequest } from './reading-thread.ts';
+import { outcomeMessage, type OutcomeMessage } from './writer-message.ts';
+
+async function read(reader: Reader, request: ReadRequest): Promise<unknown> {
+  if ('order' in request) {
+    // Lists do not need what writes CSV.
+    const { exportPage } = await import('../../http/wire/bulk/export.ts');
+    return await exportPage(reader, request.order);
+  }
+  const { table, method, args } = request;
+  const lists: LocalLists = reader;
+  // The server's side has a method for each that it asks for, with the same types.
+  const methods = lists[table] as Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
+  return methods[method]?.(...args);
+}
+
+/** What became of a read. Of an error nothing goes from thread to thread but its fields. */
+async function outcomeOf(reader: Reader, request: ReadRequest): Promise<OutcomeMessage> {
+  try {
+    return { result: await read(reader, request) };
+  } catch (error) {
+    const fault = storageFault(error);
+    if (fault === null) return outcomeMessage({ error });
+    return outcomeMessage({ error: new StorageError(fault === 'busy' ? 'unavailable' : fault, error) });
+  }
+}
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const { databasePath } = workerData as { databasePath: string };
+  const { reader } = openReading(databasePath);
+  const answer = async (text: string): Promise<void> => {
+    const { id, request } = JSON.parse(text) as ReadMessage;
+    port.postMessage(JSON.stringify({ id, outcome: await outcomeOf(reader, request) } satisfies ReadAnswer));
+  };
+  port.on('message', (text: string) => void answer(text));
+}

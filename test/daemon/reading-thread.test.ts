@@ -1,0 +1,168 @@
+import { EventEmitter } from 'node:events';
+import { StatementSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, expect, test, vi } from 'vitest';
+import { startDaemon } from '../../src/daemon/start/start.ts';
+import { ReadingThread, type ReadMessage } from '../../src/daemon/threads/reading-thread.ts';
+import { embeddedConfiguration } from '../../src/daemon/trial/embedded-configuration.ts';
+import { LocalClient } from '../../src/daemon/trial/local-client.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StorageError } from '../../src/service/ports.ts';
+import { account, at, givenLicense, givenStore, page, product } from '../support/given/store-given.ts';
+import { silent } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+test('the lists of the reading thread are those of the reader', async () => {
+  await using store = givenStore();
+  const { transaction } = store.writing;
+  const { reader } = store.reading;
+  transaction.accounts.add(account, 'digest');
+  transaction.products.add(product, 'secret');
+  transaction.licenses.add(givenLicense());
+  transaction.purchases.add({ purchaseId: 'one', licenseKey: 'KEY-1', createdAt: at, refundedAt: null });
+  await using thread = new ReadingThread(store.databasePath);
+  const { lists } = thread;
+  expect(await lists.accounts.list({}, page)).toEqual(reader.accounts.list({}, page));
+  expect(await lists.products.list({}, page)).toEqual(reader.products.list({}, page));
+  expect(await lists.collections.list({}, page)).toEqual(reader.collections.list({}, page));
+  expect(await lists.licenses.list({ enabled: true }, page)).toEqual(
+    reader.licenses.list({ enabled: true }, page),
+  );
+  expect(await lists.licenses.count({ enabled: false })).toBe(0);
+  const buyer = { buyerEmail: 'A@example.com', since: undefined };
+  expect(await lists.purchases.list(buyer, page)).toEqual(reader.purchases.list(buyer, page));
+  expect(await lists.purchases.count({ since: at, until: at })).toBe(1);
+  expect(await lists.coupons.list('default', page)).toEqual(reader.coupons.list('default', page));
+  expect(await lists.redemptions.listOf('default', 1, page)).toEqual(
+    reader.redemptions.listOf('default', 1, page),
+  );
+  expect(await lists.tokens.list({}, page)).toEqual(reader.tokens.list({}, page));
+  expect(await lists.audit.list({}, page)).toEqual(reader.audit.list({}, page));
+  expect(await lists.mirror.list(page)).toEqual(reader.mirror.list(page));
+  expect(await lists.operations.list(null, page)).toEqual(reader.operations.list(null, page));
+  expect(await lists.operations.openOf('KEY-1', null, page)).toEqual([]);
+  expect(await lists.operations.countOpenOf('KEY-1', null)).toBe(0);
+  const exported = await thread.exportPage({ noun: 'licenses', filter: {}, after: null });
+  expect(exported).toEqual({ csv: expect.stringContaining('KEY-1,press,') as string, last: null });
+});
+
+/** The statements that the thread of this test has run since it was last asked. */
+function watchStatements(): () => string[] {
+  const run: string[] = [];
+  for (const method of ['all', 'get'] as const) {
+    const original = StatementSync.prototype[method] as (this: StatementSync, ...values: unknown[]) => never;
+    vi.spyOn(StatementSync.prototype, method).mockImplementation(function (
+      this: StatementSync,
+      ...values: unknown[]
+    ) {
+      run.push(this.sourceSQL);
+      return original.apply(this, values);
+    });
+  }
+  return () => run.splice(0);
+}
+
+test('a running daemon reads no list, count or export in the thread that answers', async () => {
+  await using directory = temporaryDirectory();
+  const state = join(directory.path, 'state');
+  const configuration = embeddedConfiguration({ state_dir: state, listen: { tcp: '127.0.0.1:0' } });
+  const daemon = await startDaemon(configuration, { log: silent });
+  try {
+    const token = readFileSync(join(state, 'admin.token'), 'utf8').trim();
+    const client = new LocalClient(daemon.addresses.tcp ?? '', { authorization: `Bearer ${token}` });
+    const added = await client.postJson('/admin/v1/products', { name: 'Press', product_key: 'press' });
+    expect(added.status).toBe(201);
+    const statements = watchStatements();
+    for (const path of [
+      '/admin/v1/accounts',
+      '/admin/v1/products',
+      '/admin/v1/collections',
+      '/admin/v1/licenses?product_key=press',
+      '/admin/v1/purchases?since=2026-01-01T00:00:00Z',
+      '/admin/v1/tokens',
+      '/admin/v1/audit',
+      '/api/v2/coupons',
+      '/agent/v1/redemptions?coupon_id=1',
+      '/admin/v1/licenses/export',
+      '/admin/v1/purchases/export',
+      '/admin/v1/coupons/export',
+    ]) {
+      const response = await fetch(`${daemon.addresses.tcp}${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      expect([path, response.status]).toEqual([path, 200]);
+      await response.text();
+      const long = statements().filter((sql) => /LIMIT|count\(/.test(sql));
+      expect([path, long]).toEqual([path, []]);
+    }
+  } finally {
+    await daemon.stop();
+  }
+});
+
+/** A reading thread that answers only what the test lets it. */
+function silentThread() {
+  const started: (EventEmitter & { asked: ReadMessage[]; isEnded: boolean })[] = [];
+  const thread = new ReadingThread('', () => {
+    const worker = Object.assign(new EventEmitter(), {
+      asked: [] as ReadMessage[],
+      isEnded: false,
+      postMessage: (text: string) => void worker.asked.push(JSON.parse(text) as ReadMessage),
+      terminate: async () => (worker.isEnded = true),
+    });
+    started.push(worker);
+    return worker as unknown as Worker;
+  });
+  return { thread, started };
+}
+
+test('the answers of the reading thread may come in any order', async () => {
+  const { thread, started } = silentThread();
+  const [one, other] = [thread.lists.licenses.count({}), thread.lists.purchases.count({})];
+  const [worker] = started;
+  for (const { id, request } of (worker?.asked ?? []).toReversed()) {
+    const result = 'table' in request ? request.table : null;
+    worker?.emit('message', JSON.stringify({ id, outcome: { result } }));
+  }
+  expect([await one, await other]).toEqual(['licenses', 'purchases']);
+});
+
+test('a reading thread that is lost refuses what waits, and the next read starts another', async () => {
+  const { thread, started } = silentThread();
+  const read = thread.lists.licenses.count({});
+  started[0]?.emit('error', new Error('out of memory'));
+  await expect(read).rejects.toEqual(new StorageError('unavailable', new Error('out of memory')));
+  const next = thread.lists.licenses.count({});
+  expect(started).toHaveLength(2);
+  await thread[Symbol.asyncDispose]();
+  expect(started.at(-1)?.isEnded).toBe(true);
+  await expect(next).rejects.toThrow(StorageError);
+});
+
+test('a reading thread ends when nothing was read for half a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { thread, started } = silentThread();
+  const read = thread.lists.licenses.count({});
+  vi.advanceTimersByTime(60_000);
+  expect(started[0]?.isEnded).toBe(false);
+  started[0]?.emit('message', JSON.stringify({ id: 1, outcome: { result: 0 } }));
+  expect(await read).toBe(0);
+  vi.advanceTimersByTime(29_999);
+  expect(started[0]?.isEnded).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(started[0]?.isEnded).toBe(true);
+});
+
+test('an error of SQLite in the reading thread refuses that read alone', async () => {
+  await using store = givenStore();
+  await using thread = new ReadingThread(store.databasePath);
+  store.writing.database.exec('DROP TABLE coupon');
+  await expect(thread.lists.coupons.count('default')).rejects.toThrow('no such table: coupon');
+  expect(await thread.lists.licenses.count({})).toBe(0);
+});
