@@ -137,7 +137,7 @@ test('a reading thread that is lost refuses what waits, and the next read starts
   const { thread, started } = silentThread();
   const read = thread.lists.licenses.count({});
   started[0]?.emit('error', new Error('out of memory'));
-  await expect(read).rejects.toEqual(new StorageError('unavailable', new Error('out of memory')));
+  await expect(read).rejects.toEqual(new StorageError('unreadable', new Error('out of memory')));
   const next = thread.lists.licenses.count({});
   expect(started).toHaveLength(2);
   await thread[Symbol.asyncDispose]();

@@ -32,6 +32,7 @@ class Shop implements AsyncDisposable {
       ...opened.app,
       dialect: dialects[dialect],
       reader,
+      lists: reader,
       writer,
       licensing: authorityLicensing(reader, writer),
       couponing: authorityCouponing(reader, writer),
@@ -184,7 +185,7 @@ test('the refusal of a read that the storage did not answer does not say that no
     throw new StorageError('unreadable', null);
   };
   const reader = { ...opened.app.reader, products: { ...opened.app.reader.products, list } };
-  const server = serverOf({ ...opened.app, reader });
+  const server = serverOf({ ...opened.app, reader, lists: reader });
   const answer = await server.inject({ url: '/admin/v1/products', headers: operator });
   expect([answer.statusCode, answer.json()]).toEqual([
     503,

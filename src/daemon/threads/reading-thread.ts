@@ -109,7 +109,7 @@ export class ReadingThread implements AsyncDisposable {
   async #end(cause: unknown): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
-    for (const { reject } of this.#waiting.values()) reject(new StorageError('unavailable', cause));
+    for (const { reject } of this.#waiting.values()) reject(new StorageError('unreadable', cause));
     this.#waiting.clear();
     await worker?.terminate();
   }

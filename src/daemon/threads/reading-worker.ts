@@ -27,7 +27,7 @@ async function outcomeOf(reader: Reader, request: ReadRequest): Promise<OutcomeM
   } catch (error) {
     const fault = storageFault(error);
     if (fault === null) return outcomeMessage({ error });
-    return outcomeMessage({ error: new StorageError(fault === 'busy' ? 'unavailable' : fault, error) });
+    return outcomeMessage({ error: new StorageError(fault === 'busy' ? 'unreadable' : fault, error) });
   }
 }
 
