@@ -192,6 +192,8 @@ const status: Status = {
     lastErrorAt: null,
     recoveredAt: null,
     retryAfterUntil: null,
+    nextAttemptAt: null,
+    proxy: null,
     pausedProducts: [],
     couponsPaused: false,
   },

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import type { Configuration } from './configuration.ts';
 import { fileKeyOf } from './description.ts';
 import type { Environment } from './environment.ts';
-import { type Fault, formatKey, formatReason } from './fault/fault.ts';
+import { type Fault, formatKey } from './fault/fault.ts';
+import { readCertificates } from './file/certificates.ts';
 import { localFileName } from './file/file.ts';
 import { judgeLocalFile } from './file/local-file.ts';
 import { readNamedFile } from './file/named-file.ts';
@@ -84,7 +85,7 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
     // Of a secret whose file has a fault nothing is known.
     ...collectFaults(parsed.error, raw.originOf).filter(({ key }) => !unread.has(fileKeyOf(key))),
     ...secrets.faults,
-    ...checkCaFile(parsed.data?.upstream?.caFile ?? null, raw, sources),
+    ...checkCaFiles(parsed.data, raw, sources),
     ...checkTlsFiles(parsed.data?.listen.tls ?? null, raw, sources),
   ];
   if (!parsed.success || found.length > 0) return { ok: false, faults: found };
@@ -106,19 +107,20 @@ export function parseConfiguration(sources: Sources): ConfigurationResult {
   };
 }
 
-/** The certificates are used when connections are opened; that they cannot be read is reported here. */
-function checkCaFile(path: string | null, raw: Raw, { readFile }: Sources): Fault[] {
-  if (path === null) return [];
-  try {
-    readFile(path);
-    return [];
-  } catch (error) {
-    const text = `cannot read ${path}: ${formatReason(error)}`;
-    return [{ key: 'upstream.ca_file', text, origin: raw.originOf(['upstream', 'ca_file']) }];
-  }
+/** The certificates are used when connections are opened; a file that cannot be used is reported here. */
+function checkCaFiles(configuration: Configuration | undefined, raw: Raw, { readFile }: Sources): Fault[] {
+  const files = [
+    { at: ['upstream', 'ca_file'], path: configuration?.upstream?.caFile ?? null },
+    { at: ['store', 'postgres', 'ca_file'], path: configuration?.store.postgres?.caFile ?? null },
+  ];
+  return files.flatMap(({ at, path }) => {
+    const read = path === null ? null : readCertificates(path, readFile);
+    if (read === null || read.ok) return [];
+    return [{ key: formatKey(at), text: read.text, origin: raw.originOf(at) }];
+  });
 }
 
-/** So is what no server could show; the files are read again when it listens. */
+/** Certificates that no server could use are reported here too; the files are read again when the server listens. */
 function checkTlsFiles(tls: TlsSettings | null, raw: Raw, { readFile }: Sources): Fault[] {
   const read = tls === null ? null : readTlsFiles(tls, readFile);
   if (read === null || read.ok) return [];

@@ -1,12 +1,15 @@
+import type { UpstreamSettings } from '../config/configuration.ts';
 import { version } from '../config/version.ts';
 import { lastSuccessAt } from '../service/outbox/control/last-success.ts';
 import type { RecordCounts, Status, StorageState, UpstreamStatus } from '../service/status.ts';
 import type { Reader } from '../service/tables.ts';
+import { formatProxy } from '../upstream/proxy.ts';
 import type { KeptClock } from './system/clock.ts';
 import type { LiveConfiguration } from './live-configuration.ts';
 import type { Metrics } from './metrics.ts';
 import type { Role } from './role/role.ts';
 import type { LocalStore } from './store/store-writer.ts';
+import { proxyTo } from './upstream-settings.ts';
 
 export type StatusParts = {
   instance: string;
@@ -32,7 +35,7 @@ export async function statusOf(parts: StatusParts): Promise<Status> {
     instance,
     uptimeMs: clock.steady() - startedAt,
     listeners,
-    upstream: agent === null ? null : upstreamStatus(agent),
+    upstream: agent === null ? null : upstreamStatus(agent, current.upstream),
     outbox: agent === null ? null : outboxStatus(agent, clock),
     preload: agent === null ? null : agent.reader.preload.progress(),
     storage: parts.storage,
@@ -59,9 +62,14 @@ function outboxStatus({ reader: { operations } }: Agent, clock: KeptClock): Stat
 }
 
 /** What this process has not seen of the upstream yet, an earlier one may have. */
-function upstreamStatus({ upstream, reader }: Agent): UpstreamStatus {
+function upstreamStatus({ upstream, reader }: Agent, settings: UpstreamSettings): UpstreamStatus {
   const status = upstream.status();
-  return { ...status, lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader) };
+  const proxy = proxyTo(settings);
+  return {
+    ...status,
+    lastSuccessAt: status.lastSuccessAt ?? lastSuccessAt(reader),
+    proxy: proxy === null ? null : formatProxy(proxy),
+  };
 }
 
 function recordCounts(

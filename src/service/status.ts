@@ -16,6 +16,10 @@ export type UpstreamStatus = {
   recoveredAt: number | null;
   /** Until when the upstream asked to be left alone (`Retry-After`); null: it did not, or that is over. */
   retryAfterUntil: number | null;
+  /** When the upstream is asked again whether it is back; null: it is not away, or it is being asked. */
+  nextAttemptAt: number | null;
+  /** The proxy to the upstream, without its password; null: none is used. */
+  proxy: string | null;
   /** Products whose secret the upstream does not accept. */
   pausedProducts: readonly string[];
   /** The upstream does not accept the API key. */

@@ -1,20 +1,16 @@
 import { createRequire } from 'node:module';
 import type * as tls from 'node:tls';
 import { buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
+import type { ProxyChoice } from './proxy.ts';
 
 /** How the way to the upstream is built. */
 export type ConnectionSettings = {
   baseUrl: string;
   timeoutMs: number;
-  /** PEM certificates trusted beside the default roots. */
-  ca: string | null;
-  /**
-   * The certificate (PEM) of our own listener, which is trusted as well: a request that comes back to its sender
-   * gets the answer that says so (src/sync/README.md, What an answer proves). Null: it speaks no TLS.
-   */
-  own: string | null;
-  /** A URL; null: HTTPS_PROXY, HTTP_PROXY and NO_PROXY decide. */
-  proxy: string | null;
+  /** Whom to trust in TLS; called for the first connection that may speak TLS. */
+  trust: () => tls.SecureContext;
+  /** Through what connections go, if not to the upstream itself. */
+  proxy: () => ProxyChoice | null;
   /** Where to connect instead of where the name in the base URL leads, and over no proxy. */
   connectTo: { host: string; port: number | null } | null;
   /** The most that are open at once; asked for before each request, since a reload may change it. */
@@ -73,8 +69,10 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
   // Half of the time is kept for the exchange: a connection made at the last moment would only make doubt.
   // undici rounds it up by as much as a second; the deadline of the whole is exact.
   const connectTimeoutMs = Math.ceil(timeoutMs / 2);
-  const trust = trustOf(settings);
-  const proxyUrl = proxyOf(settings);
+  const proxy = settings.proxy();
+  const mayUseTls = [settings.baseUrl, proxy?.url].some((url) => url?.startsWith('https:') === true);
+  const trust = mayUseTls ? { secureContext: settings.trust() } : {};
+  const proxyUrl = proxy?.url ?? '';
   const connect = { ...trust, allowH2: false, timeout: connectTimeoutMs };
   const way: EnvHttpProxyAgent.Options = {
     allowH2: false,
@@ -86,34 +84,15 @@ function makeDispatcher(settings: ConnectionSettings, maxConnections: number): D
     proxyTls: { ...trust, timeout: connectTimeoutMs },
     // A proxy that never answers CONNECT would hold its connection for undici's default of five minutes.
     clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
-    ...(proxyUrl !== null && { httpProxy: proxyUrl, httpsProxy: proxyUrl, noProxy: '' }),
+    httpProxy: proxyUrl,
+    httpsProxy: proxyUrl,
+    noProxy: '',
   };
   try {
     return new EnvHttpProxyAgent(way);
   } catch (cause) {
-    throw proxyUrl === null
-      ? new Error('HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy', { cause })
-      : cause;
+    throw proxy === null ? cause : new Error(`${proxy.source} is not the URL of a proxy`, { cause });
   }
-}
-
-/** Loaded where it is needed: it takes 1 MiB, and an upstream on this machine may speak without. */
-function loadTls(): typeof tls {
-  return createRequire(import.meta.url)('node:tls') as typeof tls;
-}
-
-/** Whom to trust in TLS; nothing is said where the default roots are all. */
-function trustOf({ ca, own }: ConnectionSettings): tls.SecureContextOptions {
-  const more = [ca, own].filter((each) => each !== null);
-  if (more.length === 0) return {};
-  // Our own was signed by an authority that is not trusted here.
-  return { ca: [...loadTls().getCACertificates('default'), ...more], allowPartialTrustChain: own !== null };
-}
-
-/** The proxy's URL, empty for none; null: the environment decides. */
-function proxyOf({ baseUrl, proxy, connectTo }: ConnectionSettings): string | null {
-  if (connectTo !== null) return '';
-  return proxy ?? (isLoopback(baseUrl) ? '' : null);
 }
 
 /** Connects to another address than the name's; the name asked for in TLS and its certificate stay the name's. */
@@ -124,16 +103,13 @@ function connectElsewhere(
   if (connectTo === null) return null;
   const { host, port } = connectTo;
   const name = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
+  // Loaded where it is needed: it takes 1 MiB.
+  const { checkServerIdentity } = createRequire(import.meta.url)('node:tls') as typeof tls;
   const connector = buildConnector({
     ...options,
-    checkServerIdentity: (_, certificate) => loadTls().checkServerIdentity(name, certificate),
+    checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
   });
   return (asked, callback) => {
     connector({ ...asked, hostname: host, port: port === null ? asked.port : String(port) }, callback);
   };
-}
-
-/** The environment's proxy is elsewhere: it cannot reach what listens on this machine's loopback. */
-function isLoopback(url: string): boolean {
-  return /^(?:(?:.+\.)?localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }

@@ -123,13 +123,14 @@ test('until when the certificate of upstream.ca_file counts is told', async () =
   expect(await levelAt(Date.now() - 3 * 86_400_000)).toBe(`fail  ${file} expired`);
 });
 
-test.each<[environment: Record<string, string>, upstream: object, proxied: boolean]>([
-  [{}, { proxy: 'http://127.0.0.1:9' }, true],
-  [{ HTTP_PROXY: 'http://127.0.0.1:9' }, {}, true],
-  [{ HTTPS_PROXY: 'http://127.0.0.1:9' }, {}, false],
-  [{ http_proxy: 'http://127.0.0.1:9', NO_PROXY: 'a.example, store.invalid' }, {}, false],
-  [{ HTTP_PROXY: 'http://127.0.0.1:9', no_proxy: '*' }, {}, false],
-  [{ HTTP_PROXY: 'http://127.0.0.1:9' }, { base_url: 'http://127.0.0.1:9' }, false],
+test.each<[environment: Record<string, string>, upstream: object, proxied: string | null]>([
+  [{}, { proxy: 'http://127.0.0.1:9' }, 'upstream.proxy'],
+  [{ HTTP_PROXY: 'http://ada:hush@127.0.0.1:9' }, {}, 'HTTP_PROXY'],
+  [{ HTTPS_PROXY: 'http://127.0.0.1:9' }, {}, null],
+  [{ http_proxy: 'http://127.0.0.1:9', NO_PROXY: 'a.example, store.invalid' }, {}, null],
+  [{ http_proxy: 'http://127.0.0.1:9', NO_PROXY: '.invalid' }, {}, null],
+  [{ HTTP_PROXY: 'http://127.0.0.1:9', no_proxy: '*' }, {}, null],
+  [{ HTTP_PROXY: 'http://127.0.0.1:9' }, { base_url: 'http://127.0.0.1:9' }, null],
 ])('the way through a proxy is told: %j, %j', async (environment, upstream, proxied) => {
   await using directory = temporaryDirectory();
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']) {
@@ -138,6 +139,7 @@ test.each<[environment: Record<string, string>, upstream: object, proxied: boole
   }
   onTestFinished(() => void vi.unstubAllEnvs());
   const found = await examine(directory.path, { base_url: 'http://store.invalid', ...upstream });
-  const told = 'ok    connections to the upstream go through the proxy 127.0.0.1:9';
-  expect(found.filter((line) => line.includes('through the proxy'))).toEqual(proxied ? [told] : []);
+  const source = proxied ?? '';
+  const told = `ok    connections to the upstream go through the proxy http://127.0.0.1:9 (${source})`;
+  expect(found.filter((line) => line.includes('through the proxy'))).toEqual(proxied === null ? [] : [told]);
 });

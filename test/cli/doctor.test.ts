@@ -212,7 +212,7 @@ test('a proxy of the environment that is no URL is told', async () => {
   const found = await examine(directory.path, { base_url: 'http://192.0.2.1' });
   expect(found).toMatchObject({ code: 1, err: '' });
   expect(linesOf(found, 'fail')).toEqual([
-    expect.stringContaining('cannot be reached: HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy'),
+    expect.stringContaining('cannot be reached: HTTP_PROXY is not the URL of a proxy'),
   ]);
 });
 
@@ -321,7 +321,7 @@ test('certificates that are none are told', async () => {
   const file = join(directory.path, 'ca.pem');
   writeFileSync(file, 'not a certificate');
   const found = await examine(directory.path, { base_url: 'https://127.0.0.1:9', ca_file: file });
-  expect(linesOf(found, 'fail').join('\n')).toContain(`${file} is not a certificate`);
+  expect(linesOf(found, 'fail').join('\n')).toContain(`${file} does not contain a certificate`);
 });
 
 test('a server in the upstream’s place that shows a certificate of other names is told as such', async () => {

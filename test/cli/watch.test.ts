@@ -128,6 +128,21 @@ test('on a terminal the status is shown in place, with what happens a second', a
   expect(frames[1]).toMatch(/^Looked at every 2 s\. Ctrl-C ends\.$/m);
 });
 
+test('in an outage each line of status --watch says when the next attempt is', async () => {
+  await using daemon = await startFakeDaemon();
+  const upstream = { ...status.upstream, state: 'down', next_attempt_at: '2026-03-01T12:01:05+00:00' };
+  const { out } = await watched(daemon, [() => daemon.answer({ body: { ...later(0), upstream } })]);
+  expect(out).toContain('upstream down, next attempt in 1m 5s, ');
+});
+
+test('in an outage the screen of status --watch says when the next attempt is', async () => {
+  await using daemon = await startFakeDaemon();
+  const upstream = { ...status.upstream, state: 'down', next_attempt_at: '2026-03-01T12:00:25+00:00' };
+  const looks = [() => daemon.answer({ body: { ...later(0), upstream } })];
+  const { frames } = await watched(daemon, looks, { isTerminal: true });
+  expect(frames[0]).toMatch(/^next attempt +2026-03-01T12:00:25\+00:00 \(in 25 sec\)$/m);
+});
+
 test('in a pipe it is a line each time, without anything that a terminal would obey', async () => {
   await using daemon = await startFakeDaemon();
   const looks = [answers(daemon, 0), answers(daemon, 1), () => daemon.answer(undefined)];

@@ -36,7 +36,9 @@ test.each([
   ],
   [
     withFiles(`${certificate}-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n`, privateKey),
-    expect.stringMatching(/^listen\.tls\.cert_file: .*cert\.pem cannot be used: /),
+    expect.stringMatching(
+      /^listen\.tls\.cert_file: .*cert\.pem is damaged: certificate 2 of 2 cannot be read/,
+    ),
   ],
   [{ text: `listen: { tls: { cert_file: a } }` }, `listen.tls.key_file: is missing (from ${file} line 1)`],
 ])('what no server could show is a fault %#', (given, fault) => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { dialects } from '../../src/upstream/dialects/all.ts';
-import type { PlainUpstreamSettings } from '../../src/upstream/plain-upstream.ts';
 import {
   emptyAnswer,
   every,
@@ -18,7 +17,14 @@ import {
   type Unknown,
   unreadableCoupon,
 } from '../support/stage/real-store.ts';
-import { type Client, changeOf, clientOf, key, never } from '../support/stage/upstream-stage.ts';
+import {
+  type ClientSettings,
+  type Client,
+  changeOf,
+  clientOf,
+  key,
+  never,
+} from '../support/stage/upstream-stage.ts';
 
 /*
  * The client of a store that says "no" in its own way. What it says as the specification has it is held by
@@ -27,10 +33,7 @@ import { type Client, changeOf, clientOf, key, never } from '../support/stage/up
 
 type Scene = AsyncDisposable & { store: PlainUpstream; client: Client };
 
-async function scene(
-  options: Partial<RealStoreOptions> = {},
-  settings: Partial<PlainUpstreamSettings> = {},
-): Promise<Scene> {
+async function scene(options: Partial<RealStoreOptions> = {}, settings: ClientSettings = {}): Promise<Scene> {
   const store = await startRealStore({
     apiKey: 'api-1',
     products: [{ productKey: 'p1', secret: 'secret-1' }],

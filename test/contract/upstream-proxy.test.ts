@@ -84,7 +84,7 @@ describe('the environment', () => {
       expect(await client.change(changeOf('p1', key, 'usage'), never())).toMatchObject({
         outcome: 'not_applied',
         reason: 'unreachable',
-        detail: 'HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy',
+        detail: 'HTTP_PROXY is not the URL of a proxy',
       });
     }
   });

@@ -1,4 +1,8 @@
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runProcess } from '../support/process/command-line.ts';
+import { startDaemonProcess } from '../support/process/daemon-process.ts';
+import { temporaryDirectory } from '../support/temporary.ts';
 import { eventually, setStage, secret } from '../support/stage/agent-stage.ts';
 import { operate } from '../support/app/people.ts';
 
@@ -88,4 +92,26 @@ test('status names the credentials that the upstream refuses, and what to do, un
   });
   expect((await agent.status()).upstream.paused_products).toEqual([]);
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
+});
+
+test('the log at the start and the status name the proxy to the upstream without its password', async () => {
+  await using directory = temporaryDirectory();
+  const configuration = {
+    listen: { tcp: false },
+    upstream: { base_url: 'https://store.example' },
+    products: [{ key: 'EDITOR', secret }],
+  };
+  const environment = { HTTPS_PROXY: 'http://ada:hush@127.0.0.1:9', NO_PROXY: '10.0.0.0/8' };
+  await using daemon = await startDaemonProcess(directory.path, configuration, environment);
+  expect(await daemon.said('connections to the upstream use a proxy')).toMatchObject({
+    proxy: 'http://127.0.0.1:9',
+    from: 'HTTPS_PROXY',
+  });
+  const argv = ['status', '--config', join(directory.path, 'config.yaml')];
+  const [shown, json] = [await runProcess(argv), await runProcess([...argv, '--json'])];
+  expect(shown.out).toMatch(/^proxy +http:\/\/127\.0\.0\.1:9$/m);
+  expect(JSON.parse(json.out)).toMatchObject({ upstream: { proxy: 'http://127.0.0.1:9' } });
+  expect(
+    [shown.out, json.out, daemon.lines.map((line) => JSON.stringify(line)).join('')].join(),
+  ).not.toContain('hush');
 });

@@ -303,6 +303,24 @@ test('an upstream is trusted for its own certificate, not for that of the agentâ
   expect(error).toBe('a certificate of an authority that is not trusted here');
 });
 
+test('an upstream whose authority is in the certificate store of the system is trusted without ca_file', async () => {
+  await using directory = temporaryDirectory();
+  const { ca, configuration } = await secure(directory.path);
+  await using store = await startDaemonProcess(directory.path, configuration);
+  await using other = temporaryDirectory();
+  const upstream = { base_url: `https://localhost:${portOf(store)}`, probe: '1s' };
+  const products = [{ key: 'RGsF', secret: 'the-product-secret' }];
+  const agent = { listen: { tcp: false }, upstream, products };
+  // OpenSSL reads these variables instead of the directories of the system.
+  const system = { SSL_CERT_FILE: ca, SSL_CERT_DIR: join(other.path, 'none') };
+  await using _ = await startDaemonProcess(other.path, agent, system);
+  const config = ['--config', join(other.path, 'config.yaml')];
+  const doctor = await runProcess(['doctor', ...config], system);
+  expect(doctor.out).toContain(`ok    the API answers at ${upstream.base_url}`);
+  const state = async (): Promise<string> => (await runProcess(['status', ...config])).out;
+  await expect.poll(state).toMatch(/^upstream {2,}up /m);
+});
+
 test('doctor tells a certificate that is well, that ends, that has ended, for other hosts, and not yet in force', async () => {
   await using directory = temporaryDirectory();
   const secured = await secure(directory.path);

@@ -1,13 +1,17 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type X509Certificate } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type tls from 'node:tls';
 import type { Configuration } from '../configuration.ts';
 import { formatReason } from '../fault/fault.ts';
+import { readCertificates } from './certificates.ts';
 
 export type TlsSettings = NonNullable<Configuration['listen']['tls']>;
 
 /** What the files of `listen.tls` hold (PEM); `leaf` is the first certificate of the chain, the server's own. */
 export type TlsIdentity = { readonly chain: string; readonly key: string; readonly leaf: X509Certificate };
+
+/** One file may hold the certificates and their key, as HAProxy wants it. */
+const keyLabels = /PRIVATE KEY$|PARAMETERS$/;
 
 /** The files read, or which of them cannot be used and why. */
 export type TlsFilesResult =
@@ -19,24 +23,23 @@ export function readTlsFiles(
   { certFile, keyFile }: TlsSettings,
   readFile: (path: string) => string,
 ): TlsFilesResult {
-  const chain = attempt(() => readFile(certFile));
-  if (!chain.ok) return fault('cert_file', `cannot read ${certFile}: ${formatReason(chain.error)}`);
-  const key = attempt(() => readFile(keyFile));
+  const chain = readCertificates(certFile, readFile, keyLabels);
+  if (!chain.ok) return fault('cert_file', chain.text);
+  const [leaf] = chain.certificates;
+  const key = attempt(() => readFile(keyFile).replace(/^\u{FEFF}/u, ''));
   if (!key.ok) return fault('key_file', `cannot read ${keyFile}: ${formatReason(key.error)}`);
-  const leaf = attempt(() => new X509Certificate(chain.value));
-  if (!leaf.ok) return fault('cert_file', `${certFile} does not contain a certificate (PEM)`);
   const privateKey = attempt(() => createPrivateKey(key.value));
   if (!privateKey.ok)
     return fault('key_file', `${keyFile} does not contain a private key (PEM) without a passphrase`);
-  if (!leaf.value.checkPrivateKey(privateKey.value)) {
+  if (!leaf.checkPrivateKey(privateKey.value)) {
     return fault('key_file', `${keyFile} is not the key of the certificate in ${certFile}`);
   }
   // Loaded where it is needed: it takes 10 ms of the start of every command.
   const { createSecureContext } = createRequire(import.meta.url)('node:tls') as typeof tls;
-  // OpenSSL refuses what is too weak, or broken further down the chain.
-  const usable = attempt(() => createSecureContext({ cert: chain.value, key: key.value }));
+  // OpenSSL refuses a key that is too weak.
+  const usable = attempt(() => createSecureContext({ cert: chain.pem, key: key.value }));
   if (!usable.ok) return fault('cert_file', `${certFile} cannot be used: ${formatReason(usable.error)}`);
-  return { ok: true, identity: { chain: chain.value, key: key.value, leaf: leaf.value } };
+  return { ok: true, identity: { chain: chain.pem, key: key.value, leaf } };
 }
 
 function fault(key: 'cert_file' | 'key_file', text: string): TlsFilesResult {

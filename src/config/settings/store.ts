@@ -34,7 +34,7 @@ const postgresKeys = {
     kind: 'path',
     default: null,
     purpose:
-      'The certificate (PEM) of the authority that signed the server’s; if omitted, those that Node trusts.',
+      'The certificate (PEM) of the authority that signed the server’s; no other is trusted then. If omitted, those of the system and those that Node contains.',
   },
 } as const;
 

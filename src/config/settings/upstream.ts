@@ -68,7 +68,7 @@ const upstreamKeys = {
   ca_file: {
     kind: 'path',
     default: null,
-    purpose: 'Certificates (PEM) to trust in addition to those of the system.',
+    purpose: 'Certificates (PEM) to trust in addition to those of the system and those that Node contains.',
   },
   connect_to: {
     kind: 'destination',
@@ -80,7 +80,7 @@ const upstreamKeys = {
     kind: 'proxyUrl',
     default: null,
     purpose:
-      'The HTTP proxy to the upstream; it may include a user and a password. If omitted, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide.',
+      'The HTTP proxy to the upstream; it may include a user and a password. If omitted, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide. `NO_PROXY` is read as curl reads it: names with their subdomains, addresses, ranges such as `10.0.0.0/8`, and `*`; a port may follow. The log names the proxy at the start, and so does `status`.',
   },
 } as const;
 

@@ -1,10 +1,11 @@
-import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
+import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { isIP } from 'node:net';
 import type { Configuration, UpstreamSettings } from '../../config/configuration.ts';
 import { formatDestination } from '../../config/value/address.ts';
 import { formatReason } from '../../config/fault/fault.ts';
+import { formatDatetime } from '../../domain/datetime.ts';
 import { isAnswer, isMissing, type Outcome } from '../../domain/outbox/outcome.ts';
 import { classify, isFrom, sentAtOf } from '../../upstream/classification.ts';
 import type { ConnectionSettings } from '../../upstream/connections.ts';
@@ -12,10 +13,13 @@ import { certificateFaultOf, type CertificateFault } from '../../upstream/detail
 import { dialects } from '../../upstream/dialects/all.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
 import type { Exchange } from '../../upstream/exchange.ts';
+import { formatProxy } from '../../upstream/proxy.ts';
 import { networkTransport } from '../../upstream/transport.ts';
 import { fail, ok, warn, type Finding } from '../../config/fault/finding.ts';
 import { isPlainToOthers } from '../../config/fault/warning.ts';
-import { connectionSettings, speechSettings } from '../upstream-settings.ts';
+import { counted } from '../../domain/text.ts';
+import { endOf } from '../certificate.ts';
+import { connectionSettings, proxyTo, speechSettings } from '../upstream-settings.ts';
 import { examineCredentials, madeUpKey, type UpstreamSurvey } from './credentials.ts';
 
 /** Beyond this the clock is called suspect, in ms; from `noticeableMs` on it is worth a word. */
@@ -32,9 +36,9 @@ export async function examineUpstream(
 ): Promise<UpstreamSurvey> {
   const { upstream } = configuration;
   if (upstream === null) return { findings: [], dialect: null };
-  const { pem, areUsable, findings } = readCertificates(upstream);
+  const { pem, isUsable, findings } = examineCaFile(upstream);
   const way = [...findings, ...examineEncryption(upstream), ...(await examineName(upstream))];
-  if (!areUsable) return { findings: way, dialect: null };
+  if (!isUsable) return { findings: way, dialect: null };
   const settings = connectionSettings(upstream, configuration.listen, {
     ca: pem,
     maxConnections: () => 1,
@@ -51,23 +55,27 @@ export async function examineUpstream(
   return { findings: [...way, answer, ...examineClock(came), ...accepted], dialect };
 }
 
-type Certificates = { pem: string | null; areUsable: boolean; findings: readonly Finding[] };
+type CaFile = { pem: string | null; isUsable: boolean; findings: readonly Finding[] };
 
-function readCertificates({ caFile }: UpstreamSettings): Certificates {
-  if (caFile === null) return { pem: null, areUsable: true, findings: [] };
+function examineCaFile({ caFile }: UpstreamSettings): CaFile {
+  if (caFile === null) return { pem: null, isUsable: true, findings: [] };
   const advice = 'upstream.ca_file must hold the PEM certificate of the authority that signed the upstream’s';
-  try {
-    const pem = readNamedFile(caFile);
-    const { validTo, validToDate } = new X509Certificate(pem);
-    const hasEnded = validToDate.getTime() < Date.now();
-    const finding = hasEnded
-      ? fail(`${caFile} expired on ${validTo}`, advice)
-      : ok(`${caFile} is a certificate, valid until ${validTo}`);
-    return { pem, areUsable: true, findings: [finding] };
-  } catch (error) {
-    const finding = fail(`${caFile} is not a certificate: ${formatReason(error)}`, advice);
-    return { pem: null, areUsable: false, findings: [finding] };
-  }
+  const read = readCertificates(caFile, readNamedFile);
+  if (!read.ok) return { pem: null, isUsable: false, findings: [fail(read.text, advice)] };
+  const ends = read.certificates.map(endOf);
+  const valid = ends.filter((end) => end > Date.now());
+  const expired = ends.length - valid.length;
+  const what = ends.length === 1 ? 'is a certificate' : `holds ${counted(ends.length, 'certificate')}`;
+  const findings =
+    valid.length === 0
+      ? [fail(`${caFile} expired on ${formatDatetime(Math.max(...ends))}`, advice)]
+      : [
+          ok(`${caFile} ${what}, valid until ${formatDatetime(Math.min(...valid))}`),
+          ...(expired === 0
+            ? []
+            : [warn(`${caFile} holds ${counted(expired, 'expired certificate')}`, 'remove what expired')]),
+        ];
+  return { pem: read.pem, isUsable: true, findings };
 }
 
 function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
@@ -77,15 +85,21 @@ function examineEncryption({ baseUrl }: UpstreamSettings): Finding[] {
 }
 
 /** A proxy looks up the name itself, so that this machine need not be able to; `connect_to` needs no name. */
-async function examineName({ baseUrl, proxy, connectTo }: UpstreamSettings): Promise<Finding[]> {
+async function examineName(upstream: UpstreamSettings): Promise<Finding[]> {
+  const { baseUrl, connectTo } = upstream;
   if (connectTo !== null) {
     return [ok(`connections to the upstream go to ${formatDestination(connectTo)} (upstream.connect_to)`)];
   }
-  const proxied = proxy === null ? proxyOfEnvironment(baseUrl) : new URL(proxy.reveal());
+  const choice = proxyTo(upstream);
+  const via = choice === null ? null : formatProxy(choice);
+  // The request itself says that the URL of the proxy is none.
+  const proxied = via === null ? null : new URL(via);
   const { hostname } = proxied ?? new URL(baseUrl);
   const of = proxied === null ? 'the upstream' : 'the proxy';
   const notice =
-    proxied === null ? [] : [ok(`connections to the upstream go through the proxy ${proxied.host}`)];
+    choice === null || via === null
+      ? []
+      : [ok(`connections to the upstream go through the proxy ${via} (${choice.source})`)];
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return notice;
   try {
@@ -95,20 +109,6 @@ async function examineName({ baseUrl, proxy, connectTo }: UpstreamSettings): Pro
     const advice = `check the name, and the name servers of this machine (/etc/resolv.conf)`;
     return [...notice, fail(`${host}, the name of ${of}, does not resolve: ${formatReason(error)}`, advice)];
   }
-}
-
-/** As far as it can be told from here: exceptions of NO_PROXY other than by the exact name are not looked at. */
-function proxyOfEnvironment(baseUrl: string): URL | null {
-  const { protocol, hostname } = new URL(baseUrl);
-  const read = (name: string): string => process.env[name.toLowerCase()] ?? process.env[name] ?? '';
-  const isException = read('NO_PROXY')
-    .split(/[\s,]+/)
-    .some((name) => name === hostname || name === '*');
-  const isLocal = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-  if (isException || isLocal) return null;
-  const proxy = URL.parse(read(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'));
-  // `proxy:3128` is a URL without a host: the request itself will say so.
-  return proxy?.hostname === '' ? null : proxy;
 }
 
 async function askWithoutCredential(settings: ConnectionSettings, userAgent: string): Promise<Exchange> {

@@ -27,6 +27,8 @@ const allowed: ReadonlySet<string> = new Set([
   'changed',
   'restart',
   // of the way up
+  'proxy',
+  'from',
   'operation',
   'operations',
   'kind',

@@ -1,3 +1,4 @@
+import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { agentCheckout } from '../../service/agent/checkout.ts';
 import { lastProductName } from '../../service/agent/product.ts';
@@ -9,9 +10,11 @@ import { retryAfterUntil } from '../../service/outbox/control/retry-after.ts';
 import { KeyLanes } from '../../sync/key-lanes.ts';
 import { Sync } from '../../sync/sync.ts';
 import { plainUpstream } from '../../upstream/plain-upstream.ts';
+import { formatProxy, type ProxyChoice } from '../../upstream/proxy.ts';
 import { isSameDigest } from '../system/random.ts';
 import { connectionSettings, speechSettings } from '../upstream-settings.ts';
 import type { LocalLists } from '../../service/lists.ts';
+import type { Log } from '../../service/ports.ts';
 import type { Reader } from '../../service/tables.ts';
 import type { Role, RoleParts } from './role.ts';
 import { syncControl } from './sync-control.ts';
@@ -97,10 +100,15 @@ async function bind({ current, writer, log }: RoleParts): Promise<void> {
 function connect({ instance, current, clock, writer, log }: RoleParts): ReturnType<typeof plainUpstream> {
   const { upstream } = current;
   const maxConnections = (): number => current.configuration.sync.lanes * 2 + 2;
-  const ca = upstream.caFile === null ? null : readNamedFile(upstream.caFile);
+  const read = upstream.caFile === null ? null : readCertificates(upstream.caFile, readNamedFile);
+  if (read?.ok === false) throw new Error(`upstream.ca_file: ${read.text}`);
+  const ca = read?.pem ?? null;
+  const connections = connectionSettings(upstream, current.configuration.listen, { ca, maxConnections });
+  const proxy = connections.proxy();
+  if (proxy !== null) logProxy(proxy, log);
   return plainUpstream(
     {
-      ...connectionSettings(upstream, current.configuration.listen, { ca, maxConnections }),
+      ...connections,
       ...speechSettings(upstream),
       self: instance,
       apiKey: () => current.upstream.apiKey?.reveal() ?? null,
@@ -115,4 +123,10 @@ function connect({ instance, current, clock, writer, log }: RoleParts): ReturnTy
     },
     clock,
   );
+}
+
+function logProxy(choice: ProxyChoice, log: Log): void {
+  const proxy = formatProxy(choice);
+  if (proxy !== null) log.info({ proxy, from: choice.source }, 'connections to the upstream use a proxy');
+  else log.error({ from: choice.source }, 'the proxy to the upstream is not a URL: nothing can be sent');
 }

@@ -18,7 +18,7 @@ export type Role = {
   productName: ProductName;
   /** Null on an authority. */
   upstream: {
-    status(): UpstreamStatus;
+    status(): Omit<UpstreamStatus, 'proxy'>;
     /** What holds up everything that would go up under the secret of a product (null: under the API key). */
     obstacle(productKey: string | null): Obstacle | null;
     /** Asks again where a credential was refused: it may be another one now. */

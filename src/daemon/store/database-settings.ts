@@ -1,8 +1,10 @@
 import type { Configuration } from '../../config/configuration.ts';
+import { readCertificates } from '../../config/file/certificates.ts';
 import { readNamedFile } from '../../config/file/named-file.ts';
 import { parseDatabaseUrl } from '../../config/value/database-url.ts';
 import type { DatabaseAddress } from '../../store/postgres/client.ts';
 import type { DatabaseSettings } from '../../store/postgres/database.ts';
+import { type LazyTrust, trustOnly, trustSystemAnd } from '../system/trust.ts';
 
 /** The part of a configuration that names a database. */
 export type PostgresSettings = NonNullable<Configuration['store']['postgres']>;
@@ -29,6 +31,13 @@ function addressAt(url: PostgresSettings['url'], { caFile }: PostgresSettings): 
   const location = parseDatabaseUrl(url.reveal());
   if (location === null) throw new Error('the configuration was read with a URL that cannot be');
   const { isSecure, ...at } = location;
-  const ca = caFile === null ? null : readNamedFile(caFile);
-  return { ...at, tls: isSecure ? { ca } : null };
+  return { ...at, tls: isSecure ? { trust: caFile === null ? trustSystem : trustFile(caFile) } : null };
+}
+
+const trustSystem = trustSystemAnd();
+
+function trustFile(path: string): LazyTrust {
+  const read = readCertificates(path, readNamedFile);
+  if (!read.ok) throw new Error(read.text);
+  return trustOnly(read.pem);
 }

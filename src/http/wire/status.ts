@@ -18,6 +18,10 @@ const upstreamObject = z
     recovered_at: instant.nullable(),
     // Until when the upstream asked to be left alone (Retry-After); null: it did not, or that is over.
     retry_after: instant.nullable(),
+    // When the upstream, which is away, is asked again; null: it is not away, or it is being asked.
+    next_attempt_at: instant.nullable(),
+    // The proxy to the upstream, without user and password; null: none is used.
+    proxy: z.string().nullable(),
     // Products whose secret the upstream refuses, and whether it refuses the API key: their operations wait.
     paused_products: z.array(z.string()),
     coupons_paused: z.boolean(),
@@ -124,6 +128,8 @@ function presentUpstream(upstream: UpstreamStatus): Record<string, unknown> {
     last_error_at: upstream.lastErrorAt === null ? null : formatDatetime(upstream.lastErrorAt),
     recovered_at: upstream.recoveredAt === null ? null : formatDatetime(upstream.recoveredAt),
     retry_after: upstream.retryAfterUntil === null ? null : formatDatetime(upstream.retryAfterUntil),
+    next_attempt_at: upstream.nextAttemptAt === null ? null : formatDatetime(upstream.nextAttemptAt),
+    proxy: upstream.proxy,
     paused_products: upstream.pausedProducts,
     coupons_paused: upstream.couponsPaused,
   };

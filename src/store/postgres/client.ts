@@ -1,3 +1,4 @@
+import type { SecureContext } from 'node:tls';
 import { types, type ClientConfig, type PoolConfig, type QueryConfig } from 'pg';
 
 /** Where a database is, as its URL says. */
@@ -9,7 +10,7 @@ export type DatabaseAddress = {
   password: string;
   database: string;
   /** Null: no TLS. Otherwise the certificate of the server is checked, with its name. */
-  tls: { ca: string | null } | null;
+  tls: { trust: () => SecureContext } | null;
 };
 
 /** How long another transaction is waited for at most, in ms: for a row, and for an idempotency key. */
@@ -40,12 +41,11 @@ export function placeOf({ host, port }: Pick<DatabaseAddress, 'host' | 'port'>):
 
 /** What the driver is told of one connection: everything, so that it asks neither `PGHOST` and others nor `~/.pgpass`. */
 export function clientConfig({ tls, password, ...address }: DatabaseAddress): ClientConfig {
-  const ca = tls?.ca ?? null;
   return {
     ...address,
     // With an empty one the driver leaves the connection open, and says nothing to the server, until that ends it.
     password: () => (password === '' ? ' ' : password),
-    ssl: tls === null ? false : { rejectUnauthorized: true, ...(ca !== null && { ca }) },
+    ssl: tls === null ? false : { rejectUnauthorized: true, secureContext: tls.trust() },
     keepAlive: true,
     application_name: 'latchkey',
   };

@@ -191,23 +191,30 @@ export class Uplink {
     this.#parts.onRecovery();
   }
 
-  status(): UpstreamStatus {
+  status(): Omit<UpstreamStatus, 'proxy'> {
     const paused = this.#pausedAt === null ? {} : { state: 'paused' as const, since: this.#pausedAt };
     return {
       ...this.#health.status(),
       ...paused,
       protocol: 'plain',
       breaker: this.#breaker.state,
-      retryAfterUntil: this.#retryAfterUntil(),
+      retryAfterUntil: this.#wallClock(this.#notBefore),
+      nextAttemptAt: this.#nextAttemptAt(),
       pausedProducts: this.refusedCredentials().filter((owner) => owner !== null),
       couponsPaused: this.#credentials.refused().has(null),
     };
   }
 
-  /** By `Clock.now`, as people read it. */
-  #retryAfterUntil(): number | null {
+  #nextAttemptAt(): number | null {
+    if (this.#pausedAt !== null || this.#breaker.state !== 'open') return null;
     const { clock } = this.#parts;
-    const leftMs = this.#notBefore - clock.steady();
+    return this.#wallClock(Math.max(this.#breaker.probeAt, this.#notBefore)) ?? clock.now();
+  }
+
+  /** An instant of `Clock.steady` by `Clock.now`, as people read it; null: the instant is over. */
+  #wallClock(instant: number): number | null {
+    const { clock } = this.#parts;
+    const leftMs = instant - clock.steady();
     return leftMs > 0 ? clock.now() + leftMs : null;
   }
 

@@ -3,6 +3,7 @@ import { formatFault } from '../../../src/config/fault/fault.ts';
 import { parseConfiguration } from '../../../src/config/load.ts';
 import type { LocalFile } from '../../../src/config/file/local-file.ts';
 import type { Sources } from '../../../src/config/source.ts';
+import { certificate } from '../network/certificate.ts';
 
 /** The folder of the configuration file that `given` names. */
 export const folder = '/srv/latchkey';
@@ -24,7 +25,7 @@ export interface Given {
 }
 
 /** Where every machine here has certificates. */
-const certificates = { '/etc/ca.pem': 'PEM', '/srv/ca.pem': 'PEM' };
+const certificates = { '/etc/ca.pem': certificate, '/srv/ca.pem': certificate };
 
 /** Sources on a machine that has these files and no others. */
 export function given(what: Given = {}): Sources {

@@ -1,6 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
+import { trustSystemAnd } from '../../../src/daemon/system/trust.ts';
 import { credentialHeaders } from '../../../src/domain/header-names.ts';
 import { dialects } from '../../../src/upstream/dialects/all.ts';
+import { chooseProxy } from '../../../src/upstream/proxy.ts';
 import { plainUpstream, type PlainUpstreamSettings } from '../../../src/upstream/plain-upstream.ts';
 import type { Upstream, UpstreamChange } from '../../../src/service/ports.ts';
 import { type FaultProxy, startFaultProxy } from '../network/fault-proxy.ts';
@@ -20,8 +22,13 @@ export const asSpecified: Pick<PlainUpstreamSettings, 'headers' | 'dialect' | 'u
   self: null,
 };
 
+export type ClientSettings = Partial<Omit<PlainUpstreamSettings, 'proxy' | 'trust'>> & {
+  ca?: string;
+  proxy?: string;
+};
+
 /** A client whose credentials fit the staged upstream. */
-export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSettings> = {}): Client {
+export function clientOf(baseUrl: string, { ca, proxy, ...settings }: ClientSettings = {}): Client {
   return plainUpstream(
     {
       baseUrl,
@@ -29,9 +36,9 @@ export function clientOf(baseUrl: string, settings: Partial<PlainUpstreamSetting
       secretOf: (productKey) => (productKey === 'p1' ? 'secret-1' : null),
       ...asSpecified,
       timeoutMs: 5_000,
-      ca: null,
-      proxy: null,
-      own: null,
+      trust: trustSystemAnd(...(ca === undefined ? [] : [ca])),
+      proxy: () =>
+        chooseProxy({ baseUrl, proxy: proxy ?? null, connectTo: settings.connectTo ?? null }, process.env),
       connectTo: null,
       maxConnections: () => 4,
       ...settings,
@@ -49,7 +56,7 @@ export interface Stage extends AsyncDisposable {
 
 /** An upstream with one license, a network to break, and a client behind it. */
 export async function stage(
-  settings: Partial<PlainUpstreamSettings> = {},
+  settings: ClientSettings = {},
   options: Partial<PlainUpstreamOptions> = {},
 ): Promise<Stage> {
   const server = await startPlainUpstream({

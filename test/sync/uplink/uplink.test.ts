@@ -495,6 +495,18 @@ it('tells of an upstream that is away with the time of the next look at it', asy
   expect(line.uplink.obstacle('press')).toEqual({ cause: 'upstream_away', until: at });
 });
 
+it('tells when an upstream that is away is asked again, by the clock that people read', async () => {
+  const line = new Line();
+  expect(line.uplink.status().nextAttemptAt).toBeNull();
+  await line.fail();
+  const { at } = line.uplink.nextProbe(0);
+  const leftMs = at - line.clock.steady();
+  expect(leftMs).toBeGreaterThan(0);
+  expect(line.uplink.status().nextAttemptAt).toBe(line.clock.now() + leftMs);
+  line.uplink.pause();
+  expect(line.uplink.status().nextAttemptAt).toBeNull();
+});
+
 describe('a person', () => {
   it('stops everything, probes included, until it may go on', async () => {
     const line = new Line();

@@ -13,6 +13,8 @@ interface UpstreamStatus {
   readonly last_error_at: string | null;
   readonly recovered_at: string | null;
   readonly retry_after: string | null;
+  readonly next_attempt_at: string | null;
+  readonly proxy: string | null;
   readonly paused_products: readonly string[];
   readonly coupons_paused: boolean;
 }
@@ -28,6 +30,9 @@ export const upstreamStatus: z.ZodType<UpstreamStatus> = z.object({
   last_error_at: z.string().nullable(),
   recovered_at: z.string().nullable(),
   retry_after: z.string().nullable(),
+  // A daemon of an earlier version does not tell them.
+  next_attempt_at: z.string().nullable().default(null),
+  proxy: z.string().nullable().default(null),
   paused_products: z.array(z.string()),
   coupons_paused: z.boolean(),
 });
@@ -120,6 +125,8 @@ export function statusFields(shown: Status, hint: Hint): Readonly<Record<string,
     storage: formatStorage(storage, hint),
     upstream: upstream === null ? null : formatUpstream(upstream),
     ...(upstream === null ? {} : formatError(upstream)),
+    'next attempt': upstream === null ? null : formatNextAttempt(upstream),
+    proxy: upstream?.proxy ?? null,
     'left alone': upstream === null ? null : formatRetryAfter(upstream),
     refused: upstream === null ? null : formatRefused(upstream, hint),
     paused:
@@ -190,6 +197,11 @@ function formatError(upstream: UpstreamStatus): Readonly<Record<string, Cell>> {
   if (error === null || at === null) return {};
   if (recovered === null) return { 'wrong now': [toned(error, 'bad'), ', ', brief(at)] };
   return { 'last error': [`${error}, `, brief(at), '; ', toned('recovered', 'good'), ' ', brief(recovered)] };
+}
+
+/** When an upstream that is away is asked again. */
+function formatNextAttempt({ next_attempt_at }: UpstreamStatus): Cell {
+  return next_attempt_at === null ? null : instant(next_attempt_at);
 }
 
 /** Nothing is wrong then, and still nothing goes up. */

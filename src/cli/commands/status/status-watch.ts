@@ -114,7 +114,7 @@ function lineReport(output: Output): Report {
   return {
     seen: ({ shown, rates, waiting }) => {
       const isAgent = shown.outbox !== null;
-      const state = shown.upstream === null ? [] : [`upstream ${shown.upstream.state}`];
+      const state = shown.upstream === null ? [] : [formatState(shown.upstream, shown.clock.now)];
       const drain = isAgent ? [formatDrain(waiting, rates)] : [];
       const parts = [shown.role, ...state, formatRates(rates, isAgent), ...drain];
       output.print(`${shown.clock.now} ${parts.join(', ')}`);
@@ -123,6 +123,12 @@ function lineReport(output: Output): Report {
       output.print(`${new Date().toISOString()} away: ${reason}`);
     },
   };
+}
+
+function formatState({ state, next_attempt_at }: NonNullable<Status['upstream']>, now: string): string {
+  if (next_attempt_at === null) return `upstream ${state}`;
+  const waitMs = Math.max(0, Date.parse(next_attempt_at) - Date.parse(now));
+  return `upstream ${state}, next attempt in ${formatAge(Math.ceil(waitMs / 1000))}`;
 }
 
 function jsonReport(output: Output): Report {

@@ -1,0 +1,89 @@
+import { BlockList, isIP } from 'node:net';
+
+/** The proxy that connections to an upstream go through, and the setting or environment variable that names it. */
+export type ProxyChoice = { url: string; source: string };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Target = { baseUrl: string; proxy: string | null; connectTo: object | null };
+
+/** The proxy to an upstream; null: connections go to the upstream itself. */
+export function chooseProxy(
+  { baseUrl, proxy, connectTo }: Target,
+  environment: Environment,
+): ProxyChoice | null {
+  if (connectTo !== null || proxy === '') return null;
+  if (proxy !== null) return { url: proxy, source: 'upstream.proxy' };
+  // The environment's proxy is elsewhere: it cannot reach what listens on this machine's loopback.
+  if (isLoopback(baseUrl)) return null;
+  const isSecure = new URL(baseUrl).protocol === 'https:';
+  const found = (isSecure ? read('HTTPS_PROXY', environment) : null) ?? read('HTTP_PROXY', environment);
+  const exceptions = read('NO_PROXY', environment)?.url ?? '';
+  return found === null || found.url === '' || isException(new URL(baseUrl), exceptions) ? null : found;
+}
+
+/** A proxy without the user and password that its URL may contain; null where the URL is none. */
+export function formatProxy({ url }: ProxyChoice): string | null {
+  const parsed = URL.parse(url);
+  // `proxy:3128` is a URL without a host.
+  return parsed === null || parsed.host === '' ? null : `${parsed.protocol}//${parsed.host}`;
+}
+
+/** An empty lower-case variable hides the upper-case one. */
+function read(name: string, environment: Environment): ProxyChoice | null {
+  const lower = name.toLowerCase();
+  const source = environment[lower] === undefined ? name : lower;
+  const url = environment[source];
+  return url === undefined ? null : { url: url.trim(), source };
+}
+
+function isLoopback(url: string): boolean {
+  return /^(?:(?:.+\.)?localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
+}
+
+const usualPorts: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+
+/**
+ * Whether NO_PROXY names the host of a URL, as curl reads the variable: names (with their subdomains), IP addresses,
+ * ranges of addresses (`10.0.0.0/8`) and `*`, separated by commas or spaces. Besides, as many programs read it, a port
+ * may follow, and `*.example.com` names the subdomains alone. A name is not resolved to be compared with addresses.
+ */
+export function isException(url: URL, noProxy: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const port = url.port === '' ? (usualPorts[url.protocol] ?? '') : url.port;
+  return noProxy
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .some((entry) => {
+      const [name, entryPort] = splitPort(entry);
+      if (entryPort !== null && entryPort !== port) return false;
+      return isIP(host) === 0 ? namesHost(name, host) : namesAddress(name, host);
+    });
+}
+
+/** An IPv6 address is in brackets where a port follows: its own colons begin none. */
+function splitPort(entry: string): [name: string, port: string | null] {
+  const bracketed = /^\[([^\]]*)\](\/\d+)?(?::(\d+))?$/.exec(entry);
+  if (bracketed !== null) return [`${bracketed[1] ?? ''}${bracketed[2] ?? ''}`, bracketed[3] ?? null];
+  const [name = '', port, ...more] = entry.split(':');
+  return port === undefined || more.length > 0 || !/^\d+$/.test(port) ? [entry, null] : [name, port];
+}
+
+function namesHost(entry: string, host: string): boolean {
+  const name = entry.replace(/^\*?\./, '').replace(/\.$/, '');
+  if (name === '*') return true;
+  return name !== '' && ((name === host && !entry.startsWith('*')) || host.endsWith(`.${name}`));
+}
+
+function namesAddress(entry: string, host: string): boolean {
+  if (entry === '*') return true;
+  const [address = '', bits] = entry.split('/');
+  const family = isIP(address);
+  if (family === 0) return false;
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  const longest = family === 4 ? 32 : 128;
+  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+  if (!(prefix <= longest)) return false;
+  const range = new BlockList();
+  range.addSubnet(address, prefix, type);
+  return range.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
+}

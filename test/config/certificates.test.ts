@@ -1,0 +1,87 @@
+import { X509Certificate } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { configurationOf, faultsOf, folder } from '../support/given/config-given.ts';
+import { certificate, privateKey } from '../support/network/certificate.ts';
+
+const path = `${folder}/ca.pem`;
+const der = new X509Certificate(certificate).raw.toString('utf8');
+const truncated = certificate.replace('-----END CERTIFICATE-----\n', '');
+const damaged = certificate.replace('MIIBSTCB8KADAgECAgEBMAoG', 'MIIBSTCB8KADAgECAgEBMAo');
+
+const wrongFiles: readonly [file: string, text: string, fault: string][] = [
+  ['is empty', '', 'does not contain a certificate (PEM)'],
+  ['is a text', 'no certificate', 'does not contain a certificate (PEM)'],
+  [
+    'is in DER',
+    der,
+    'does not contain a certificate (PEM), but binary data (DER): convert it with openssl x509 -inform der',
+  ],
+  ['ends too early', truncated, 'is damaged: certificate 1 of 1 cannot be read'],
+  [
+    'has a damaged second certificate',
+    `${certificate}${damaged}${certificate}`,
+    'is damaged: certificate 2 of 3 cannot be read',
+  ],
+  ['ends within the second certificate', `${certificate}${truncated}`, 'certificate 2 of 2 cannot be read'],
+];
+const key: (typeof wrongFiles)[number] = [
+  'is a private key',
+  privateKey,
+  'contains a private key: it must contain certificates only',
+];
+const keyToo: (typeof wrongFiles)[number] = [
+  'has a private key behind the certificate',
+  `${certificate}${privateKey}`,
+  'contains a private key: it must contain certificates only',
+];
+const list: (typeof wrongFiles)[number] = [
+  'contains a revocation list',
+  `${certificate}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n`,
+  'contains X509 CRL: only CERTIFICATE is allowed',
+];
+
+const settings = {
+  'upstream.ca_file': 'upstream: { base_url: "https://store.example", ca_file: ca.pem }',
+  'store.postgres.ca_file': 'store: { postgres: { url: "postgres://a@db.example/b", ca_file: ca.pem } }',
+};
+
+describe.each(Object.entries(settings))('%s', (setting, text) => {
+  test.each([...wrongFiles, key, keyToo, list])(
+    'a file of certificates that %s is one fault of the configuration',
+    (_, content, fault) => {
+      const faults = faultsOf({ text, files: { [path]: content } });
+      expect(faults).toEqual([expect.stringContaining(`${setting}: ${path} `)]);
+      expect(faults[0]).toContain(fault);
+      expect(faults[0]).not.toContain('MIG');
+    },
+  );
+
+  test('a file that does not exist is one fault of the configuration', () => {
+    expect(faultsOf({ text })).toEqual([
+      `${setting}: cannot read ${path}: no such file or directory (from ${folder}/config.yaml line 1)`,
+    ]);
+  });
+
+  test.each([
+    ['several certificates', `${certificate}${certificate}`],
+    ['comments and Windows line ends', `# Root\r\n${certificate.replaceAll('\n', '\r\n')}\r\n# end`],
+    ['a byte order mark', `\u{FEFF}${certificate}`],
+  ])('a file with %s is accepted', (_, content) => {
+    expect(configurationOf({ text, files: { [path]: content } })).toBeDefined();
+  });
+});
+
+test.each(wrongFiles)(
+  'a listen.tls.cert_file that %s is one fault of the configuration',
+  (_, content, fault) => {
+    const text = 'listen: { tls: { cert_file: ca.pem, key_file: key.pem } }';
+    const faults = faultsOf({ text, files: { [path]: content, [`${folder}/key.pem`]: privateKey } });
+    expect(faults).toEqual([expect.stringContaining(`listen.tls.cert_file: ${path} `)]);
+    expect(faults[0]).toContain(fault);
+  },
+);
+
+test('listen.tls accepts one file that contains the certificate and the key', () => {
+  const text = 'listen: { tls: { cert_file: ca.pem, key_file: ca.pem } }';
+  expect(faultsOf({ text, files: { [path]: `${privateKey}${certificate}` } })).toEqual([]);
+});
