@@ -226,3 +226,36 @@ test.for<readonly [map: string, complaint: string]>([
   expect(outcome.err).toContain('See: latchkey coupon import --help');
   expect(daemon.received).toEqual([]);
 });
+
+test('a row of CSV that cannot be read is sent without its cells, so that the audit log counts it too', async () => {
+  await using daemon = await startFakeDaemon();
+  const file = join(daemon.stateDir, 'licenses.csv');
+  await writeFile(file, 'license_key,buyer_email\nA"B,a@example.com\nC,c@example.com\nD\nE,e\n');
+  const rejected = [
+    { row: 1, code: 'malformed', detail: 'The row is no object.' },
+    { row: 3, code: 'malformed', detail: 'The row is no object.' },
+    { row: 4, code: 'not_an_email', detail: 'buyer_email must be an e-mail address.' },
+  ];
+  daemon.answer({ body: { data: { imported: 1, unchanged: 0, rejected } } });
+  const outcome = await latchkey('license', 'import', file, '--state-dir', daemon.stateDir);
+  expect(outcome).toEqual({
+    code: 1,
+    out: '1 imported, 0 were here already, 3 rejected\n',
+    err: [
+      'line 2: The row has a misplaced quote: a cell with quotes in it is quoted as a whole, and each in it doubled.',
+      'line 4: The row has 1 cells, and the header 2.',
+      'line 5: buyer_email must be an e-mail address.',
+      '',
+    ].join('\n'),
+  });
+  expect(daemon.received.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+    {
+      licenses: [
+        null,
+        { license_key: 'C', buyer_email: 'c@example.com' },
+        null,
+        { license_key: 'E', buyer_email: 'e' },
+      ],
+    },
+  ]);
+});

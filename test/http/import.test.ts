@@ -435,3 +435,18 @@ test('a row with very many unknown members is rejected with the first of them', 
   expect([answer.statusCode, rejected.length]).toEqual([200, 34]);
   expect(rejected.at(-1)?.detail).toBe('There is no parameter m31.');
 });
+
+test('the audit log counts a rejected row once, however many faults the row has', async () => {
+  const licenses = [license('A'), { uses: 'many' }, 'no object', license('B', { product_key: 'unknown' })];
+  const { rejected } = reportOf(await post('licenses/import', { product_key: 'press', licenses })) as {
+    rejected: { row: number }[];
+  };
+  expect(rejected.map(({ row }) => row)).toEqual([2, 2, 2, 3, 4]);
+  const answer = await server.inject({
+    url: '/admin/v1/audit?act=license.import',
+    headers: { authorization },
+  });
+  expect(answer.json()).toMatchObject({
+    data: { acts: [{ detail: '1 imported, 0 unchanged, 3 rejected' }] },
+  });
+});

@@ -93,7 +93,9 @@ function endOfOld(until: number | null): string {
 }
 
 function importOf({ imported, unchanged, rejected }: ImportReport): string {
-  return `${imported} imported, ${unchanged} unchanged, ${rejected.length} rejected`;
+  // A row may have several faults.
+  const rows = new Set(rejected.map(({ row }) => row));
+  return `${imported} imported, ${unchanged} unchanged, ${rows.size} rejected`;
 }
 
 function rightsOf({ scopes, productKey, expiresAt }: Token): string {

@@ -236,31 +236,27 @@ async function send(
   { path, member, scope }: Importable,
   { rows, report, args }: Batch,
 ): Promise<((output: Output) => number) | null> {
-  const readable = rows.flatMap((row) => ('cells' in row ? [row] : []));
-  const rejected = rows.flatMap((row) => ('cells' in row ? [] : [toRejected(row)]));
-  if (readable.length > 0) {
-    const request = {
-      method: 'POST' as const,
-      path,
-      query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
-      json: { [member]: readable.map(({ cells }) => cells) },
-    };
-    const asked = await inquire(args, request, answer);
-    if (!asked.ok) return asked.complain;
-    const { data } = asked;
-    report.imported += data.imported;
-    report.unchanged += data.unchanged;
-    rejected.push(
-      ...data.rejected.map(({ row, ...why }) => ({ line: readable[row - 1]?.line ?? 0, ...why })),
-    );
+  const request = {
+    method: 'POST' as const,
+    path,
+    query: { dry_run: args.dryRun, [scope.parameter]: args[scope.name] },
+    // The daemon rejects a row that cannot be read, so that its audit log counts the row too.
+    json: { [member]: rows.map((row) => ('cells' in row ? row.cells : null)) },
+  };
+  const asked = await inquire(args, request, answer);
+  if (!asked.ok) return asked.complain;
+  const { data } = asked;
+  report.imported += data.imported;
+  report.unchanged += data.unchanged;
+  for (const row of rows) {
+    const { line } = row;
+    if ('detail' in row) report.rejected.push({ line, code: 'malformed', detail: `The row ${row.detail}.` });
   }
-  report.rejected.push(...rejected);
+  for (const { row: number, ...why } of data.rejected) {
+    const row = rows[number - 1];
+    if (row === undefined || 'cells' in row) report.rejected.push({ line: row?.line ?? 0, ...why });
+  }
   return null;
-}
-
-function toRejected(row: CsvRow): Rejected {
-  const detail = 'detail' in row ? `The row ${row.detail}.` : '';
-  return { line: row.line, code: 'malformed', detail };
 }
 
 function show(report: Report, { json, dryRun }: ImportOptions, output: Output): void {
