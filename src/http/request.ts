@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { done, refuseParameters, type ParameterFault, type Result } from '../domain/problem/problem.ts';
 import type { Idempotency } from '../service/ports.ts';
 import type { App } from './app.ts';
+import type { Connections } from './entry/connections.ts';
 import { duplicate } from './entry/form.ts';
 import { readIdempotencyKey, requestUnder } from './entry/idempotent-request.ts';
 import { readWait } from './entry/prefer.ts';
@@ -10,6 +10,7 @@ import { pathOf } from './path.ts';
 import type { RouteRequest, Route } from './route.ts';
 import { reachRefusal } from './entry/reach.ts';
 import { stateOf } from './entry/request-state.ts';
+import { askerOf } from './entry/waiting-requests.ts';
 import {
   noParameters,
   type ParameterSet,
@@ -23,7 +24,7 @@ type AnyRequest = RouteRequest<string, Principal | null, unknown, unknown>;
 /** Parses a request for its route; refuses with every fault of its parameters at once. */
 export async function readRequest(
   route: Route,
-  { app, routes }: { app: App; routes: readonly Route[] },
+  { app, routes, connections }: { app: App; routes: readonly Route[]; connections: Connections },
   reply: FastifyReply,
 ): Promise<Result<AnyRequest>> {
   const { request } = reply;
@@ -44,6 +45,7 @@ export async function readRequest(
     if (refusal !== null) return refusal;
   }
   const path = pathOf(request.url);
+  const waitMs = readWait(state.head.prefer);
   return done({
     app,
     routes,
@@ -57,9 +59,9 @@ export async function readRequest(
       requestId: request.id,
       idempotency: idempotencyOf(route, app, request, [path, query.values, body.values]),
     },
-    waitMs: readWait(state.head.prefer),
+    waitMs,
     isAgent: state.head.instance.length > 0,
-    signal: departure(reply.raw),
+    signal: connections.signalFor(reply.raw, askerOf(app, route, { principal, waitMs })),
   });
 }
 
@@ -75,15 +77,6 @@ function read(set: ParameterSet<unknown> | undefined, raw: RawParameters): Parse
 
 function faultsOf(parsed: ParsedParameters<unknown>): readonly ParameterFault[] {
   return parsed.ok ? [] : parsed.faults;
-}
-
-/** Aborts when the caller disconnects before the answer; fastify's own signal also aborts once the body was read. */
-export function departure(response: ServerResponse): AbortSignal {
-  const leaving = new AbortController();
-  response.once('close', () => {
-    if (!response.writableFinished) leaving.abort();
-  });
-  return leaving.signal;
 }
 
 /** The parameters of the body, or throws why it cannot be read; those of the query among them where the route takes them there too. */

@@ -39,7 +39,13 @@ export function buildServer(
   const answers = new AnswersOfTurn(connections);
   const requests = new KnownRequests(app);
   const remembered = new RememberedAnswers(app, requests, answers);
-  const direct = new DirectRequests(app, settings.limits, { routes, requests, remembered, answers });
+  const direct = new DirectRequests(app, settings.limits, {
+    connections,
+    routes,
+    requests,
+    remembered,
+    answers,
+  });
   const server = fastify({
     ...serverOptions(settings, connections),
     genReqId: requestIdOf,
@@ -188,7 +194,7 @@ function addRoute(server: FastifyInstance, entrance: Entrance, route: Route): vo
   const { app, settings, routes, connections, requests, remembered } = entrance;
   const onRequest = (_: FastifyRequest, reply: FastifyReply): Promise<void> => admit(entrance, route, reply);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const parsed = await readRequest(route, { app, routes }, reply);
+    const parsed = await readRequest(route, { app, routes, connections }, reply);
     if (!parsed.ok) return sendProblem(app, reply, parsed.problem);
     const result = await handleOnce(route, parsed.value);
     if (!result.ok) return sendProblem(app, reply, result.problem);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { dataOf, setStage } from '../support/stage/agent-stage.ts';
+import { CallerConnection } from '../support/network/caller-connection.ts';
+import { dataOf, eventually, secret, setStage } from '../support/stage/agent-stage.ts';
 
 test('who waits for the upstream is told that it has confirmed the use', async () => {
   await using stage = await setStage({ licenses: ['KEY'] });
@@ -28,4 +29,32 @@ test('who waits in vain is answered after as long as was asked, and the use is k
   expect([again.status, again.body]).toEqual([200, use.body]);
   await agent.atRest();
   expect(stage.upstream.countsOf('KEY').net).toBe(1);
+});
+
+test('callers that wait take no place from others, and what they have changed is kept', async () => {
+  await using stage = await setStage({ licenses: ['KEY'], configuration: { limits: { connections: 8 } } });
+  const agent = await stage.startAgent();
+  await agent.learn(['KEY']);
+  await stage.proxy.become({ kind: 'refuse' });
+  const body = 'license_key=KEY';
+  const use =
+    `PUT /api/v2/license/usage HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n` +
+    'Prefer: wait=30\r\nContent-Type: application/x-www-form-urlencoded\r\n' +
+    `Content-Length: ${body.length}\r\n\r\n${body}`;
+  const waiting: Promise<string>[] = [];
+  for (let count = 0; count < 12; count += 1) {
+    const connection = await CallerConnection.open({ tcp: agent.process.tcp });
+    waiting.push(connection.ask(use));
+    // An idle connection would be closed for the next one.
+    await eventually(async () => (await agent.status()).outbox.pending > count);
+  }
+  for (let count = 0; count < 12; count += 1) {
+    const caller = await CallerConnection.open({ tcp: agent.process.tcp });
+    const request = `GET /api/v2/license/verify?${body} HTTP/1.1\r\nHost: localhost\r\nproduct-secret-key: ${secret}\r\n\r\n`;
+    expect(await caller.ask(request)).toContain(' 200 ');
+  }
+  await stage.proxy.become({ kind: 'pass' });
+  for (const head of waiting) expect(await head).toContain(' 200 ');
+  await agent.atRest();
+  expect(stage.upstream.countsOf('KEY').net).toBe(12);
 });

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { isTlsServer } from '../tls-server.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
+import { departure, WaitingRequests, type Asker } from './waiting-requests.ts';
 
 /**
  * How many requests of one connection may wait for their answers. What Node keeps of each is many times what was sent,
@@ -57,8 +58,8 @@ export function isClosing(response: ServerResponse): boolean {
 /**
  * The connections of one listener (src/http/README.md, Limits). A connection is idle while none of its requests
  * is being answered. When there are `maximum`, a new one replaces the one that has been idle for longest; where
- * none is idle, the oldest whose caller does not take its answers; where there is none, the new one is closed. Over
- * TLS one that is still in its handshake is replaced first.
+ * none is idle, the oldest whose caller does not take its answers; where there is none, one whose request waits for the
+ * upstream; where none waits, the new one is closed. Over TLS one that is still in its handshake is replaced first.
  */
 export class Connections {
   readonly #maximum: number;
@@ -71,10 +72,14 @@ export class Connections {
   readonly #unanswered = new Map<Duplex, ServerResponse[]>();
   /** Those idle for longest come first. */
   readonly #idle = new Set<Duplex>();
+  /** Those that close behind an answer that was made early, so that another can have their place. */
+  readonly #leaving = new Set<Duplex>();
   readonly #unsent = new UnsentAnswers();
+  readonly #waiting: WaitingRequests;
 
   constructor(maximum: number) {
     this.#maximum = maximum;
+    this.#waiting = new WaitingRequests(maximum);
   }
 
   /** Follows the connections of a server; call before it listens. Of each request `begin` is to be told. */
@@ -156,7 +161,7 @@ export class Connections {
     this.#idle.delete(socket);
     response.once('close', () => {
       unanswered.splice(unanswered.indexOf(response), 1);
-      if (unanswered.length === 0 && !socket.destroyed) this.#idle.add(socket);
+      if (unanswered.length === 0 && !socket.destroyed && !this.#leaving.has(socket)) this.#idle.add(socket);
     });
   }
 
@@ -170,6 +175,11 @@ export class Connections {
   /** The requests of a connection that are not answered yet, in order. */
   unanswered(socket: Duplex): readonly ServerResponse[] {
     return this.#unanswered.get(socket) ?? [];
+  }
+
+  /** A signal that aborts when the caller leaves, or its place is needed; `asker` null: it does not wait for the upstream. */
+  signalFor(response: ServerResponse, asker: Asker | null): AbortSignal {
+    return asker === null ? departure(response) : this.#waiting.begin(response, asker);
   }
 
   /** Resolves when all that are unanswered now have been answered, or their callers have left. */
@@ -221,11 +231,13 @@ export class Connections {
 
   /** Whether there is a place for a new connection, which is closed otherwise. */
   #makeRoom(socket: Duplex): boolean {
-    if (this.#handshakes.size + this.#unanswered.size < this.#maximum) return true;
+    const taken = this.#handshakes.size + this.#unanswered.size - this.#leaving.size;
+    if (taken < this.#maximum) return true;
     const [handshake] = this.#handshakes;
     const [givesWay = this.#oldestUnread()] = this.#idle;
     if (handshake !== undefined) this.#handshakes.delete(handshake);
     else if (givesWay !== undefined) this.#forget(givesWay);
+    else if (this.#endWait()) return true;
     const replaced = handshake ?? givesWay ?? socket;
     replaced.destroy();
     return replaced !== socket;
@@ -235,7 +247,26 @@ export class Connections {
   #oldestUnread(): Duplex | undefined {
     return this.#unanswered
       .entries()
-      .find(([, responses]) => responses.every(({ writableEnded }) => writableEnded))?.[0];
+      .find(
+        ([socket, responses]) =>
+          !this.#leaving.has(socket) && responses.every(({ writableEnded }) => writableEnded),
+      )?.[0];
+  }
+
+  /** Has a request that waits for the upstream answered now, and its connection closed behind that; false: none waits. */
+  #endWait(): boolean {
+    const response = this.#waiting.endOne();
+    if (response === undefined) return false;
+    // Those of callers that do not read: they had their answers.
+    const [oldest] = this.#leaving;
+    if (oldest !== undefined && this.#leaving.size >= this.#maximum) {
+      this.#forget(oldest);
+      oldest.destroy();
+    }
+    this.#leaving.add(response.req.socket);
+    response.shouldKeepAlive = false;
+    closing.add(response);
+    return true;
   }
 
   #keep(socket: Duplex): void {
@@ -247,5 +278,6 @@ export class Connections {
   #forget(socket: Duplex): void {
     this.#idle.delete(socket);
     this.#unanswered.delete(socket);
+    this.#leaving.delete(socket);
   }
 }

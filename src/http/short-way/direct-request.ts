@@ -4,17 +4,18 @@ import type { Problem } from '../../domain/problem/problem.ts';
 import { unanswered } from '../answer.ts';
 import type { App, HttpLimits } from '../app.ts';
 import { problemOf, refusalHeaders } from '../problem-answer.ts';
-import { departure } from '../request.ts';
 import { logRequest } from '../request-log.ts';
 import type { Route } from '../route.ts';
 import { noParameters, type RawParameters } from '../wire/common/parameters.ts';
 import type { AnswersOfTurn } from './answers-of-turn.ts';
 import { readParameters } from '../entry/body.ts';
+import type { Connections } from '../entry/connections.ts';
 import { isTarget, queryOf } from '../entry/gate.ts';
 import { handleOnce, readIdempotencyKey, requestUnder } from '../entry/idempotent-request.ts';
 import { jsonType, writeAnswer, type KnownRequest, type KnownRequests } from './known-request.ts';
 import type { RememberedAnswers } from './remembered-answer.ts';
 import { requestIdFrom } from '../entry/request-id.ts';
+import { askerOf } from '../entry/waiting-requests.ts';
 
 /** In bytes: a change names a license key and little else. All of it fits into what the system reads at once. */
 const longestBody = 16 * 1024;
@@ -34,6 +35,7 @@ type Asked = Times & Sent & { known: KnownRequest; principal: Principal; target:
 type Written = { status: number; headers: readonly string[]; body: string; code: Problem['code'] | null };
 
 type Parts = {
+  connections: Connections;
   routes: readonly Route[];
   requests: KnownRequests;
   remembered: RememberedAnswers;
@@ -184,7 +186,7 @@ export class DirectRequests {
   /** Does what is asked; never rejects. */
   async #carryOut(asked: Asked, response: ServerResponse): Promise<Written> {
     const app = this.#app;
-    const { routes, remembered } = this.#parts;
+    const { routes, remembered, connections } = this.#parts;
     const { known, principal, target, raw, query, body, key, id } = asked;
     const { route, waitMs, isAgent } = known;
     const { credential } = principal;
@@ -203,7 +205,7 @@ export class DirectRequests {
         writeOptions: { actor: credential, requestId: id, idempotency },
         waitMs,
         isAgent,
-        signal: departure(response),
+        signal: connections.signalFor(response, askerOf(app, route, { principal, waitMs })),
       });
       if (!result.ok) return refused(known, result.problem, id);
       const { status, repeat } = result.value;
