@@ -1,6 +1,8 @@
 import { foldCouponCode, type Coupon } from '../domain/checkout/coupon.ts';
 import type { Operation } from '../domain/outbox/operation.ts';
 import {
+  heldBack,
+  isHeldBack,
   isMissing,
   notApplied,
   type Ambiguous,
@@ -139,6 +141,8 @@ export class CouponSync implements CouponPull {
     // A listing under way may have been answered before the creation arrived.
     await this.#listing;
     const outcome = fromUpstream(await this.#listWhole('push'));
+    // The creation stays due: it is looked for as soon as anything may be sent again.
+    if (isHeldBack(outcome)) return;
     if (outcome.outcome !== 'applied') {
       await postpone(outcome);
       return;
@@ -219,7 +223,7 @@ export class CouponSync implements CouponPull {
   ): Promise<Outcome<Value>> {
     const { uplink } = this.#parts;
     const admission = await uplink.admit(priority, signal);
-    if (!admission.admitted) return notApplied('unreachable', admission.detail);
+    if (!admission.admitted) return heldBack('unreachable', admission.detail);
     if (uplink.refusedCredentials().includes(null)) {
       uplink.giveBack();
       return refusedKey;
@@ -248,4 +252,4 @@ function hiddenBy({ fault }: UnreadableCoupon): NotApplied {
 }
 
 /** After a 401 or 403, stop using this API key until a probe succeeds. */
-const refusedKey = notApplied('unauthorized', 'the upstream refused it, and it is not asked again yet');
+const refusedKey = heldBack('unauthorized', 'the upstream refused it, and it is not asked again yet');

@@ -25,6 +25,8 @@ export type NotApplied = {
   status: number | null;
   detail: string;
   retryAfterMs: number | null;
+  /** The request was not sent, because nothing may be sent at the moment: it is no failure; absent: it was sent. */
+  isHeldBack?: true;
 };
 
 /** It is unknown whether the request was applied. */
@@ -80,6 +82,16 @@ export function isMissing(outcome: Outcome<unknown>): boolean {
 /** Whether the upstream did what was asked, or knows that there is no such thing. */
 export function isSuccess(outcome: Outcome<unknown>): boolean {
   return isAnswer(outcome) && (outcome.outcome === 'applied' || isMissing(outcome));
+}
+
+/** The outcome of a request that is held back. */
+export function heldBack(reason: NotAppliedReason, detail: string): NotApplied {
+  return { ...notApplied(reason, detail), isHeldBack: true };
+}
+
+/** Whether a request was held back. */
+export function isHeldBack(outcome: Outcome<unknown>): boolean {
+  return outcome.outcome === 'not_applied' && outcome.isHeldBack === true;
 }
 
 /** The outcome where it is known without an answer that nothing was applied. */
