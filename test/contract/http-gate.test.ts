@@ -84,10 +84,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       400,
       'malformed_request',
     ],
-    ['a secret sent twice', lines('GET /livez HTTP/1.1', host, bearer, bearer), 400, 'malformed_request'],
     [
-      'an API key sent twice',
-      lines('GET /livez HTTP/1.1', host, `service-api-key: ${apiKey}`, `Service-Api-Key: ${apiKey}`),
+      'two tokens that differ',
+      lines('GET /livez HTTP/1.1', host, bearer, `${bearer}x`),
+      400,
+      'malformed_request',
+    ],
+    [
+      'two API keys that differ',
+      lines('GET /livez HTTP/1.1', host, `service-api-key: ${apiKey}`, `Service-Api-Key: ${apiKey}x`),
       400,
       'malformed_request',
     ],

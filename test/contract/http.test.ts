@@ -340,9 +340,15 @@ describe.each(['tcp', 'socket'] as const)('over %s', (listener) => {
       }
     });
 
-    test('Bearer beside the deciding header, or a header sent twice, is malformed', async () => {
-      const twice = { 'product-secret-key': [secret['product-secret-key'], secret['product-secret-key']] };
-      for (const headers of [{ ...secret, ...admin }, twice]) {
+    test('the same credential in two equal header lines is one credential', async () => {
+      for (const [name, value] of Object.entries({ ...secret, ...admin })) {
+        expect((await usage({ [name]: [value, value] })).status).toBe(200);
+      }
+    });
+
+    test('Bearer beside the deciding header, or two lines of a header that differ, are malformed', async () => {
+      const two = { 'product-secret-key': [secret['product-secret-key'], 'another-secret'] };
+      for (const headers of [{ ...secret, ...admin }, two]) {
         const answer = await usage(headers);
         expect([answer.status, problem(answer).code]).toEqual([400, 'malformed_request']);
       }

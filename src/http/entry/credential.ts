@@ -59,11 +59,11 @@ function expected(credential: Rule['credential'], { apiKeyHeaders }: App['dialec
   return `a credential as ${apiKey} or ${productSecret}`;
 }
 
-/** The credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
+/** The different credentials that count for a route: those of its kind, and Bearer; the other kind is ignored. */
 function sentSecrets(head: Head, credential: Rule['credential']): SentSecret[] {
   const sent: SentSecret[] = [];
   const add = (kind: CredentialKind, values: readonly string[]): void => {
-    for (const secret of values) if (secret !== '') sent.push({ kind, secret });
+    for (const secret of new Set(values)) if (secret !== '') sent.push({ kind, secret });
   };
   if (credential !== 'product_secret') add('api_key', head.apiKey);
   if (credential !== 'api_key') add('product_secret', head.productSecret);

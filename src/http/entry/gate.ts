@@ -53,9 +53,9 @@ function checkHost(hosts: readonly string[], { listener, allowedHosts }: ServerS
   throw new ProblemError('host_forbidden', 'This host is neither loopback nor in listen.allowed_hosts.');
 }
 
-function checkDuplicates({ contentType, isCredentialRepeated }: Head): void {
+function checkDuplicates({ contentType, areCredentialsDifferent }: Head): void {
   if (contentType.length > 1) throw malformed('Content-Type is sent twice.');
-  if (isCredentialRepeated) throw malformed('A credential is sent twice.');
+  if (areCredentialsDifferent) throw malformed('A header carries two different credentials.');
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

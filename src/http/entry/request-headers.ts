@@ -17,13 +17,13 @@ export type Head = {
   readonly prefer: readonly string[];
   /** Which agents ask, where agents do. */
   readonly instance: readonly string[];
-  /** Whether one of the headers that carry a credential was sent twice under one name. */
-  readonly isCredentialRepeated: boolean;
+  /** Whether two lines of one header carry different credentials. Equal lines count as one. */
+  readonly areCredentialsDifferent: boolean;
   /** How many header lines there were in all. */
   readonly count: number;
 };
 
-type HeaderName = Exclude<keyof Head, 'isCredentialRepeated' | 'count'>;
+type HeaderName = Exclude<keyof Head, 'areCredentialsDifferent' | 'count'>;
 
 /** The names of the headers that carry a credential: the specification's, the dialect's and those of the configuration. */
 export function credentialNames(
@@ -71,14 +71,17 @@ export function headReader({
       prefer: [],
       instance: [],
     };
-    const credentials: string[] = [];
+    const credentials = new Map<string, string>();
+    let areCredentialsDifferent = false;
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const sentName = (rawHeaders[index] ?? '').toLowerCase();
+      const value = rawHeaders[index + 1] ?? '';
       const name = names.get(sentName);
-      if (name !== undefined) found[name].push(rawHeaders[index + 1] ?? '');
-      if (carriers.has(sentName)) credentials.push(sentName);
+      if (name !== undefined) found[name].push(value);
+      if (!carriers.has(sentName)) continue;
+      areCredentialsDifferent ||= (credentials.get(sentName) ?? value) !== value;
+      credentials.set(sentName, value);
     }
-    const isCredentialRepeated = new Set(credentials).size < credentials.length;
-    return { ...found, isCredentialRepeated, count: rawHeaders.length / 2 };
+    return { ...found, areCredentialsDifferent, count: rawHeaders.length / 2 };
   };
 }
