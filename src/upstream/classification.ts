@@ -67,10 +67,11 @@ function classifyAnswer<Value>(answer: Answered, understanding: Understanding<Va
   if (isCached && !reads.has(request) && status < 500) {
     return ambiguous('a cache answered a request to change something');
   }
-  const refused = (own: NotAppliedReason, what: string | null): Outcome<never> => {
-    const reason = isCached ? 'cached' : own;
+  const refused = (because: NotAppliedReason, what: string | null): Outcome<never> => {
+    const reason = isCached ? 'cached' : because;
     const detail = statusText(status, isCached ? 'a cache answered, not the upstream' : what);
-    return { outcome: 'not_applied', reason, status, detail, retryAfterMs };
+    const own = !isCached && message !== null ? { message } : {};
+    return { outcome: 'not_applied', reason, status, detail, ...own, retryAfterMs };
   };
   const refusal = dialect.refusalOf({ ...answer, body: 'value' in body ? body.value : null }, request);
   if (refusal !== null) return refused(refusal.reason, message ?? refusal.what);

@@ -134,6 +134,7 @@ describe('an upstream that works', () => {
       reason: 'missing',
       status: 404,
       detail: 'HTTP 404: Unknown license key',
+      message: 'Unknown license key',
       retryAfterMs: null,
     });
     server.rollSecret('p1', 'secret-2');

@@ -137,10 +137,18 @@ describe('a coupon that is created on an agent', () => {
   it('is refused in the words of the upstream', async () => {
     await using stage = await givenManual();
     const answer = create(stage);
-    await (await arrived(stage, 'create')).answer({ ...no('throttled', 1500), status: 429 });
+    const said = { status: 429, detail: 'HTTP 429: not so fast', message: 'not so fast' };
+    await (await arrived(stage, 'create')).answer({ ...no('throttled', 1500), ...said });
     expect(await answer).toMatchObject({
-      problem: { code: 'upstream_refused', detail: 'no: throttled', status: 429, retryAfterS: 2 },
+      problem: { code: 'upstream_refused', detail: 'not so fast', status: 429, retryAfterS: 2 },
     });
+  });
+
+  it('is refused with the status where the upstream says nothing else', async () => {
+    await using stage = await givenManual();
+    const answer = create(stage);
+    await (await arrived(stage, 'create')).answer({ ...no('refused'), status: 422, detail: 'HTTP 422' });
+    expect(await answer).toMatchObject({ problem: { code: 'upstream_refused', detail: 'HTTP 422' } });
   });
 
   it('is no fault of the caller when the upstream does not accept our API key, which is not tried again', async () => {

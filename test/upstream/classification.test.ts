@@ -69,6 +69,7 @@ describe('an answer', () => {
       reason,
       status,
       detail: `HTTP ${status}: *** is bad`,
+      message: '*** is bad',
       retryAfterMs: null,
     });
   });

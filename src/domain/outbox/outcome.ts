@@ -17,13 +17,16 @@ export type NotAppliedReason =
   /** Any other 4xx with a JSON object as its body. */
   | 'rejected';
 
-/** The upstream's answer refused this request, in the upstream's own words. */
+/** The request changed nothing at the upstream. */
 export type NotApplied = {
   outcome: 'not_applied';
   reason: NotAppliedReason;
   /** HTTP status; null when nothing was answered. */
   status: number | null;
+  /** For the log and the outbox: the status and the message. */
   detail: string;
+  /** The upstream's own words; absent: the upstream said nothing, or did not answer. */
+  message?: string;
   retryAfterMs: number | null;
   /** The request was not sent, because nothing may be sent at the moment: it is no failure; absent: it was sent. */
   isHeldBack?: true;

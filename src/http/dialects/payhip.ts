@@ -51,5 +51,6 @@ const taken = 'A coupon with this code already exists.';
 function messageOf({ code, status, detail, errors }: Problem): string {
   if (errors !== undefined) return errors.map((fault) => fault.detail).join(' ');
   if (code === 'coupon_code_taken') return taken;
-  return code === 'upstream_refused' && status === 409 ? `${taken} ${detail}` : detail;
+  const isTaken = code === 'upstream_refused' && status === 409;
+  return isTaken && detail !== taken ? `${taken} ${detail}` : detail;
 }

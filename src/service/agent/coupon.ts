@@ -84,12 +84,12 @@ async function send(
 }
 
 /** The upstream's refusal, with its status and in its words; one of our own credentials is not the caller's fault. */
-function passOn({ reason, status, detail, retryAfterMs }: NotApplied): Result<never> {
+function passOn({ reason, status, detail, message = detail, retryAfterMs }: NotApplied): Result<never> {
   if (reason === 'unauthorized') {
     return keyNotAccepted(detail);
   }
   const retryAfterS = retryAfterMs === null ? {} : { retryAfterS: Math.ceil(retryAfterMs / 1000) };
-  return refuse('upstream_refused', detail, { ...(status === null ? {} : { status }), ...retryAfterS });
+  return refuse('upstream_refused', message, { ...(status === null ? {} : { status }), ...retryAfterS });
 }
 
 function keyNotAccepted(detail: string): Result<never> {
